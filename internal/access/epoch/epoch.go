@@ -1,13 +1,13 @@
-// Package epoch answers "has the storage of the control plane been replaced under this
-// process, and may it delete objects in members?".
+// Package epoch answers: was the storage of the control plane replaced while this process
+// runs, and may the process delete objects in members?
 //
-// A Watch looks at the ConfigMap of the epoch every few seconds, past all caches, and
-// ends with ErrAnother as soon as the storage is not the one that the process knows.
-// The host of the process then begins anew, without anything that it remembered.
+// A Watch reads the ConfigMap of the epoch every 5 seconds without a cache. It ends with
+// ErrAnother as soon as the storage is not the one that the process knows. Then the components
+// of the process start again without any state.
 //
-// Invariants: an epoch that cannot be read allows no deletion. A process that may not
-// write the ConfigMap still starts anew. After a process found the storage replaced, it
-// deletes nothing until an epoch began that follows.
+// Invariants: an epoch that cannot be read allows no deletion. A process without the right to
+// write the ConfigMap also starts again. After a process found that the storage was replaced,
+// it deletes nothing until a new epoch has begun.
 package epoch
 
 import (
@@ -27,59 +27,58 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// ErrAnother says that the storage of the control plane is not the one that this
-// process knows.
-var ErrAnother = errors.New("the storage of the control plane was replaced, so that what this process remembers is not true any more")
+// ErrAnother is the error for a storage that is not the one that this process knows.
+var ErrAnother = errors.New("the storage of the control plane was replaced, so the state of this process is not valid any more")
 
-// errNoNewEpoch says that the storage was replaced, and that no epoch which a user has to
-// confirm began since.
-var errNoNewEpoch = errors.New("the storage of the control plane was replaced and no epoch has begun since, so that nothing is deleted in member clusters: let a controller manager begin one, or begin it as for a restore by hand")
+// errNoNewEpoch is the error if the storage was replaced and no epoch that a user must confirm
+// has begun since.
+var errNoNewEpoch = errors.New("the storage of the control plane was replaced and no new epoch has begun since, so nothing is deleted in member clusters: start a controller manager, which begins one, or begin one by hand as for a restore")
 
 const (
-	// pollInterval is how often a Watch looks.
+	// pollInterval is how often a Watch reads the epoch.
 	pollInterval = 5 * time.Second
-	// readTimeout bounds one look.
+	// readTimeout limits one read.
 	readTimeout = 30 * time.Second
-	// maxReadAge is for how long a look answers questions about deletions.
+	// maxReadAge is how long a read is used for decisions about deletions.
 	maxReadAge = time.Second
-	// forbiddenGracePeriod is how long an agent that was refused from its start takes that for
-	// something that passes: an API server that starts refuses what it allows a moment
-	// later. A control plane of an earlier version lets no agent read the ConfigMap. The
-	// components of a control plane are of one version and need the right.
+	// forbiddenGracePeriod is how long an agent treats Forbidden at its start as temporary: an API
+	// server that starts may reject requests that it allows a moment later. A control plane of an
+	// earlier version lets no agent read the ConfigMap. The components of a control plane have one
+	// version and need the right.
 	forbiddenGracePeriod = 30 * time.Second
 )
 
-// Options say how a Watch reaches the storage.
+// Options configure a Watch.
 type Options struct {
 	// Reader lists ConfigMaps, without a cache.
 	Reader client.Reader
-	// Writer creates and updates the ConfigMap. It is nil where only others do.
+	// Writer creates and updates the ConfigMap. It is nil in an agent.
 	Writer client.Writer
-	// Memory is what the process knows from earlier Watches; nil is that of a process
-	// that starts.
+	// Memory is the state from earlier Watches of the process; nil is that of a process that
+	// has just started.
 	Memory *Memory
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Now and NewID may be replaced by tests.
+	// Now and NewID can be replaced by tests.
 	Now   func() time.Time
 	NewID func() string
 }
 
-// Watch knows the epoch of the storage. The mutex of the Memory guards the Watch too.
+// Watch monitors the epoch of the storage. The mutex of the Memory guards the Watch too.
 type Watch struct {
 	options Options
 	memory  *Memory
 
-	// lastReadAt is when the last look succeeded.
+	// lastReadAt is when the last read succeeded.
 	lastReadAt time.Time
-	// forbiddenSince is when the API server first refused the look, zero once it allowed
-	// one.
+	// forbiddenSince is when the API server first rejected the read as Forbidden, zero after
+	// it has allowed one.
 	forbiddenSince time.Time
 	// isReplaced is set once the storage is not the one that this Watch knows.
 	isReplaced bool
 }
 
-// New makes a Watch, which has seen nothing yet.
+// New returns a Watch that has not read anything yet.
 func New(o Options) *Watch {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -93,21 +92,20 @@ func New(o Options) *Watch {
 	return &Watch{options: o, memory: o.Memory}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a process that stands by
-// has caches too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby replica has caches
+// too.
 func (*Watch) NeedLeaderElection() bool { return false }
 
-// Start looks at the epoch until ctx ends. It returns ErrAnother when the storage is
-// another one.
+// Start reads the epoch until ctx ends. It returns ErrAnother if the storage was replaced.
 func (w *Watch) Start(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		if err := w.check(ctx, 0); errors.Is(err, ErrAnother) {
-			klog.FromContext(ctx).Info("Beginning anew", "reason", err.Error())
+			klog.FromContext(ctx).Info("Starting the components again", "reason", err.Error())
 			return err
 		} else if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).V(2).Info("Epoch of the control plane is not known", "cause", err)
+			klog.FromContext(ctx).V(2).Info("Epoch of the control plane is unknown", "cause", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -117,9 +115,9 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// Epoch returns the epoch of the control plane, the zero value where there is none. It
-// reads the storage unless that was done within the last second. The epoch that comes
-// with an error allows no deletion.
+// Epoch returns the epoch of the control plane, the zero value if there is none. It reads the
+// storage unless it did so within the last second. An epoch that is returned with an error
+// allows no deletion.
 func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 	if err := w.check(ctx, maxReadAge); err != nil {
 		return domain.Epoch{Cause: domain.Unknown}, err
@@ -129,15 +127,15 @@ func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 	return w.memory.last.Epoch, nil
 }
 
-// check reads the epoch unless that was done lately, and compares it with what was seen
-// before. Callers wait for each other, so that one of them asks for all.
-func (w *Watch) check(ctx context.Context, lately time.Duration) error {
+// check reads the epoch unless it was read recently, and compares it with the previous one.
+// Concurrent callers share one read.
+func (w *Watch) check(ctx context.Context, maxAge time.Duration) error {
 	w.memory.mu.Lock()
 	defer w.memory.mu.Unlock()
 	if w.isReplaced {
 		return ErrAnother
 	}
-	if lately > 0 && !w.lastReadAt.IsZero() && w.options.Now().Sub(w.lastReadAt) < lately {
+	if maxAge > 0 && !w.lastReadAt.IsZero() && w.options.Now().Sub(w.lastReadAt) < maxAge {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -153,8 +151,8 @@ func (w *Watch) check(ctx context.Context, lately time.Duration) error {
 	return w.compare(ctx, sight, stored)
 }
 
-// handleForbidden decides about a look that the API server did not allow. An agent that never
-// was allowed one serves a control plane that has no epochs.
+// handleForbidden handles a read that the API server rejected as Forbidden. An agent whose
+// reads were never allowed belongs to a control plane without epochs.
 func (w *Watch) handleForbidden(err error) error {
 	now := w.options.Now()
 	if w.forbiddenSince.IsZero() {
@@ -167,7 +165,7 @@ func (w *Watch) handleForbidden(err error) error {
 	return nil
 }
 
-// compare compares a look with the one before.
+// compare compares the storage with the previous read.
 func (w *Watch) compare(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
 	before, verdict := w.memory.last, domain.Same
 	if w.memory.isKnown {
@@ -188,14 +186,14 @@ func (w *Watch) compare(ctx context.Context, now domain.Sight, stored *corev1.Co
 		ErrAnother, now.Epoch.ID, now.Version, before.Epoch.ID, before.Version)
 }
 
-// expectsEpochs reports whether an epoch begins after a storage was replaced. A control
+// expectsEpochs reports whether a new epoch begins after a storage was replaced. A control
 // plane of an earlier version begins none.
 func (w *Watch) expectsEpochs(before domain.Epoch) bool {
 	return w.options.Writer != nil || before != domain.Epoch{}
 }
 
-// acceptStorage notes a look at the storage that is known, or the first look at one. If the
-// storage was replaced, it waits for the epoch that follows.
+// acceptStorage records a read of the known storage, or the first read. If the storage was
+// replaced, it waits for the new epoch.
 func (w *Watch) acceptStorage(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
 	if w.memory.awaitsNewEpoch(now.Epoch) {
 		if err := w.beginEpoch(ctx, stored, domain.StorageReplaced); err != nil {
@@ -210,8 +208,8 @@ func (w *Watch) acceptStorage(ctx context.Context, now domain.Sight, stored *cor
 	return w.beginEpoch(ctx, stored, domain.Installed)
 }
 
-// readEpoch lists the ConfigMap, for a list tells the resourceVersion of the storage. The
-// ConfigMap is nil where there is none.
+// readEpoch lists the ConfigMap, because a list contains the resourceVersion of the storage.
+// The ConfigMap is nil if there is none.
 func (w *Watch) readEpoch(ctx context.Context) (domain.Sight, *corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
@@ -229,8 +227,8 @@ func (w *Watch) readEpoch(ctx context.Context) (domain.Sight, *corev1.ConfigMap,
 	return sight, nil, nil
 }
 
-// beginEpoch writes a new epoch, the first one only where there is none. Another process may
-// have done so first, and a process need not have the right.
+// beginEpoch writes a new epoch. It writes the first one only if there is none. Another
+// process may have written it first, and this process may lack the right; neither is an error.
 func (w *Watch) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
 	if w.options.Writer == nil || cause == domain.Installed && stored != nil {
 		return nil
@@ -250,7 +248,7 @@ func (w *Watch) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause 
 	return fmt.Errorf("writing ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
 }
 
-// Object is the ConfigMap of an epoch.
+// Object returns the ConfigMap of an epoch.
 func Object(e domain.Epoch) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

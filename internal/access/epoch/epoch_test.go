@@ -28,9 +28,9 @@ type fakeStorage struct {
 	failure error
 	now     time.Time
 	reads   int
-	// writeError is what writers get.
+	// writeError is the error of all writes.
 	writeError error
-	// memory is that of the process.
+	// memory is the Memory of the process.
 	memory Memory
 }
 
@@ -107,13 +107,13 @@ func TestReplacedStorageStopsWatch(t *testing.T) {
 	tests := map[string]struct {
 		change func(*testing.T, *fakeStorage)
 		writes bool
-		// cause is that of the epoch afterwards.
+		// cause is that of the stored epoch afterwards.
 		cause domain.Cause
 	}{
-		"a restore begins another epoch": {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.Restored},
-		"a resourceVersion went back":    {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, true, domain.StorageReplaced},
-		"a resourceVersion leapt ahead":  {func(_ *testing.T, s *fakeStorage) { s.version = "1000000100" }, true, domain.StorageReplaced},
-		"an agent may write nothing":     {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, false, domain.Installed},
+		"a restore begins a new epoch":         {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.Restored},
+		"the resourceVersion went back":        {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, true, domain.StorageReplaced},
+		"the resourceVersion jumped ahead":     {func(_ *testing.T, s *fakeStorage) { s.version = "1000000100" }, true, domain.StorageReplaced},
+		"an agent, without the right to write": {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, false, domain.Installed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,13 +127,13 @@ func TestReplacedStorageStopsWatch(t *testing.T) {
 				t.Fatalf("error %v, want %v", err, ErrAnother)
 			}
 			if now, err := w.Epoch(t.Context()); !now.Unconfirmed() || !errors.Is(err, ErrAnother) {
-				t.Errorf("a process that must start anew may delete: %+v, %v", now, err)
+				t.Errorf("a process that must start again may delete: %+v, %v", now, err)
 			}
 			if got := s.stored(t); got.Cause != test.cause {
 				t.Errorf("epoch %+v, want cause %s", got, test.cause)
 			}
 			if err := s.watch(test.writes).check(t.Context(), 0); errors.Is(err, ErrAnother) {
-				t.Errorf("the next life ends as well: %v", err)
+				t.Errorf("the restarted components end as well: %v", err)
 			}
 		})
 	}
@@ -146,8 +146,8 @@ func (s *fakeStorage) remove(t *testing.T) {
 	}
 }
 
-// The next life of a process knows what the one before saw: until an epoch of a restore is
-// there, the storage is not one of a first start.
+// Restarted components know what the process read before: until a new epoch has begun, the storage is
+// not treated as that of a first start.
 func TestNoDeletionAfterReplacement(t *testing.T) {
 	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon.Add(time.Hour), noon)
 	first := domain.New("c", domain.Installed, noon.Add(2*time.Hour), time.Time{})
@@ -163,21 +163,21 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 		replace func(*testing.T, *fakeStorage)
 		writes  bool
 		refused error
-		// begun is the cause of the epoch that is stored afterwards; empty is none.
+		// begun is the cause of the stored epoch afterwards; empty is none.
 		begun domain.Cause
 	}{
-		"the ConfigMap is gone":                             {Object(installed), gone, true, nil, domain.StorageReplaced},
-		"it was deleted before a restore was confirmed":     {Object(restored), gone, true, nil, domain.StorageReplaced},
-		"and after that":                                    {confirmed, gone, true, nil, domain.StorageReplaced},
-		"it is gone for an agent":                           {Object(installed), gone, false, nil, ""},
-		"it is gone for who may not write it":               {Object(installed), gone, true, refused, ""},
-		"another process took it for a first start":         {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
-		"the same as an agent sees it":                      {Object(installed), begunAnew, false, nil, domain.Installed},
-		"a first epoch came back":                           {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
-		"revisions went back":                               {Object(installed), older, true, nil, domain.StorageReplaced},
-		"revisions of a confirmed epoch went back":          {confirmed, older, true, nil, domain.StorageReplaced},
-		"the same as an agent sees it, without a new epoch": {confirmed, older, false, nil, domain.Restored},
-		"the right to read it is gone as well":              {Object(installed), unreadable, false, nil, ""},
+		"the ConfigMap is gone":                                            {Object(installed), gone, true, nil, domain.StorageReplaced},
+		"the ConfigMap of an unconfirmed restore is gone":                  {Object(restored), gone, true, nil, domain.StorageReplaced},
+		"the ConfigMap of a confirmed restore is gone":                     {confirmed, gone, true, nil, domain.StorageReplaced},
+		"the ConfigMap is gone, for an agent":                              {Object(installed), gone, false, nil, ""},
+		"the ConfigMap is gone, writes are forbidden":                      {Object(installed), gone, true, refused, ""},
+		"another process began a first epoch":                              {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
+		"another process began a first epoch, for an agent":                {Object(installed), begunAnew, false, nil, domain.Installed},
+		"the first epoch is stored again":                                  {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
+		"the resourceVersion went back":                                    {Object(installed), older, true, nil, domain.StorageReplaced},
+		"the resourceVersion of a confirmed epoch went back":               {confirmed, older, true, nil, domain.StorageReplaced},
+		"the resourceVersion of a confirmed epoch went back, for an agent": {confirmed, older, false, nil, domain.Restored},
+		"the ConfigMap and the right to read it are gone":                  {Object(installed), unreadable, false, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -187,12 +187,12 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 			}
 			s.writeError = test.refused
 			test.replace(t, s)
-			for life := range 3 {
+			for restart := range 3 {
 				w := s.watch(test.writes)
 				for range 3 {
 					s.now = s.now.Add(time.Hour)
 					if now, err := w.Epoch(t.Context()); !now.Unconfirmed() {
-						t.Errorf("life %d may delete: %+v, %v", life, now, err)
+						t.Errorf("after restart %d: may delete: %+v, %v", restart, now, err)
 					}
 				}
 			}
@@ -228,7 +228,7 @@ func TestAgentContinuesAfterConfirmation(t *testing.T) {
 	}
 }
 
-// An agent loses its Lease while the API server is away, and begins anew for that reason.
+// An agent loses its Lease while the API server is unavailable, and its components start again.
 func TestReplacementBetweenRestartsIsDetected(t *testing.T) {
 	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
 	if err := s.watch(false).check(t.Context(), 0); err != nil {
@@ -261,25 +261,25 @@ func TestEpochAllowsDeletion(t *testing.T) {
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
 	tests := map[string]struct {
 		object *corev1.ConfigMap
-		// before and failure are what looks return before and at the question, later
-		// is the time between them.
+		// before and failure are the errors of reads before and during the call, later is the time
+		// between them.
 		before, failure error
 		later           time.Duration
 		writes          bool
 		held            bool
 		origin          string
 	}{
-		"a control plane that was not restored":        {object: Object(installed)},
-		"a restored one waits":                         {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
-		"a confirmed one does not":                     {object: confirmed},
-		"one that does not answer tells nothing":       {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
-		"a refusal after an answer tells nothing":      {object: Object(installed), failure: refused, later: time.Hour, held: true},
-		"a refusal at the start may pass":              {before: refused, failure: refused, later: time.Second, held: true},
-		"an earlier version refuses an agent for good": {before: refused, failure: refused, later: time.Minute},
-		"the right came late, and it was restored":     {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
-		"a component of the control plane needs it":    {before: refused, failure: refused, later: time.Hour, writes: true, held: true},
-		"within a second a look is not made again":     {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
-		"a storage without a ConfigMap has no epoch":   {},
+		"not restored":                                   {object: Object(installed)},
+		"restored, not confirmed":                        {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
+		"restored and confirmed":                         {object: confirmed},
+		"an unavailable API server":                      {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
+		"Forbidden after a successful read":              {object: Object(installed), failure: refused, later: time.Hour, held: true},
+		"Forbidden at the start":                         {before: refused, failure: refused, later: time.Second, held: true},
+		"Forbidden for an agent of an earlier version":   {before: refused, failure: refused, later: time.Minute},
+		"the right was granted late, restored":           {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
+		"Forbidden for a component of the control plane": {before: refused, failure: refused, later: time.Hour, writes: true, held: true},
+		"a read within the last second is used":          {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
+		"no ConfigMap":                                   {},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// Metrics tell about the epoch.
+// Metrics are the metrics of the epoch.
 type Metrics struct{ unconfirmed prometheus.Gauge }
 
-// NewMetrics makes the metrics, or finds those that are registered already.
+// NewMetrics makes the metrics, or returns those that are registered already.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{unconfirmed: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karmada_restore_unconfirmed", Help: "1 while the control plane is restored from a backup and no user has confirmed that, so that nothing is deleted in member clusters.",

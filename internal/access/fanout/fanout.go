@@ -1,10 +1,10 @@
-// Package fanout answers "how does work for many member clusters proceed so that
-// no cluster waits for another?": every cluster has a queue and workers of its
-// own, behind one set of event handlers.
+// Package fanout answers: how are objects for many member clusters reconciled so that no
+// cluster delays another? Every cluster has its own queue and workers, behind one set of event
+// handlers.
 //
-// A cluster that hangs blocks its own workers only. Queues deduplicate, so their
-// length is bounded by the number of objects; workers end with the context or
-// when their cluster is dropped.
+// A cluster that hangs blocks only its own workers. Queues deduplicate keys, so their length
+// is limited by the number of objects. Workers stop with the context or when their cluster is
+// removed.
 package fanout
 
 import (
@@ -22,33 +22,31 @@ import (
 	"karmada.io/karmada/internal/access/queues"
 )
 
-// Priorities of queued keys: what changes now goes before what is listed at
-// start.
+// Priorities of queued keys: current changes have precedence over the initial list.
 const (
 	Live    = 0
 	Initial = -100
 )
 
-// Reconcile brings one object of one cluster in order. An error is retried with
-// back-off; a result with RequeueAfter is looked at again after that time.
+// Reconcile reconciles one object of one cluster. An error is retried with backoff. A result
+// with RequeueAfter is reconciled again after that time.
 type Reconcile func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
 
-// Options bound the pools.
+// Options configure the pools.
 type Options struct {
 	// Name appears in logs and in the names of the queue metrics.
 	Name string
-	// Workers is how many objects of one cluster are worked on at once.
+	// Workers is the number of objects of one cluster that are reconciled at once.
 	Workers int
-	// Backoff is that of one object.
+	// Backoff is the backoff for one object.
 	Backoff queues.Backoff
-	// Serves tells whether a cluster is there and served by this process; nil means
-	// every one. It is asked before a pool is made, so that an event which comes
-	// after the end of its cluster makes none. It must be quick, and false before
-	// Drop is called.
+	// Serves reports whether a cluster exists and this process serves it; nil means that every
+	// cluster is served. It is called before a pool is created, so that a late event of a
+	// removed cluster creates none. It must return quickly, and false before Drop is called.
 	Serves func(cluster string) bool
 }
 
-// Pools holds one queue and its workers for each cluster.
+// Pools holds one queue with its workers for each cluster.
 type Pools struct {
 	options   Options
 	reconcile Reconcile
@@ -56,7 +54,7 @@ type Pools struct {
 	mu      sync.Mutex
 	pools   map[string]*pool
 	pending map[pendingKey]priorityqueue.AddOpts
-	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, under the context given to Start
+	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, with the context given to Start
 	wg      sync.WaitGroup
 }
 
@@ -70,11 +68,11 @@ type pool struct {
 	cancel context.CancelFunc
 
 	mu sync.Mutex
-	// backoffKeys are the keys whose last try failed: Wake tries them at once.
+	// backoffKeys are the keys whose last try failed: Wake retries them at once.
 	backoffKeys map[types.NamespacedName]struct{}
 }
 
-// New makes pools that call reconcile.
+// New returns pools that call reconcile.
 func New(options Options, reconcile Reconcile) *Pools {
 	return &Pools{
 		options: options, reconcile: reconcile,
@@ -82,7 +80,7 @@ func New(options Options, reconcile Reconcile) *Pools {
 	}
 }
 
-// Start runs the pools until ctx ends and waits for their workers.
+// Start runs the pools until ctx ends, and waits for their workers.
 func (p *Pools) Start(ctx context.Context) error {
 	p.mu.Lock()
 	p.ctx = ctx
@@ -102,7 +100,7 @@ func (p *Pools) Start(ctx context.Context) error {
 	return nil
 }
 
-// Add queues a key of a cluster with a priority, to be looked at after delay.
+// Add queues a key of a cluster with a priority and a delay.
 func (p *Pools) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
 	p.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
 }
@@ -124,8 +122,8 @@ func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 	}
 }
 
-// Wake tries everything of a cluster that waits in back-off at once, because
-// the cluster came back.
+// Wake retries at once all keys of a cluster that are in backoff, because the cluster is
+// reachable again.
 func (p *Pools) Wake(cluster string) {
 	p.mu.Lock()
 	pool := p.pools[cluster]
@@ -145,7 +143,7 @@ func (p *Pools) Wake(cluster string) {
 	}
 }
 
-// Drop ends the workers of a cluster that is gone.
+// Drop stops the workers of a cluster that is gone.
 func (p *Pools) Drop(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,8 +154,8 @@ func (p *Pools) Drop(cluster string) {
 	}
 }
 
-// getOrCreatePool returns the pool of a cluster, nil if the cluster is not served; p.mu is
-// held, so that a Drop which follows the end of the cluster sees the pool.
+// getOrCreatePool returns the pool of a cluster, nil if the cluster is not served. The caller
+// holds p.mu, so a Drop after the removal of the cluster finds the pool.
 func (p *Pools) getOrCreatePool(cluster string) *pool {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
@@ -167,7 +165,7 @@ func (p *Pools) getOrCreatePool(cluster string) *pool {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	created := &pool{
-		cancel:  cancel,
+		cancel:      cancel,
 		backoffKeys: map[types.NamespacedName]struct{}{},
 		queue: queues.Ending(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
 			o.RateLimiter = queues.Limiter[types.NamespacedName](p.options.Backoff)
@@ -200,7 +198,7 @@ func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key type
 		return
 	case err != nil:
 		pool.setInBackoff(key, true)
-		logger.V(2).Info("Will be tried again", "cause", err)
+		logger.V(2).Info("Reconcile will be retried", "cause", err)
 		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
 	case result.RequeueAfter > 0:
 		pool.setInBackoff(key, false)
@@ -212,15 +210,15 @@ func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key type
 	}
 }
 
-var errPanicked = errors.New("it panicked")
+var errPanicked = errors.New("the reconciler panicked")
 
-// reconcileSafely turns a panic into an error: a bug met by one object must not stop the
+// reconcileSafely converts a panic into an error: a bug with one object must not stop the
 // delivery of all others.
 func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanicked, r)
-			klog.FromContext(ctx).Error(err, "Recovered")
+			klog.FromContext(ctx).Error(err, "Recovered from a panic")
 		}
 	}()
 	return p.reconcile(ctx, cluster, key)

@@ -16,7 +16,7 @@ import (
 
 func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// startPools starts pools and returns a function that stops them and waits.
+// startPools starts pools and stops them at the end of the test.
 func startPools(t *testing.T, options Options, reconcile Reconcile) *Pools {
 	t.Helper()
 	pools := New(options, reconcile)
@@ -85,7 +85,7 @@ func TestRetryNow(t *testing.T) {
 	}
 	pools.Wake("member1")
 	if got := receive(t, tries); got != "a" {
-		t.Errorf("woke %s", got)
+		t.Errorf("retried %s", got)
 	}
 }
 
@@ -168,13 +168,13 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	left := len(pools.pools)
 	pools.mu.Unlock()
 	if left != 0 {
-		t.Fatalf("%d pools are left of a cluster that is gone", left)
+		t.Fatalf("%d pools are left of a removed cluster", left)
 	}
 
 	gone.Delete("member1")
 	pools.Add("member1", namedKey("again"), Live, 0)
 	if got := receive(t, handled); got != "member1/again" {
-		t.Errorf("after the cluster came again: %s", got)
+		t.Errorf("after the cluster was added again: %s", got)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
 	}
 	for _, opts := range pools.pending {
 		if *opts.Priority != Live {
-			t.Errorf("it waits with priority %d", *opts.Priority)
+			t.Errorf("the key waits with priority %d", *opts.Priority)
 		}
 	}
 }

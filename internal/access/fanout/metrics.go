@@ -2,8 +2,8 @@ package fanout
 
 import "k8s.io/client-go/util/workqueue"
 
-// noMetrics keeps the queues of single clusters out of the metrics: their number
-// is not bounded, and the controllers count what they do per member anyway.
+// noMetrics keeps the queues of single clusters out of the metrics: their number is not
+// limited, and the controllers have metrics per member anyway.
 type noMetrics struct{}
 
 type noopMetric struct{}

@@ -28,16 +28,16 @@ func TestScopeIsServed(t *testing.T) {
 		cluster string
 		want    bool
 	}{
-		"the control plane, a cluster that it reaches":       {clusterv1alpha1.Push, "member-Push", true},
-		"the control plane, a cluster with an agent":         {clusterv1alpha1.Push, "member-Pull", false},
-		"an agent, its cluster":                              {clusterv1alpha1.Pull, "member-Pull", true},
-		"an agent, a cluster that the control plane reaches": {clusterv1alpha1.Pull, "member-Push", false},
-		"a cluster that is gone":                             {clusterv1alpha1.Push, "member-Gone", false},
+		"the control plane, a cluster in push mode": {clusterv1alpha1.Push, "member-Push", true},
+		"the control plane, a cluster in pull mode": {clusterv1alpha1.Push, "member-Pull", false},
+		"an agent, its cluster":                     {clusterv1alpha1.Pull, "member-Pull", true},
+		"an agent, a cluster in push mode":          {clusterv1alpha1.Pull, "member-Push", false},
+		"a removed cluster":                         {clusterv1alpha1.Push, "member-Gone", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := (Scope{Seen: seen, Mode: tc.mode}).Serves(tc.cluster); got != tc.want {
-				t.Errorf("serves it: %v, want %v", got, tc.want)
+				t.Errorf("served: %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -49,10 +49,10 @@ func TestScopeSyncModeChange(t *testing.T) {
 		before, after clusterv1alpha1.ClusterSyncMode
 		left, joined  bool
 	}{
-		"it gets an agent":        {push, pull, true, false},
-		"it loses its agent":      {pull, push, false, true},
-		"it stays as it is":       {push, push, false, false},
-		"it keeps what serves it": {pull, pull, false, false},
+		"push to pull":   {push, pull, true, false},
+		"pull to push":   {pull, push, false, true},
+		"push unchanged": {push, push, false, false},
+		"pull unchanged": {pull, pull, false, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// outageTracker are the times in which one server does not answer.
+// outageTracker holds the current outage of one server.
 type outageTracker struct {
-	mu  sync.Mutex
+	mu      sync.Mutex
 	current *outage
 }
 
-// groupOutages are the outages of the servers behind one, by API group.
+// groupOutages holds the outages of the servers behind one address, by API group.
 type groupOutages struct {
 	mu      sync.Mutex
 	outages map[string]*outageTracker
 }
 
-// of returns the outages of the API group that a path leads to. What is none is one
-// of its own.
+// of returns the tracker for the API group of a path. Paths without an API group share one
+// tracker.
 func (g *groupOutages) of(path string) *outageTracker {
 	name := ""
 	if _, after, grouped := strings.Cut(path, "/apis/"); grouped {
@@ -37,15 +37,15 @@ func (g *groupOutages) of(path string) *outageTracker {
 	return g.outages[name]
 }
 
-// outage is one of them. Everybody who waits for its end either has the turn to
-// try whether it has come, or is told.
+// outage is one outage. A request that waits for its end is either the one that tries next, or
+// is notified.
 type outage struct {
 	since time.Time
-	ended  chan struct{}
+	ended chan struct{}
 	turn  chan struct{}
 }
 
-// getOrBegin returns the outage that is, and whether it has just begun.
+// getOrBegin returns the current outage, and whether it has just begun.
 func (o *outageTracker) getOrBegin(now time.Time) (*outage, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +57,7 @@ func (o *outageTracker) getOrBegin(now time.Time) (*outage, bool) {
 	return o.current, true
 }
 
-// end ends the outage, if there is one, and tells how long it took.
+// end ends the outage, if there is one, and returns how long it took.
 func (o *outageTracker) end(now time.Time) (took time.Duration, was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,12 +70,12 @@ func (o *outageTracker) end(now time.Time) (took time.Duration, was bool) {
 	return now.Sub(ended.since), true
 }
 
-// await returns true when it is time to try: because the outage is over, or
-// because it is the caller's turn after a pause, who must then say tried. It
-// returns false when ctx ends before, or ended is closed.
-func (o *outage) await(ctx context.Context, ended <-chan struct{}, pause time.Duration) bool {
+// await returns true when the caller may try: the outage is over, or it is the caller's turn
+// after a pause. The caller must then call releaseTurn. It returns false if ctx ends first or
+// closed is closed.
+func (o *outage) await(ctx context.Context, closed <-chan struct{}, pause time.Duration) bool {
 	select {
-	case <-ended:
+	case <-closed:
 		return false
 	case <-o.ended:
 		return ctx.Err() == nil
@@ -90,15 +90,15 @@ func (o *outage) await(ctx context.Context, ended <-chan struct{}, pause time.Du
 		return true
 	case <-o.ended:
 		return ctx.Err() == nil
-	case <-ended:
+	case <-closed:
 	case <-ctx.Done():
 	}
 	o.releaseTurn()
 	return false
 }
 
-// releaseTurn gives the turn to the next one. Somebody who was told of the end may say
-// it without having had it.
+// releaseTurn gives the turn to the next request. A request that was notified of the end may
+// call it without having the turn.
 func (o *outage) releaseTurn() {
 	select {
 	case o.turn <- struct{}{}:

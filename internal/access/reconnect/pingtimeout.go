@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	// IdleLimit is how long a server may say nothing until it is asked whether it is
-	// there. A network that is cut tells nobody, and what is sent into a connection from
-	// before goes nowhere even when the network is whole again: the libraries would wait
-	// for 30 seconds, and 15 more.
+	// IdleLimit is the time without data after which a server is pinged. A network that is cut
+	// does not close connections, and data sent into an old connection is lost even when the
+	// network works again. The defaults of the libraries are 30 seconds, and 15 seconds for
+	// the response.
 	IdleLimit = 2 * time.Second
-	// PingLimit is how long it then has to answer.
+	// PingLimit is the time in which the server must respond to the ping.
 	PingLimit = 4 * time.Second
 )
 
-// timeoutVariables are the variables by which an operator gives other limits.
+// timeoutVariables are the environment variables by which an operator sets other timeouts.
 var timeoutVariables = []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"}
 
-// Promptly lets the connections of a configuration end within IdleLimit and PingLimit
-// of the moment in which nothing comes through them any more. It is called before
-// anything else is put around the transport. An operator who has said it otherwise is
-// heeded.
+// Promptly sets IdleLimit and PingLimit for the connections of a configuration, so that a cut
+// connection is closed soon. It must be called before other wrappers are added to the
+// transport. Timeouts that an operator set by environment variables take precedence.
 func Promptly(config *rest.Config) {
 	for _, name := range timeoutVariables {
 		if os.Getenv(name) != "" {
 			return
 		}
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return setTransportPingTimeouts(next, IdleLimit, PingLimit) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return setTransportPingTimeouts(next, IdleLimit, PingLimit)
+	})
 }
 
 // setTransportPingTimeouts changes a transport that has no connections yet.
@@ -41,7 +42,7 @@ func setTransportPingTimeouts(next http.RoundTripper, idle, ping time.Duration) 
 	for {
 		switch under := below.(type) {
 		case *http.Transport:
-			// That of everybody is not ours to change.
+			// The default transport is shared, so it is not changed.
 			if under != http.DefaultTransport && under.HTTP2 == nil {
 				under.HTTP2 = &http.HTTP2Config{SendPingTimeout: idle, PingTimeout: ping}
 			}

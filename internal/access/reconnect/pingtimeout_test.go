@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cutConn is a connection that may be cut: what is written into it is lost, and nothing
-// comes out of it.
+// cutConn is a connection that can be cut: written data is lost, and no data arrives.
 type cutConn struct {
 	net.Conn
 	cut *atomic.Bool
@@ -67,11 +66,11 @@ func TestCutConnectionIsReplaced(t *testing.T) {
 	cut.Store(true)
 	get()
 	if dials.Load() != 2 {
-		t.Errorf("%d connections, want one and another", dials.Load())
+		t.Errorf("%d connections, want 2", dials.Load())
 	}
 }
 
-// wrappingTransport is something around a transport that shows what it is around.
+// wrappingTransport wraps a transport and returns it.
 type wrappingTransport struct{ next http.RoundTripper }
 
 func (a *wrappingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -82,17 +81,17 @@ func (a *wrappingTransport) WrappedRoundTripper() http.RoundTripper { return a.n
 
 func TestSetPingTimeouts(t *testing.T) {
 	tests := map[string]struct {
-		config *rest.Config
-		said   string
-		want   bool
+		config   *rest.Config
+		variable string
+		want     bool
 	}{
-		"the transport of one configuration":          {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name()}}, want: true},
-		"not that of everybody":                       {config: &rest.Config{Host: "http://example.com"}},
-		"nor where an operator has said it otherwise": {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name() + "2"}}, said: "30"},
+		"the transport of one configuration": {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name()}}, want: true},
+		"not the default transport":          {config: &rest.Config{Host: "http://example.com"}},
+		"not with an environment variable":   {config: &rest.Config{Host: "https://example.com", TLSClientConfig: rest.TLSClientConfig{ServerName: t.Name() + "2"}}, variable: "30"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", test.said)
+			t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", test.variable)
 			Promptly(test.config)
 			made, err := rest.TransportFor(test.config)
 			if err != nil {

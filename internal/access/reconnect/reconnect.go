@@ -1,13 +1,12 @@
-// Package reconnect answers "how is a server noticed that is back?": by trying
-// again, inside of a request that found nobody.
+// Package reconnect answers: how does a client notice quickly that a server is back? It
+// retries inside of a request that did not reach the server.
 //
-// Clients that watch sleep after a failed try, for longer with each one, so that
-// they would notice half a minute late that a server is back. Here the request
-// itself waits, and everything that waits for one server goes on at once when one
-// of them gets an answer.
+// After a failed try, clients with a watch wait longer each time, so they would notice half a
+// minute too late that a server is back. Here the request itself waits. All requests that wait
+// for one server continue at once when one of them gets a response.
 //
-// Only what changes nothing is tried again, and only as long as no byte of an
-// answer has come. However much waits for a server, it is tried by one at a time.
+// Only requests that change nothing are retried, and only while no byte of a response has
+// arrived. However many requests wait for a server, only one of them tries at a time.
 package reconnect
 
 import (
@@ -23,36 +22,37 @@ import (
 )
 
 const (
-	// DefaultPause is how long a server that does not answer is left alone.
+	// DefaultPause is the time between two tries.
 	DefaultPause = 500 * time.Millisecond
 	// DefaultLimit is how long a request waits for its server.
 	DefaultLimit = 30 * time.Second
 )
 
-// Options say how long and for what requests wait.
+// Options configure which requests wait and for how long.
 type Options struct {
-	// Pause lies between two tries. Default DefaultPause.
+	// Pause is the time between two tries. Default DefaultPause.
 	Pause time.Duration
-	// Limit is how long a request waits in all; it ends with its context in any
-	// case. Default DefaultLimit.
+	// Limit is how long a request waits in total. It always ends with its context. Default
+	// DefaultLimit.
 	Limit time.Duration
-	// WatchLimit is the same for a watch, which has nothing better to do than to
-	// wait. Default is Limit; a negative one means as long as its context.
+	// WatchLimit is the limit for a watch. Default is Limit; a negative value means as long as
+	// its context.
 	WatchLimit time.Duration
-	// Ended, once it is closed, ends all waiting: nobody wants answers of this server
-	// any more. Who asks may have no context to end. Nil never is.
+	// Ended, once it is closed, ends all waiting, because the server is no longer needed.
+	// Callers may have a context without an end. Nil is never closed.
 	Ended <-chan struct{}
-	// Unavailable takes the answers 502 and 503 for none: a proxy or an aggregator
-	// gives them while the server behind it is away. Who waits for one API group is
-	// not disturbed by the answers of others.
+	// Unavailable treats the responses 502 and 503 as outages: a proxy or an aggregator sends
+	// them while the server behind it is unavailable. Outages of different API groups are
+	// independent.
 	Unavailable bool
-	// Lost is told why a server does not answer, once, and Back that it does again.
-	// They must return quickly; nil tells nobody.
+	// Lost is called once at the start of an outage, and Back at its end. They must return
+	// quickly and may be nil.
 	Lost func(err error)
 	Back func(after time.Duration)
 }
 
-// Transport tries requests that only read again, until they are answered.
+// Transport returns a transport that retries requests that only read, until they get a
+// response.
 func Transport(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.Pause <= 0 {
 		o.Pause = DefaultPause
@@ -69,14 +69,14 @@ func Transport(next http.RoundTripper, o Options) http.RoundTripper {
 type retryingTransport struct {
 	next    http.RoundTripper
 	options Options
-	// unreachable are the times in which no connection comes about, and unavailable,
-	// by API group, those in which the server of the group is away.
-	unreachable   outageTracker
+	// unreachable tracks failed connections, and unavailable, by API group, responses for an
+	// unavailable server.
+	unreachable outageTracker
 	unavailable groupOutages
 }
 
-// WrappedRoundTripper implements net.RoundTripperWrapper: whoever closes idle
-// connections finds them.
+// WrappedRoundTripper implements net.RoundTripperWrapper, so that callers can close idle
+// connections.
 func (t *retryingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -94,8 +94,7 @@ func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, er
 			return response, err
 		}
 		closeBody(response)
-		// With the request's own context: the limit is for waiting, and what is
-		// answered may take its time.
+		// This uses the context of the request: the limit is for waiting, and a response may take longer.
 		response, err = t.next.RoundTrip(request)
 		lost.releaseTurn()
 		away = t.outagesFor(request, response, err)
@@ -103,7 +102,7 @@ func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, err
 }
 
-// withTimeout bounds how long a request waits.
+// withTimeout limits how long a request waits.
 func (t *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
 	limit := t.options.Limit
 	if Watches(request) {
@@ -115,8 +114,8 @@ func (t *retryingTransport) withTimeout(request *http.Request) (context.Context,
 	return context.WithTimeout(request.Context(), limit)
 }
 
-// outagesFor ends the outages that an answer disproves, and returns those that the lack of
-// one belongs to; nil is an answer.
+// outagesFor ends the outages that a response disproves. It returns the tracker for a missing
+// response, nil for a response.
 func (t *retryingTransport) outagesFor(request *http.Request, response *http.Response, err error) *outageTracker {
 	switch {
 	case err != nil && isConnectionFailure(err):
@@ -141,7 +140,7 @@ func (t *retryingTransport) beginOutage(of *outageTracker, response *http.Respon
 	lost, first := of.getOrBegin(time.Now())
 	if first && t.options.Lost != nil {
 		if err == nil {
-			err = errors.New("it answers " + response.Status)
+			err = errors.New("the server responded with " + response.Status)
 		}
 		t.options.Lost(err)
 	}
@@ -154,9 +153,9 @@ func (t *retryingTransport) endOutage(of *outageTracker) {
 	}
 }
 
-// isConnectionFailure tells that a connection did not come about, or ended before anything
-// came back. What a server says that can be reached, such as that it is not the
-// one it should be, is an answer.
+// isConnectionFailure reports whether no connection was established, or the connection ended
+// before data arrived. An error of a server that was reached, such as a wrong certificate, is
+// no such failure.
 func isConnectionFailure(err error) bool {
 	var dialling *net.OpError
 	if errors.As(err, &dialling) && dialling.Op == "dial" {
@@ -166,25 +165,25 @@ func isConnectionFailure(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isConnectionTimeout(err)
 }
 
-// isConnectionTimeout tells that a limit of the connection was reached, such as that of its
-// TLS handshake, and not one of the request.
+// isConnectionTimeout reports whether a timeout of the connection was reached, such as that of
+// the TLS handshake, and not one of the request.
 func isConnectionTimeout(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// OnlyReads tells that a request can be sent again: it changes nothing and has no body.
+// OnlyReads reports whether a request can be sent again: it changes nothing and has no body.
 func OnlyReads(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }
 
-// Watches tells that a request is a watch, which ends when its caller wants.
+// Watches reports whether a request is a watch, which ends when its caller ends it.
 func Watches(request *http.Request) bool {
 	asked := request.URL.Query().Get("watch")
 	return asked == "true" || asked == "1"
 }
 
-// closeBody gives back the connection of an answer that nobody wants.
+// closeBody releases the connection of a response that is not used.
 func closeBody(response *http.Response) {
 	if response != nil && response.Body != nil {
 		_ = response.Body.Close()

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeServer answers as it is told; it counts how often it was tried.
+// fakeServer responds as configured and counts the tries.
 type fakeServer struct {
 	mu     sync.Mutex
 	err    error
@@ -52,7 +52,7 @@ func (s *fakeServer) tryCount() int {
 
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// handshakeTimeoutError is what net/http says of a TLS handshake that took too long.
+// handshakeTimeoutError is the error of net/http for a TLS handshake that takes too long.
 type handshakeTimeoutError struct{}
 
 func (handshakeTimeoutError) Timeout() bool   { return true }
@@ -91,23 +91,23 @@ func TestTransportRetries(t *testing.T) {
 		options       Options
 		waits         time.Duration
 	}{
-		"a list whose connection is refused":              {err: errRefused, waits: 30 * time.Second},
-		"a watch whose connection is refused":             {query: "?watch=true", err: errRefused, waits: 30 * time.Second},
-		"a server whose name is not known yet":            {err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, waits: 30 * time.Second},
-		"a connection that is reset":                      {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, waits: 30 * time.Second},
-		"a connection that ends":                          {err: io.EOF, waits: 30 * time.Second},
-		"a connection that ends in the middle":            {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
-		"a connection that is lost":                       {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
-		"a handshake that takes too long":                 {err: handshakeTimeoutError{}, waits: 30 * time.Second},
-		"for as long as was asked for":                    {err: errRefused, options: Options{Limit: time.Minute}, waits: time.Minute},
-		"a watch has a limit of its own":                  {query: "?watch=1", err: errRefused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
-		"not what changes something":                      {method: http.MethodPost, err: errRefused},
-		"not a server that is not who it should be":       {err: x509.UnknownAuthorityError{}},
-		"not an answer":                                   {status: http.StatusInternalServerError},
-		"not that a server behind is away, if not asked":  {status: http.StatusServiceUnavailable},
-		"that a server behind is away, if asked":          {status: http.StatusServiceUnavailable, options: Options{Unavailable: true}, waits: 30 * time.Second},
-		"a request that took too long":                    {err: context.DeadlineExceeded},
-		"a request whose answer broke off is not told so": {err: errors.New("gzip: invalid header")},
+		"list: connection refused":             {err: errRefused, waits: 30 * time.Second},
+		"watch: connection refused":            {query: "?watch=true", err: errRefused, waits: 30 * time.Second},
+		"unknown host name":                    {err: &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, waits: 30 * time.Second},
+		"connection reset":                     {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, waits: 30 * time.Second},
+		"connection closed":                    {err: io.EOF, waits: 30 * time.Second},
+		"connection closed within a response":  {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
+		"HTTP/2 connection lost":               {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
+		"TLS handshake timeout":                {err: handshakeTimeoutError{}, waits: 30 * time.Second},
+		"configured limit":                     {err: errRefused, options: Options{Limit: time.Minute}, waits: time.Minute},
+		"configured limit of a watch":          {query: "?watch=1", err: errRefused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
+		"POST is not retried":                  {method: http.MethodPost, err: errRefused},
+		"wrong certificate is not retried":     {err: x509.UnknownAuthorityError{}},
+		"status 500 is not retried":            {status: http.StatusInternalServerError},
+		"status 503 is not retried by default": {status: http.StatusServiceUnavailable},
+		"status 503 is retried if enabled":     {status: http.StatusServiceUnavailable, options: Options{Unavailable: true}, waits: 30 * time.Second},
+		"request timeout is not retried":       {err: context.DeadlineExceeded},
+		"invalid response is not retried":      {err: errors.New("gzip: invalid header")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,11 +131,11 @@ func TestTransportRetries(t *testing.T) {
 func TestWaitingRequestsContinueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many, outage = 100, 10 * time.Second
-		var told []string
+		var calls []string
 		asked := &fakeServer{err: errRefused}
 		through := Transport(asked, Options{
-			Lost: func(err error) { told = append(told, "lost: "+err.Error()) },
-			Back: func(after time.Duration) { told = append(told, "back after "+after.String()) },
+			Lost: func(err error) { calls = append(calls, "lost: "+err.Error()) },
+			Back: func(after time.Duration) { calls = append(calls, "back after "+after.String()) },
 		})
 		var answers sync.WaitGroup
 		var latest atomic.Int64
@@ -150,15 +150,15 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 		}
 		<-time.After(outage - time.Millisecond)
 		if tries := asked.tryCount(); tries > many+int(outage/DefaultPause) {
-			t.Errorf("a server that is away was tried %d times by %d", tries, many)
+			t.Errorf("an unavailable server was tried %d times by %d requests", tries, many)
 		}
 		asked.set(http.StatusOK, nil)
 		answers.Wait()
 		if took := time.Duration(latest.Load()); took > outage+DefaultPause {
-			t.Errorf("the last answer came after %s, the server was away for %s", took, outage)
+			t.Errorf("the last response came after %s, the outage took %s", took, outage)
 		}
-		if diff := cmp.Diff([]string{"lost: dial tcp: connection refused", "back after 10s"}, told); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"lost: dial tcp: connection refused", "back after 10s"}, calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -168,16 +168,16 @@ func TestCanceledRequestPassesTurn(t *testing.T) {
 		asked := &fakeServer{err: errRefused}
 		through := Transport(asked, Options{})
 		var answers sync.WaitGroup
-		for _, patience := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
+		for _, timeout := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
 			answers.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				_, err := request(ctx, t, through, http.MethodGet, "")
-				if patience < 10*time.Second != (err != nil) {
-					t.Errorf("after at most %s: %v", patience, err)
+				if timeout < 10*time.Second != (err != nil) {
+					t.Errorf("after at most %s: %v", timeout, err)
 				}
 				if err != nil && !strings.Contains(err.Error(), "refused") {
-					t.Errorf("the cause is not told: %v", err)
+					t.Errorf("the error does not contain the cause: %v", err)
 				}
 			})
 		}
@@ -208,7 +208,7 @@ func TestClosedTransportStopsWaiting(t *testing.T) {
 		close(ended)
 		asking.Wait()
 		if took := time.Since(began); took != 0 {
-			t.Errorf("they waited %s longer", took)
+			t.Errorf("requests waited %s after the close", took)
 		}
 	})
 }
@@ -233,8 +233,8 @@ func TestSlowAnswerAfterRetry(t *testing.T) {
 	})
 }
 
-// The server of one API group may be away for long, while thousands of requests
-// for others are answered.
+// The server of one API group may be unavailable for a long time, while thousands of requests for other
+// groups succeed.
 func TestOutagesByAPIGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const away = 10 * time.Second
@@ -256,7 +256,7 @@ func TestOutagesByAPIGroup(t *testing.T) {
 				t.Errorf("answered %d and %v", status, err)
 			}
 			if took := time.Since(began); took > away+DefaultPause {
-				t.Errorf("noticed after %s that the server of the group is back, which was away for %s", took, away)
+				t.Errorf("noticed after %s that the server of the group is back, after an outage of %s", took, away)
 			}
 		})
 		for time.Since(began) < away {
@@ -267,7 +267,7 @@ func TestOutagesByAPIGroup(t *testing.T) {
 		}
 		waits.Wait()
 		if most := 2 + int32(away/DefaultPause); tries.Load() > most {
-			t.Errorf("a server that is away was tried %d times, want %d at most", tries.Load(), most)
+			t.Errorf("an unavailable server was tried %d times, want %d at most", tries.Load(), most)
 		}
 	})
 }
@@ -276,8 +276,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// A server that accepts connections and says nothing, not even in the handshake, is
-// waited for as one that is away.
+// A server that accepts connections and sends nothing, not even in the handshake, counts as unavailable.
 func TestHangingHandshakeIsRetried(t *testing.T) {
 	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	hangs := &hangingOnce{Listener: served.Listener}
@@ -296,13 +295,13 @@ func TestHangingHandshakeIsRetried(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	_ = hangs.kept.Close()
-	// On a machine that is busy another handshake can take too long, too.
+	// On a busy machine another handshake can time out, too.
 	if hangs.taken.Load() < 2 || response.StatusCode != http.StatusOK {
 		t.Errorf("%d connections and status %d, want one that hangs and another", hangs.taken.Load(), response.StatusCode)
 	}
 }
 
-// hangingOnce keeps its first connection to itself.
+// hangingOnce does not serve its first connection.
 type hangingOnce struct {
 	net.Listener
 	taken atomic.Int32

@@ -2,9 +2,9 @@ package report
 
 import "time"
 
-// deliveryRate counts how many Works are delivered in a second.
+// deliveryRate counts the Works that are delivered per second.
 type deliveryRate struct {
-	second          int64
+	second            int64
 	current, previous int
 }
 
@@ -14,14 +14,14 @@ func (d *deliveryRate) record(now time.Time) {
 	d.current++
 }
 
-// perSecond is the count of the last whole second, or that of the one that runs
-// if it is larger already.
+// perSecond returns the count of the last whole second, or that of the current one if it is
+// larger.
 func (d *deliveryRate) perSecond(now time.Time) int {
 	d.rollOver(now)
 	return max(d.current, d.previous)
 }
 
-// rollOver begins a new second if the last is over.
+// rollOver starts a new second if the last one is over.
 func (d *deliveryRate) rollOver(now time.Time) {
 	switch second := now.Unix(); second - d.second {
 	case 0:

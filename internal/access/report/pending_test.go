@@ -11,21 +11,21 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// TestPutBackAfterFailedWrite gives back a report on the Work with UID 1, of which
-// part a says old and b says old, that was handed in at noon.
+// TestPutBackAfterFailedWrite puts back changes of the parts a and b of the Work with UID 1.
+// They were submitted at noon and set the text "old".
 func TestPutBackAfterFailedWrite(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	key := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
 	tests := map[string]struct {
 		since map[Part]string
 		uid   types.UID
-		// want is what is said then, since when.
+		// want are the texts that are pending then, first is since when.
 		want  map[Part]string
 		first time.Time
 	}{
-		"nothing was said since":             {want: map[Part]string{"a": "old", "b": "old"}, first: noon},
-		"what was said since of a part wins": {since: map[Part]string{"a": "new", "c": "new"}, uid: "1", want: map[Part]string{"a": "new", "b": "old", "c": "new"}, first: noon},
-		"it is of no other Work of the name": {since: map[Part]string{"a": "new"}, uid: "2", want: map[Part]string{"a": "new"}, first: noon.Add(time.Minute)},
+		"no newer change":                      {want: map[Part]string{"a": "old", "b": "old"}, first: noon},
+		"a newer change of a part wins":        {since: map[Part]string{"a": "new", "c": "new"}, uid: "1", want: map[Part]string{"a": "new", "b": "old", "c": "new"}, first: noon},
+		"changes of a former Work are dropped": {since: map[Part]string{"a": "new"}, uid: "2", want: map[Part]string{"a": "new"}, first: noon.Add(time.Minute)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 				each.change(nil)
 			}
 			if diff := cmp.Diff(test.want, said); diff != "" || !kept.firstAt.Equal(test.first) {
-				t.Errorf("waiting since %s, said (-want +got):\n%s", kept.firstAt, diff)
+				t.Errorf("waiting since %s, texts (-want +got):\n%s", kept.firstAt, diff)
 			}
 		})
 	}

@@ -8,44 +8,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Renderings tells why clusters of a binding do not get what its template says
-// now: the Work of such a cluster could not be made, so that there is none, or
-// only one of an earlier template, and no Work can tell why.
+// Renderings holds the reasons why clusters of a binding do not get the current template:
+// their Work could not be rendered. Such a cluster has no Work, or one of an earlier template,
+// so no Work can show the reason.
 //
-// One controller sets what it found, another one, in the same process, puts it
-// into the status of the binding. It is derived from what is stored: every
-// binding is looked at when a process starts, so losing it loses nothing.
+// One controller sets the failures. Another one in the same process writes them into the
+// status of the binding. They are derived from stored objects: every binding is reconciled
+// when a process starts, so nothing is lost with the process.
 type Renderings struct {
 	mu sync.Mutex
 	// failures are by binding and cluster. The inner maps are never changed.
 	failures    map[types.UID]map[string]string
 	subscribers []func(binding types.UID)
-	// rendered are the newest states of bindings that were dealt with, by name.
+	// rendered is the last generation of each binding that was rendered, by name.
 	rendered map[types.NamespacedName]renderedState
 }
 
-// renderedState is a state of a binding of which every cluster has its Work, or a
-// failure.
+// renderedState is a generation of a binding in which every cluster has its Work or a failure.
 type renderedState struct {
 	uid        types.UID
 	generation int64
 }
 
-// NewRenderings knows of no failure.
+// NewRenderings returns an empty set of failures.
 func NewRenderings() *Renderings {
 	return &Renderings{failures: map[types.UID]map[string]string{}, rendered: map[types.NamespacedName]renderedState{}}
 }
 
-// Set replaces the failures of a binding: for each cluster the object, what went
-// wrong with it and what helps, in one sentence. None means that all is well, or
-// that the binding is gone. It returns whether that is news; only then
-// subscribers are called.
+// Set replaces the failures of a binding: for each cluster one sentence with the object, the
+// failure and the remedy. An empty map means that there is no failure or the binding is gone.
+// Set returns whether the failures changed; only then it calls the subscribers.
 func (r *Renderings) Set(binding types.UID, failures map[string]string) (changed bool) {
 	subscribers, changed := r.store(binding, failures)
 	if !changed {
 		return false
 	}
-	// Outside the lock: a subscriber may ask what is new.
+	// This is outside the lock, because a subscriber may read the failures.
 	for _, subscriber := range subscribers {
 		subscriber(binding)
 	}
@@ -66,43 +64,43 @@ func (r *Renderings) store(binding types.UID, failures map[string]string) (subsc
 	return slices.Clone(r.subscribers), true
 }
 
-// Of are the failures of a binding by cluster, nil when there are none. The map
-// must not be changed.
+// Of returns the failures of a binding by cluster, nil if there are none. The map must not be
+// changed.
 func (r *Renderings) Of(binding types.UID) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failures[binding]
 }
 
-// Conclude notes that in this generation of a binding every cluster has its Work,
-// or a failure that was set before.
-func (r *Renderings) Conclude(of types.NamespacedName, uid types.UID, generation int64) {
+// Conclude records that in this generation of a binding every cluster has its Work or a
+// failure that was set before.
+func (r *Renderings) Conclude(key types.NamespacedName, uid types.UID, generation int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rendered[of] = renderedState{uid: uid, generation: generation}
+	r.rendered[key] = renderedState{uid: uid, generation: generation}
 }
 
-// Concluded is the newest generation of a binding that was noted, 0 for none: then
-// its Works, and the failures, are those of an earlier one, or nobody has looked
-// since the process started.
-func (r *Renderings) Concluded(of types.NamespacedName, uid types.UID) int64 {
+// Concluded returns the last recorded generation of a binding. It returns 0 if no generation
+// was recorded since the process started. If it is older than that of the binding, its Works
+// and failures belong to an earlier generation.
+func (r *Renderings) Concluded(key types.NamespacedName, uid types.UID) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if noted := r.rendered[of]; noted.uid == uid {
-		return noted.generation
+	if last := r.rendered[key]; last.uid == uid {
+		return last.generation
 	}
 	return 0
 }
 
-// Forget drops what was noted of a binding that is gone.
-func (r *Renderings) Forget(of types.NamespacedName) {
+// Forget deletes the record of a binding that is gone.
+func (r *Renderings) Forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.rendered, of)
+	delete(r.rendered, key)
 }
 
-// Subscribe calls a function with each binding whose failures change from now on.
-// It is called by whoever sets them and must not wait for anything.
+// Subscribe calls a function with each binding whose failures change from now on. The call
+// comes from the goroutine that sets them, so the function must not block.
 func (r *Renderings) Subscribe(subscriber func(binding types.UID)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

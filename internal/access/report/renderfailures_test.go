@@ -16,54 +16,54 @@ func TestRenderFailures(t *testing.T) {
 	broken := map[string]string{"m1": "Deployment shop/web: there is no field"}
 	tests := map[string]struct {
 		calls []call
-		// told are the bindings that subscribers hear of, in order.
-		told []types.UID
-		want map[types.UID]map[string]string
+		// notified are the bindings that subscribers are called with, in order.
+		notified []types.UID
+		want     map[types.UID]map[string]string
 	}{
-		"nothing is known of a binding that never failed": {
+		"a binding that never failed": {
 			calls: []call{{"a", nil}, {"a", map[string]string{}}},
 		},
-		"a failure is told": {
-			calls: []call{{"a", broken}},
-			told:  []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
+		"a failure": {
+			calls:    []call{{"a", broken}},
+			notified: []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
 		},
-		"the same failure is no news": {
-			calls: []call{{"a", broken}, {"a", map[string]string{"m1": broken["m1"]}}},
-			told:  []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
+		"the same failure again": {
+			calls:    []call{{"a", broken}, {"a", map[string]string{"m1": broken["m1"]}}},
+			notified: []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
 		},
-		"another cause is": {
-			calls: []call{{"a", broken}, {"a", map[string]string{"m1": "refused"}}},
-			told:  []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m1": "refused"}},
+		"another cause": {
+			calls:    []call{{"a", broken}, {"a", map[string]string{"m1": "refused"}}},
+			notified: []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m1": "refused"}},
 		},
-		"so is another cluster": {
-			calls: []call{{"a", broken}, {"a", map[string]string{"m2": broken["m1"]}}},
-			told:  []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m2": broken["m1"]}},
+		"another cluster": {
+			calls:    []call{{"a", broken}, {"a", map[string]string{"m2": broken["m1"]}}},
+			notified: []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m2": broken["m1"]}},
 		},
-		"the end of all failures is told once and leaves nothing": {
-			calls: []call{{"a", broken}, {"a", nil}, {"a", nil}},
-			told:  []types.UID{"a", "a"},
+		"no failures any more": {
+			calls:    []call{{"a", broken}, {"a", nil}, {"a", nil}},
+			notified: []types.UID{"a", "a"},
 		},
-		"bindings are told apart": {
-			calls: []call{{"a", broken}, {"b", broken}, {"a", nil}},
-			told:  []types.UID{"a", "b", "a"}, want: map[types.UID]map[string]string{"b": broken},
+		"several bindings": {
+			calls:    []call{{"a", broken}, {"b", broken}, {"a", nil}},
+			notified: []types.UID{"a", "b", "a"}, want: map[types.UID]map[string]string{"b": broken},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := NewRenderings()
-			var told []types.UID
+			var notified []types.UID
 			r.Subscribe(func(binding types.UID) {
-				told = append(told, binding)
-				r.Of(binding) // does not wait for itself
+				notified = append(notified, binding)
+				r.Of(binding) // must not deadlock
 			})
 			for _, c := range tc.calls {
-				before := len(told)
-				if changed := r.Set(c.binding, c.failures); changed != (len(told) > before) {
+				before := len(notified)
+				if changed := r.Set(c.binding, c.failures); changed != (len(notified) > before) {
 					t.Errorf("Set(%s, %v) = %v", c.binding, c.failures, changed)
 				}
 			}
-			if diff := cmp.Diff(tc.told, told); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.notified, notified); diff != "" {
+				t.Errorf("notified (-want +got):\n%s", diff)
 			}
 			for _, binding := range []types.UID{"a", "b"} {
 				if diff := cmp.Diff(tc.want[binding], r.Of(binding)); diff != "" {
@@ -71,7 +71,7 @@ func TestRenderFailures(t *testing.T) {
 				}
 			}
 			if len(r.failures) != len(tc.want) {
-				t.Errorf("%d bindings are remembered, want %d", len(r.failures), len(tc.want))
+				t.Errorf("%d bindings have failures, want %d", len(r.failures), len(tc.want))
 			}
 		})
 	}
@@ -80,14 +80,14 @@ func TestRenderFailures(t *testing.T) {
 func TestRenderFailuresWithoutSubscribers(t *testing.T) {
 	r := NewRenderings()
 	if !r.Set("a", map[string]string{"m1": "refused"}) || r.Set("a", map[string]string{"m1": "refused"}) {
-		t.Error("what is news depends on who listens")
+		t.Error("the result of Set depends on subscribers")
 	}
 }
 
 func TestRenderFailuresCopyMap(t *testing.T) {
 	r, failures := NewRenderings(), map[string]string{"m1": "refused"}
 	r.Set("a", failures)
-	failures["m2"] = "refused too"
+	failures["m2"] = "rejected too"
 	if diff := cmp.Diff(map[string]string{"m1": "refused"}, r.Of("a")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -116,7 +116,7 @@ func TestRenderedGeneration(t *testing.T) {
 	want := func(uid types.UID, generation int64) {
 		t.Helper()
 		if got := r.Concluded(web, uid); got != generation {
-			t.Errorf("%s is concluded in generation %d, want %d", uid, got, generation)
+			t.Errorf("%s: rendered generation %d, want %d", uid, got, generation)
 		}
 	}
 	want("a", 0)
@@ -124,7 +124,7 @@ func TestRenderedGeneration(t *testing.T) {
 	want("a", 2)
 	r.Conclude(web, "a", 3)
 	want("a", 3)
-	want("b", 0) // it took the name, and nobody has looked at it
+	want("b", 0) // a new binding with that name
 	r.Forget(web)
 	want("a", 0)
 }

@@ -1,11 +1,11 @@
-// Package report answers "how do several controllers report on one Work at the
-// cost of one write?": they hand in what they have to say, and a moment after the
-// last of them has spoken it is written at once.
+// Package report answers: how do several controllers change the status of one Work with a
+// single write? They submit their changes, and soon after the last change all of them are
+// written at once.
 //
-// Every write of a status is paid for by all who watch it, so it is worth a
-// moment of patience: what happens in a member comes in bursts. Whoever has bad
-// news does not wait. What is handed in is derived from what is stored in the
-// control plane and in members, so losing it with the process loses nothing.
+// Every watcher pays for a write of a status, so it is worth a short debounce: events in a
+// member come in bursts. Failures are written without a delay. The changes are derived from
+// stored objects and from members, so nothing is lost if the process ends before it writes
+// them.
 package report
 
 import (
@@ -28,95 +28,93 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 )
 
-// Options bound how long a report waits.
+// Options limit how long a change waits.
 type Options struct {
-	// Quiet is how long nothing new must have been handed in before a report that
-	// may be written Soon is.
+	// Quiet is the debounce for a change with the pace Soon.
 	Quiet time.Duration
-	// Calm is the same for a report that may be written Later.
+	// Calm is the debounce for a change with the pace Later.
 	Calm time.Duration
-	// Limit is how long a report waits at most while there is always something
-	// new, and how long one that may be written Later waits for the budget.
+	// Limit is the maximum delay while new changes keep arriving, and the interval in which a
+	// change with the pace Later retries the rate limit.
 	Limit time.Duration
-	// Busy is how many deliveries in a second make all but bad news wait, for
-	// BusyLimit at most: what users asked for goes before what is told about it,
-	// and while it goes more will be known to tell.
+	// Busy is the number of deliveries per second above which all changes except those with
+	// the pace Now wait, for at most BusyLimit. Deliveries that users requested have
+	// precedence over their statuses, which change again during the deliveries anyway.
 	Busy      int
 	BusyLimit time.Duration
-	// Workers is how many Works are written at once.
+	// Workers is the number of Works that are written at once.
 	Workers int
 }
 
-// DefaultOptions keep the way of a status short for one object and cheap for many.
+// DefaultOptions give a short delay for one object and few writes for many objects.
 func DefaultOptions() Options {
 	return Options{Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 20, BusyLimit: 5 * time.Second, Workers: 8}
 }
 
-// Part is one part of a Work's status with one author: what a later report of the
-// same part says replaces what an earlier one said.
+// Part is one part of the status of a Work with one author. A later change of a part replaces
+// an earlier one.
 type Part string
 
-// ManifestStatuses are written by status reflection.
+// ManifestStatuses is the part that the status controller writes.
 const ManifestStatuses Part = "manifestStatuses"
 
-// Condition is the condition of one type, written by execution. What is said of
-// one type leaves what was said of another as it is.
+// Condition returns the part with the condition of one type, which the execution controller
+// writes. A change of one type does not affect other types.
 func Condition(kind string) Part { return Part("conditions/" + kind) }
 
-// Pace is how much a part hurries.
+// Pace is the urgency of a change.
 type Pace int
 
 const (
-	// Later is for what is about to change by itself: it waits until it is calm and
-	// the budget allows, or goes along with what hurries more.
+	// Later is for a state that is about to change again: it waits for the longer debounce and
+	// the rate limit, or is written together with a more urgent change.
 	Later Pace = iota
-	// Soon is for what has arrived where it was going: it waits until it is quiet.
+	// Soon is for a stable state: it waits for the shorter debounce.
 	Soon
-	// Now is for bad news.
+	// Now is for failures: it does not wait.
 	Now
 )
 
-// Change brings its part of a status up to date.
+// Change sets its part of a status.
 type Change func(status *workv1alpha1.WorkStatus)
 
-// Works writes the reports on Works.
+// Works writes the statuses of Works.
 type Works struct {
 	options Options
-	// deferredLimiter bounds the reports that are written only because their time is up.
-	deferredLimiter  *rate.Limiter
-	karmada client.Client
-	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	now     func() time.Time
-	cacheSyncDelay time.Duration
+	// deferredLimiter limits the writes of changes with the pace Later.
+	deferredLimiter *rate.Limiter
+	karmada         client.Client
+	queue           workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	now             func() time.Time
+	cacheSyncDelay  time.Duration
 
 	mu         sync.Mutex
 	deliveries deliveryRate
 	pending    map[types.NamespacedName]*pendingUpdate
-	// lastWrites are Works as our last write left them, until the cache shows that
-	// write, for a minute at most: a difference computed from something older would be
-	// wrong.
+	// lastWrites are Works as this process wrote them last, until the cache shows that write,
+	// for at most a minute. A difference that is computed from an older state would be wrong.
 	lastWrites map[types.NamespacedName]lastWrite
 }
 
-// lastWrite is a Work as our write left it.
+// lastWrite is a Work as this process wrote it.
 type lastWrite struct {
 	work *workv1alpha1.Work
 	at   time.Time
 }
 
-// pendingUpdate is what was handed in and not written yet.
+// pendingUpdate are the changes of one Work that are not written yet.
 type pendingUpdate struct {
-	uid         types.UID
-	changes  map[Part]partChange
+	uid             types.UID
+	changes         map[Part]partChange
 	firstAt, lastAt time.Time
 }
 
 type partChange struct {
-	urgency   Pace
-	change Change
+	urgency Pace
+	change  Change
 }
 
-// urgency is that of the part that hurries most.
+// urgency returns that of the most urgent change.
 func (p *pendingUpdate) urgency() Pace {
 	pace := Later
 	for _, said := range p.changes {
@@ -125,25 +123,24 @@ func (p *pendingUpdate) urgency() Pace {
 	return pace
 }
 
-// deferredWritesPerSecond is how many reports on what is still under way are written in
-// a second, all together. How far objects are is worth a write as long as there
-// are few; when thousands are rolled out at once only where they arrive is.
+// deferredWritesPerSecond limits the writes of intermediate states for all Works together. The
+// progress of single objects is worth a write. If thousands are rolled out at once, only their
+// final states are.
 const deferredWritesPerSecond = 5
 
-// maxDeferredDelay is how long a report waits at most, budget or not: those that wait take
-// tokens from each other, and one may have bad luck for long.
+// maxDeferredDelay is how long a change waits at most for the rate limit. The waiting changes
+// compete for its tokens, so a single one could wait much longer.
 const maxDeferredDelay = 30 * time.Second
 
-// maxLastWriteAge is how long our last write of a Work is held against a cache that does not
+// maxLastWriteAge is how long the last write of a Work is preferred to a cache that does not
 // show it.
 const maxLastWriteAge = time.Minute
 
-// busyPollInterval is how often a report that waits for deliveries looks whether they are
-// over.
+// busyPollInterval is how often a change that waits for deliveries is checked again.
 const busyPollInterval = time.Second
 
-// cacheSyncDelay is how long the cache gets to show what was written. Until then a copy of the
-// Work is held.
+// cacheSyncDelay is the time that the cache gets to show a write. Until then a copy of the
+// Work is kept.
 const cacheSyncDelay = 5 * time.Second
 
 const (
@@ -151,19 +148,19 @@ const (
 	retryMax  = 10 * time.Second
 )
 
-// NewWorks makes a writer that reads and writes by a cached client.
+// NewWorks returns a writer that reads and writes with a cached client.
 func NewWorks(karmada client.Client, o Options) *Works {
 	return &Works{
 		options: o, karmada: karmada, now: time.Now, cacheSyncDelay: cacheSyncDelay,
 		deferredLimiter: rate.NewLimiter(deferredWritesPerSecond, deferredWritesPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
-		pending: map[types.NamespacedName]*pendingUpdate{},
+		pending:    map[types.NamespacedName]*pendingUpdate{},
 		lastWrites: map[types.NamespacedName]lastWrite{},
 	}
 }
 
-// Start writes reports until ctx ends.
+// Start writes changes until ctx ends.
 func (w *Works) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.options.Workers {
@@ -178,8 +175,8 @@ func (w *Works) Start(ctx context.Context) error {
 	return nil
 }
 
-// Current is the Work as it is known to be: as cached, or as our last write left
-// it if the cache does not show that yet. It must not be changed.
+// Current returns the newest known state of the Work: as cached, or as last written if the
+// cache does not show that write yet. It must not be changed.
 func (w *Works) Current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +197,7 @@ func (w *Works) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	return cached
 }
 
-// Report hands in a part of the status of a Work.
+// Report submits a change of one part of the status of a Work.
 func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Change) {
 	key := client.ObjectKeyFromObject(of)
 	w.mu.Lock()
@@ -219,7 +216,7 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 	w.queue.AddAfter(key, wait)
 }
 
-// remainingDelay is how long what is pending should still wait.
+// remainingDelay returns how long the pending changes of a Work must still wait.
 func (w *Works) remainingDelay(entry *pendingUpdate) time.Duration {
 	held := entry.firstAt.Add(w.options.BusyLimit).Sub(w.now())
 	if entry.urgency() != Now && held > 0 && w.deliveries.perSecond(w.now()) > w.options.Busy {
@@ -256,7 +253,7 @@ func (w *Works) processNext(ctx context.Context) bool {
 		return true
 	}
 	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
-		klog.FromContext(ctx).V(2).Info("Report will be written again", "work", key, "cause", err)
+		klog.FromContext(ctx).V(2).Info("Status will be written again", "work", key, "cause", err)
 		w.putBack(key, entry)
 		w.queue.AddRateLimited(key)
 		return true
@@ -265,7 +262,7 @@ func (w *Works) processNext(ctx context.Context) bool {
 	return true
 }
 
-// takePending removes what is pending for a Work, or tells how long it must still wait.
+// takePending removes the pending changes of a Work, or returns how long they must still wait.
 func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,7 +280,8 @@ func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Dura
 	return entry, 0
 }
 
-// putBack keeps what could not be written, unless something newer was handed in.
+// putBack keeps changes that could not be written, except parts for which a newer change was
+// submitted.
 func (w *Works) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,11 +320,10 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 			return nil
 		}
 		if apierrors.IsConflict(err) {
-			// What is remembered may be no state of the Work any more, as after the
-			// restore of a backup.
+			// After the restore of a backup the last write is not a state of the Work any more.
 			w.deleteLastWrite(key)
 		}
-		return fmt.Errorf("reporting on Work %s: %w", key, err)
+		return fmt.Errorf("writing the status of Work %s: %w", key, err)
 	}
 	if changed {
 		w.mu.Lock()
@@ -337,14 +334,14 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 	return nil
 }
 
-// deleteLastWrite drops our last write of a Work.
+// deleteLastWrite drops the last write of a Work.
 func (w *Works) deleteLastWrite(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.lastWrites, key)
 }
 
-// dropSyncedWrite lets go of our last write when the cache shows it, or the Work is gone.
+// dropSyncedWrite drops the last write of a Work when the cache shows it or the Work is gone.
 func (w *Works) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	w.mu.Lock()
 	_, held := w.lastWrites[key]
@@ -362,7 +359,7 @@ func (w *Works) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	}
 }
 
-// Forget drops what is remembered of a Work that is gone.
+// Forget drops the state that is kept for a deleted Work.
 func (w *Works) Forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

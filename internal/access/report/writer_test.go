@@ -118,22 +118,22 @@ func TestDebounce(t *testing.T) {
 		wait  time.Duration
 	}
 	cases := map[string][]step{
-		"constant news is written at the limit": {
+		"constant changes are written at the limit": {
 			{0, ManifestStatuses, Soon, time.Second},
 			{900 * time.Millisecond, ManifestStatuses, Soon, time.Second},
 			{900 * time.Millisecond, ManifestStatuses, Soon, 200 * time.Millisecond},
 			{200 * time.Millisecond, ManifestStatuses, Soon, 0},
 		},
-		"what is under way waits until it is calm, but not for ever": {
+		"a deferred change waits for the longer debounce": {
 			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
 			{time.Second, ManifestStatuses, Later, time.Second},
 		},
-		"what is under way goes along with what hurries more": {
+		"a deferred change is written with a more urgent one": {
 			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
 			{100 * time.Millisecond, ManifestStatuses, Soon, time.Second},
 			{100 * time.Millisecond, Condition(workv1alpha1.WorkApplied), Now, 0},
 		},
-		"what a part takes back hurries no more": {
+		"a less urgent change of the same part replaces it": {
 			{0, ManifestStatuses, Soon, time.Second},
 			{100 * time.Millisecond, ManifestStatuses, Later, 1500 * time.Millisecond},
 		},
@@ -163,12 +163,12 @@ func TestDeliveriesDelayStatusWrites(t *testing.T) {
 		age        time.Duration
 		want       time.Duration
 	}{
-		"few deliveries leave good news its pace":  {deliveries: 3, pace: Soon, want: 80 * time.Millisecond},
-		"many deliveries hold good news":           {deliveries: 4, pace: Soon, want: busyPollInterval},
-		"many deliveries hold progress":            {deliveries: 4, pace: Later, want: busyPollInterval},
-		"bad news waits for nothing":               {deliveries: 4, pace: Now, want: 0},
-		"nothing is held for good":                 {deliveries: 4, pace: Soon, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
-		"what was held for long enough is written": {deliveries: 4, pace: Soon, age: 5 * time.Second, want: -3 * time.Second},
+		"few deliveries do not delay a change":    {deliveries: 3, pace: Soon, want: 80 * time.Millisecond},
+		"many deliveries delay a change":          {deliveries: 4, pace: Soon, want: busyPollInterval},
+		"many deliveries delay a deferred change": {deliveries: 4, pace: Later, want: busyPollInterval},
+		"a failure is not delayed":                {deliveries: 4, pace: Now, want: 0},
+		"the delay is limited":                    {deliveries: 4, pace: Soon, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
+		"the delay is over":                       {deliveries: 4, pace: Soon, age: 5 * time.Second, want: -3 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,10 +194,10 @@ func TestDeferredWritesAreRateLimited(t *testing.T) {
 		age  time.Duration
 		want time.Duration
 	}{
-		"for which there is no share yet":  {age: 3 * time.Second, want: 2 * time.Second},
-		"that had bad luck for too long":   {age: maxDeferredDelay, want: 0},
-		"that waits for the first time":    {age: 2 * time.Second, want: 2 * time.Second},
-		"that is one moment from the last": {age: maxDeferredDelay - 1, want: 2 * time.Second},
+		"no token available":       {age: 3 * time.Second, want: 2 * time.Second},
+		"waited for the maximum":   {age: maxDeferredDelay, want: 0},
+		"waits for the first time": {age: 2 * time.Second, want: 2 * time.Second},
+		"just below the maximum":   {age: maxDeferredDelay - 1, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewWorks(nil, Options{Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3})
@@ -238,20 +238,20 @@ func TestReadYourWrites(t *testing.T) {
 	ours.ResourceVersion = "9"
 	w.lastWrites[client.ObjectKeyFromObject(of)] = lastWrite{work: ours, at: w.now()}
 	if got := w.Current(of); got != ours {
-		t.Error("a cache that lags behind our write is believed")
+		t.Error("a cache that lags behind the last write is used")
 	}
 	newer := of.DeepCopy()
 	newer.ResourceVersion = "10"
 	if got := w.Current(newer); got != newer {
-		t.Error("a newer cache is not believed")
+		t.Error("a newer cache is ignored")
 	}
 	if len(w.lastWrites) != 0 {
-		t.Error("a write that the cache shows is still remembered")
+		t.Error("a write that the cache shows is still kept")
 	}
 }
 
 func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
-	for name, gone := range map[string]bool{"and there is no more to tell": false, "or the Work is gone": true} {
+	for name, gone := range map[string]bool{"cache shows the write": false, "Work is gone": true} {
 		t.Run(name, func(t *testing.T) {
 			of := newWork()
 			key := client.ObjectKeyFromObject(of)
@@ -263,13 +263,13 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(w.lastWrites) != 1 || w.queue.Len() != 1 {
-				t.Fatalf("%d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
+				t.Fatalf("%d kept, %d queued", len(w.lastWrites), w.queue.Len())
 			}
 			// The cache lags.
 			w.lastWrites[key].work.ResourceVersion = "1" + w.lastWrites[key].work.ResourceVersion + "0"
 			w.processNext(t.Context())
 			if len(w.lastWrites) != 1 || w.queue.Len() != 1 {
-				t.Fatalf("while the cache lags %d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
+				t.Fatalf("while the cache lags: %d kept, %d queued", len(w.lastWrites), w.queue.Len())
 			}
 			if gone {
 				if err := s.Delete(t.Context(), of); err != nil {
@@ -280,13 +280,13 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 			}
 			w.processNext(t.Context())
 			if len(w.lastWrites) != 0 || w.queue.Len() != 0 {
-				t.Errorf("%d remembered, %d to look at", len(w.lastWrites), w.queue.Len())
+				t.Errorf("%d kept, %d queued", len(w.lastWrites), w.queue.Len())
 			}
 		})
 	}
 }
 
-// After the restore of a backup a Work is older than our last write of it.
+// After the restore of a backup a Work is older than its last write.
 func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pendingUpdate){
 		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, said *pendingUpdate) {
@@ -301,7 +301,7 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 			at := time.Now().Add(maxLastWriteAge)
 			w.now = func() time.Time { return at }
 			if got := w.Current(of); got != of || len(w.lastWrites) != 0 {
-				t.Error("what is stored is not believed")
+				t.Error("the stored state is ignored")
 			}
 		},
 	}
@@ -332,6 +332,6 @@ func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {
-		t.Error("it was written")
+		t.Error("the change was written")
 	}
 }

@@ -1,14 +1,14 @@
-// Package template answers "what does a template look like now?", for all
-// controllers of a process and for objects of any kind.
+// Package template answers: what is the current content of a template? It reads objects of any
+// kind for all controllers of a process.
 //
-// Templates are read from the cache that the process shares, but only while
-// somebody watches their kind; else the API server is asked. Invariants:
+// It reads templates from the cache that the process shares, but only while their kind is
+// watched. Otherwise it calls the API server. Invariants:
 //
-//   - a read never begins to watch a kind: the informer of one that is served no
-//     longer would try for good, and hold whoever waits for it;
-//   - a kind whose first list does not come holds its readers once, for a few
-//     seconds in all, and no read takes longer than a bound;
-//   - that there is no object, or no such kind, is an answer and no error.
+//   - a read never starts a watch: the informer of a kind that is no longer served would retry
+//     for ever and block all callers that wait for it;
+//   - if the first list of a kind does not arrive, its readers wait once, for 5 seconds in
+//     total, and no read takes longer than a limit;
+//   - a missing object or kind is a result and not an error.
 package template
 
 import (
@@ -28,15 +28,14 @@ import (
 )
 
 const (
-	// firstListTimeout is how long readers of a kind wait for its first list, counted from
-	// the begin of the watch.
+	// firstListTimeout is how long readers of a kind wait for its first list, counted from the start
+	// of the watch.
 	firstListTimeout = 5 * time.Second
-	// requestTimeout bounds a request to the API server, behind which another server may be
-	// the one that does not answer.
+	// requestTimeout limits a request to the API server. An aggregated API server behind it may hang.
 	requestTimeout = 10 * time.Second
 )
 
-// Cache is what a process has seen, of the kinds that it watches.
+// Cache is the shared cache of a process.
 type Cache interface {
 	client.Reader
 	GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
@@ -45,43 +44,42 @@ type Cache interface {
 
 // Reader reads templates. All controllers of a process share one.
 type Reader struct {
-	cache    Cache
-	live     client.Reader
+	cache            Cache
+	live             client.Reader
 	firstListTimeout time.Duration
 
-	// watchMu is held while a watch begins or ends, mu also while the cache is
-	// read, so that no watch ends meanwhile.
+	// watchMu is held while a watch starts or stops. mu is also held while the cache is read, so that no
+	// watch stops meanwhile.
 	watchMu sync.Mutex
-	mu       sync.RWMutex
-	watched  map[schema.GroupVersionKind]kindWatch
+	mu      sync.RWMutex
+	watched map[schema.GroupVersionKind]kindWatch
 }
 
 // kindWatch is the watch of one kind.
 type kindWatch struct {
 	informer cache.Informer
-	// permanent is true if the caller of Watch ends the watch, false if Follow began it.
+	// permanent is true if the caller of Watch stops the watch, false if Follow started it.
 	permanent bool
-	// ended is closed when the watch is.
+	// ended is closed when the watch stops.
 	ended chan struct{}
-	// firstListDeadline is when readers wait for the first list no longer.
+	// firstListDeadline is when readers stop waiting for the first list.
 	firstListDeadline time.Time
 }
 
-// NewReader returns a reader of what a cache holds and, where that does not tell,
-// of what the API server says.
+// NewReader returns a reader that uses a cache, and the API server where the cache does not
+// have the kind.
 func NewReader(shared Cache, live client.Reader) *Reader {
 	return &Reader{cache: shared, live: live, firstListTimeout: firstListTimeout, watched: map[schema.GroupVersionKind]kindWatch{}}
 }
 
-// Watch begins to watch a kind, which must be served, unless it is watched
-// already. It does not wait for the first list. The informer is shared: handlers
-// may be put on it and taken off it. The caller ends the watch by Unwatch when the
-// kind is not served.
+// Watch starts to watch a kind, which must be served, unless it is watched already. It does
+// not wait for the first list. The informer is shared: handlers may be added to it and removed
+// from it. The caller stops the watch with Unwatch when the kind is no longer served.
 func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	return r.startWatch(ctx, kind, true)
 }
 
-// Follow is Watch for a caller that ends the watch by Unfollow when the kind is not
+// Follow is Watch for a caller that stops the watch with Unfollow when the kind is no longer
 // served.
 func (r *Reader) Follow(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	return r.startWatch(ctx, kind, false)
@@ -105,15 +103,15 @@ func (r *Reader) startWatch(ctx context.Context, kind schema.GroupVersionKind, k
 	return informer, nil
 }
 
-// Keeps reports whether a caller of Watch looks after the watch of a kind.
+// Keeps reports whether a caller of Watch is responsible for the watch of a kind.
 func (r *Reader) Keeps(kind schema.GroupVersionKind) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.watched[kind].permanent
 }
 
-// Unfollow ends the watch of a kind for the whole process, unless a caller of Watch
-// looks after it.
+// Unfollow stops the watch of a kind for the whole process, unless a caller of Watch is
+// responsible for it.
 func (r *Reader) Unfollow(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.watchMu.Lock()
 	defer r.watchMu.Unlock()
@@ -123,7 +121,7 @@ func (r *Reader) Unfollow(ctx context.Context, kind schema.GroupVersionKind) err
 	return r.stopWatch(ctx, kind)
 }
 
-// Unwatch ends the watch of a kind for the whole process.
+// Unwatch stops the watch of a kind for the whole process.
 func (r *Reader) Unwatch(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.watchMu.Lock()
 	defer r.watchMu.Unlock()
@@ -138,20 +136,19 @@ func (r *Reader) stopWatch(ctx context.Context, kind schema.GroupVersionKind) er
 		delete(r.watched, kind)
 	}
 	if err := r.cache.RemoveInformer(ctx, emptyObject(kind)); err != nil {
-		return fmt.Errorf("ending the watch of %s: %w", kind, err)
+		return fmt.Errorf("stopping the watch of %s: %w", kind, err)
 	}
 	return nil
 }
 
-// Seen is a template as the process has seen it; nil when there is none. It must
-// not be changed.
+// Seen returns a template from the cache; nil if there is none. It must not be changed.
 func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, _, err := r.getCachedOrLive(ctx, kind, key)
 	return found, err
 }
 
-// Get is Seen, but asks the API server before it says that there is none: what
-// refers to a template may have been seen earlier than the template. It must not
+// Get is like Seen, but calls the API server before it returns that there is none: an object
+// that refers to a template may be in the cache earlier than the template. The result must not
 // be changed.
 func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, cached, err := r.getCachedOrLive(ctx, kind, key)
@@ -161,15 +158,15 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key type
 	return found, err
 }
 
-// Live is a template as the API server says; nil when there is none.
+// Live returns a template from the API server; nil if there is none.
 func (r *Reader) Live(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return getObject(ctx, r.live, kind, key)
 }
 
-// List are the objects in a namespace that a selector matches, as the process has
-// seen them; without a namespace, those that have none. They must not be changed.
+// List returns the objects in a namespace that match a selector, from the cache. Without a
+// namespace it returns those that have none. They must not be changed.
 func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	list := func(ctx context.Context, reader client.Reader) (err error) {
@@ -196,8 +193,8 @@ func (r *Reader) getCachedOrLive(ctx context.Context, kind schema.GroupVersionKi
 	return found, cached, err
 }
 
-// fromCache reads the cache if that holds all objects of a kind, and reports
-// whether it does.
+// fromCache calls read with the cache if the cache has all objects of a kind, and reports
+// whether it has.
 func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, read func(context.Context, client.Reader) error) (bool, error) {
 	r.awaitFirstList(ctx, kind)
 	r.mu.RLock()
@@ -208,7 +205,7 @@ func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, re
 	return true, read(ctx, r.cache)
 }
 
-// awaitFirstList waits for the first list of a kind, if there is still reason to.
+// awaitFirstList waits for the first list of a kind until its deadline.
 func (r *Reader) awaitFirstList(ctx context.Context, kind schema.GroupVersionKind) {
 	r.mu.RLock()
 	entry, ok := r.watched[kind]
@@ -237,7 +234,7 @@ func getObject(ctx context.Context, reader client.Reader, kind schema.GroupVersi
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
 	}
 	if object.GetNamespace() != key.Namespace {
-		// The kind has no namespaces: that is not what was meant.
+		// The kind is cluster-scoped, so this is not the requested object.
 		return nil, nil
 	}
 	return object, nil
@@ -257,7 +254,7 @@ func listObjects(
 	}
 	var found []*unstructured.Unstructured
 	for i := range list.Items {
-		// A list without a namespace is one of all namespaces.
+		// A list without a namespace contains all namespaces.
 		if object := &list.Items[i]; object.GetNamespace() == namespace {
 			found = append(found, object)
 		}
@@ -265,10 +262,10 @@ func listObjects(
 	return found, nil
 }
 
-// isAbsent tells that there is no such object, or no such kind.
+// isAbsent reports whether the object or the kind does not exist.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// emptyObject is an object of a kind that says nothing else.
+// emptyObject returns an object that has only a kind.
 func emptyObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)

@@ -30,16 +30,16 @@ var (
 	settingsKey   = types.NamespacedName{Namespace: "shop", Name: "settings"}
 )
 
-// fakeCluster is a cache and an API server, which need not agree.
+// fakeCluster is a cache and an API server, which may have different content.
 type fakeCluster struct {
 	client.Reader
 	t        *testing.T
 	informer *informer
-	requests    []string
+	requests []string
 	*wrappedReader
 }
 
-// wrappedReader keeps the methods of Reader apart from those of the cache.
+// wrappedReader hides the methods of Reader, which have the names of those of the cache.
 type wrappedReader struct{ reader *Reader }
 
 type informer struct {
@@ -63,8 +63,8 @@ func (w *fakeCluster) RemoveInformer(context.Context, client.Object) error {
 	return nil
 }
 
-// newFakeCluster stores an object for the cache and one for the API server; nil is
-// none, and a failure is what both answer with.
+// newFakeCluster stores one object in the cache and one in the API server; nil is none. If
+// failure is set, both return it.
 func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fakeCluster {
 	t.Helper()
 	w := &fakeCluster{t: t}
@@ -76,7 +76,7 @@ func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fa
 					return failure
 				}
 				if object.GetObjectKind().GroupVersionKind() == nodeKind {
-					key.Namespace = "" // as the path of a request has none
+					key.Namespace = "" // the path of a request has no namespace
 				}
 				return c.Get(ctx, key, object, o...)
 			},
@@ -128,25 +128,25 @@ func TestReadFromCacheOrServer(t *testing.T) {
 		want         string
 		asked        []string
 	}{
-		"a kind that nobody watches is asked for, and not watched for it": {
+		"a kind without a watch is read from the server": {
 			configMap("cache"), configMap("server"), unwatched, (*Reader).Get, "server", []string{"server"},
 		},
-		"a kind that is watched is read from the cache": {
+		"a watched kind is read from the cache": {
 			configMap("cache"), configMap("server"), complete, (*Reader).Get, "cache", []string{"watch ConfigMap", "cache"},
 		},
-		"what is not seen yet is asked for": {
+		"an object that is not cached is read from the server": {
 			nil, configMap("server"), complete, (*Reader).Get, "server", []string{"watch ConfigMap", "cache", "server"},
 		},
-		"what is not seen yet is not there for those who ask what was seen": {
+		"an object that is not cached is absent for a cached read": {
 			nil, configMap("server"), complete, (*Reader).Seen, "", []string{"watch ConfigMap", "cache"},
 		},
-		"what the server does not have it is asked for once": {
+		"an object that does not exist is one request": {
 			nil, nil, unwatched, (*Reader).Get, "", []string{"server"},
 		},
-		"the server alone is asked when the cache is known to be behind": {
+		"a live read ignores the cache": {
 			configMap("cache"), configMap("server"), complete, (*Reader).Live, "server", []string{"watch ConfigMap", "server"},
 		},
-		"a kind whose watch was ended is asked for, and not watched anew": {
+		"a kind after Unwatch is read from the server": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) {
 				complete(w)
 				if err := w.reader.Unwatch(w.t.Context(), configMapKind); err != nil {
@@ -154,11 +154,11 @@ func TestReadFromCacheOrServer(t *testing.T) {
 				}
 			}, (*Reader).Get, "server", []string{"watch ConfigMap", "server"},
 		},
-		"a kind whose watch came to its end is asked for": {
+		"a kind whose informer stopped is read from the server": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) { complete(w); w.informer.stopped = true },
 			(*Reader).Seen, "server", []string{"watch ConfigMap", "server"},
 		},
-		"a kind that is watched again is read from the cache again": {
+		"a kind that is watched again is read from the cache": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) {
 				complete(w)
 				if err := w.reader.Unwatch(w.t.Context(), configMapKind); err != nil {
@@ -177,10 +177,10 @@ func TestReadFromCacheOrServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := sourceOf(found); got != tc.want {
-				t.Errorf("read that of %q, want %q", got, tc.want)
+				t.Errorf("read from %q, want %q", got, tc.want)
 			}
 			if diff := cmp.Diff(tc.asked, w.requests); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -194,11 +194,11 @@ func TestAbsentObjectIsNotAnError(t *testing.T) {
 		kind    schema.GroupVersionKind
 		want    error
 	}{
-		"no such object":                        {kind: configMapKind},
-		"a kind that is not served":             {failure: &meta.NoKindMatchError{GroupKind: configMapKind.GroupKind()}, kind: configMapKind},
-		"an object that answers as not found":   {failure: apierrors.NewNotFound(schema.GroupResource{}, "settings"), kind: configMapKind},
-		"a server that does not answer":         {failure: broken, kind: configMapKind, want: broken},
-		"an object of a kind without namespace": {live: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, kind: nodeKind},
+		"no such object":                     {kind: configMapKind},
+		"a kind that is not served":          {failure: &meta.NoKindMatchError{GroupKind: configMapKind.GroupKind()}, kind: configMapKind},
+		"a response NotFound":                {failure: apierrors.NewNotFound(schema.GroupResource{}, "settings"), kind: configMapKind},
+		"a server that does not answer":      {failure: broken, kind: configMapKind, want: broken},
+		"an object of a cluster-scoped kind": {live: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, kind: nodeKind},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -222,11 +222,11 @@ func TestListByNamespace(t *testing.T) {
 		watched   bool
 		want      []string
 	}{
-		"in the namespace":                           {namespace: "shop", selector: labels.Everything(), want: []string{"server"}},
-		"in the namespace, as seen":                  {namespace: "shop", selector: labels.Everything(), watched: true, want: []string{"cache"}},
-		"in another namespace":                       {namespace: "other", selector: labels.Everything()},
-		"without namespace, not those of namespaces": {selector: labels.Everything()},
-		"not selected":                               {namespace: "shop", selector: labels.Nothing()},
+		"in the namespace":                 {namespace: "shop", selector: labels.Everything(), want: []string{"server"}},
+		"in the namespace, from the cache": {namespace: "shop", selector: labels.Everything(), watched: true, want: []string{"cache"}},
+		"in another namespace":             {namespace: "other", selector: labels.Everything()},
+		"without namespace":                {selector: labels.Everything()},
+		"not selected":                     {namespace: "shop", selector: labels.Nothing()},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -256,13 +256,13 @@ func TestMissingFirstListDelaysReadersOnce(t *testing.T) {
 		w.watch(configMapKind)
 		started := time.Now()
 		for range 10 {
-			w.watch(configMapKind) // whoever watches it too buys no time
+			w.watch(configMapKind) // watching again does not extend the deadline
 			if _, err := w.reader.Get(t.Context(), configMapKind, settingsKey); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if waited := time.Since(started); waited != firstListTimeout {
-			t.Errorf("ten reads took %s, want %s in all", waited, firstListTimeout)
+			t.Errorf("ten reads took %s, want %s in total", waited, firstListTimeout)
 		}
 		if slices.Contains(w.requests, "cache") {
 			t.Error("an incomplete cache was read")
@@ -279,7 +279,7 @@ func TestReaderWaitsForFirstList(t *testing.T) {
 		started := time.Now()
 		found, err := w.reader.Get(t.Context(), configMapKind, settingsKey)
 		if waited := time.Since(started); err != nil || sourceOf(found) != "cache" || waited != time.Second {
-			t.Errorf("read that of %q after %s, %v", sourceOf(found), waited, err)
+			t.Errorf("read from %q after %s, %v", sourceOf(found), waited, err)
 		}
 	})
 }
