@@ -153,16 +153,16 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 	first := domain.New("c", domain.Installed, noon.Add(2*time.Hour), time.Time{})
 	confirmed := Object(restored)
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
-	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
 	gone := func(t *testing.T, s *fakeStorage) { s.remove(t) }
 	begunAnew := func(t *testing.T, s *fakeStorage) { s.replace(t, first) }
 	older := func(_ *testing.T, s *fakeStorage) { s.version = "99" }
-	unreadable := func(t *testing.T, s *fakeStorage) { s.remove(t); s.failure = refused }
+	unreadable := func(t *testing.T, s *fakeStorage) { s.remove(t); s.failure = forbidden }
 	tests := map[string]struct {
-		object  *corev1.ConfigMap
-		replace func(*testing.T, *fakeStorage)
-		writes  bool
-		refused error
+		object     *corev1.ConfigMap
+		replace    func(*testing.T, *fakeStorage)
+		writes     bool
+		writeError error
 		// begun is the cause of the stored epoch afterwards; empty is none.
 		begun domain.Cause
 	}{
@@ -170,7 +170,7 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 		"the ConfigMap of an unconfirmed restore is gone":                  {Object(restored), gone, true, nil, domain.StorageReplaced},
 		"the ConfigMap of a confirmed restore is gone":                     {confirmed, gone, true, nil, domain.StorageReplaced},
 		"the ConfigMap is gone, for an agent":                              {Object(installed), gone, false, nil, ""},
-		"the ConfigMap is gone, writes are forbidden":                      {Object(installed), gone, true, refused, ""},
+		"the ConfigMap is gone, writes are forbidden":                      {Object(installed), gone, true, forbidden, ""},
 		"another process began a first epoch":                              {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
 		"another process began a first epoch, for an agent":                {Object(installed), begunAnew, false, nil, domain.Installed},
 		"the first epoch is stored again":                                  {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
@@ -185,7 +185,7 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 			if err := s.watch(test.writes).check(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
-			s.writeError = test.refused
+			s.writeError = test.writeError
 			test.replace(t, s)
 			for restart := range 3 {
 				w := s.watch(test.writes)
@@ -255,7 +255,7 @@ func TestAgentOfControlPlaneWithoutEpochs(t *testing.T) {
 }
 
 func TestEpochAllowsDeletion(t *testing.T) {
-	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
 	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon, noon)
 	confirmed := Object(restored)
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
@@ -273,11 +273,11 @@ func TestEpochAllowsDeletion(t *testing.T) {
 		"restored, not confirmed":                        {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
 		"restored and confirmed":                         {object: confirmed},
 		"an unavailable API server":                      {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
-		"Forbidden after a successful read":              {object: Object(installed), failure: refused, later: time.Hour, held: true},
-		"Forbidden at the start":                         {before: refused, failure: refused, later: time.Second, held: true},
-		"Forbidden for an agent of an earlier version":   {before: refused, failure: refused, later: time.Minute},
-		"the right was granted late, restored":           {object: Object(restored), before: refused, later: time.Second, held: true, origin: "restored"},
-		"Forbidden for a component of the control plane": {before: refused, failure: refused, later: time.Hour, writes: true, held: true},
+		"Forbidden after a successful read":              {object: Object(installed), failure: forbidden, later: time.Hour, held: true},
+		"Forbidden at the start":                         {before: forbidden, failure: forbidden, later: time.Second, held: true},
+		"Forbidden for an agent of an earlier version":   {before: forbidden, failure: forbidden, later: time.Minute},
+		"the right was granted late, restored":           {object: Object(restored), before: forbidden, later: time.Second, held: true, origin: "restored"},
+		"Forbidden for a component of the control plane": {before: forbidden, failure: forbidden, later: time.Hour, writes: true, held: true},
 		"a read within the last second is used":          {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
 		"no ConfigMap":                                   {},
 	}

@@ -46,25 +46,25 @@ func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, er
 	if err != nil {
 		return nil, served.Unknown, fmt.Errorf("listing the groups: %w", err)
 	}
-	said := served.Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
-	maps.Copy(said.Resources, resources)
-	if said.Failed == nil {
-		said.Failed = map[schema.GroupVersion]error{}
+	found := served.Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
+	maps.Copy(found.Resources, resources)
+	if found.Failed == nil {
+		found.Failed = map[schema.GroupVersion]error{}
 	}
 	// Servers of older releases list the groups without their resources.
-	for _, version := range said.Unread(kind.Group) {
+	for _, version := range found.Unread(kind.Group) {
 		list, err := api.ServerResourcesForGroupVersion(version.String())
 		if err != nil {
-			said.Failed[version] = err
+			found.Failed[version] = err
 			continue
 		}
-		said.Resources[version] = list
+		found.Resources[version] = list
 	}
-	versions, answer := said.Versions(kind)
+	versions, answer := found.Versions(kind)
 	if answer != served.Unknown {
 		return versions, answer, nil
 	}
-	for version, failure := range said.Failed {
+	for version, failure := range found.Failed {
 		if version.Group == kind.Group {
 			return nil, answer, fmt.Errorf("listing the kinds of %s: %w", version, failure)
 		}

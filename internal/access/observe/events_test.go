@@ -26,13 +26,13 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
-	first, second := errors.New("refused"), errors.New("not found")
+	first, second := errors.New("rejected"), errors.New("not found")
 	events.Failed(object, "SyncFailed", first)
 	events.Failed(object, "SyncFailed", first)
 	events.Failed(object, "SyncFailed", second)
 	events.Recovered(object, "SyncFailed")
 	events.Failed(object, "SyncFailed", second)
-	want := []string{"Warning SyncFailed refused", "Warning SyncFailed not found", "Warning SyncFailed not found"}
+	want := []string{"Warning SyncFailed rejected", "Warning SyncFailed not found", "Warning SyncFailed not found"}
 	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
 	}
@@ -41,7 +41,7 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 func TestFailuresByObjectAndReason(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	events := NewEvents(recorder)
-	err := errors.New("refused")
+	err := errors.New("rejected")
 	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	b := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
 	events.Failed(a, "SyncFailed", err)
@@ -57,15 +57,15 @@ func TestFailuresByCluster(t *testing.T) {
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
 	for range 3 { // retries, one cluster after the other
-		events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
-		events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
+		events.FailedIn("m1", object, "SyncFailed", errors.New("rejected by m1"))
+		events.FailedIn("m2", object, "SyncFailed", errors.New("rejected by m2"))
 	}
 	if !events.RecoveredIn("m1", object, "SyncFailed") || events.RecoveredIn("m1", object, "SyncFailed") {
 		t.Error("a recovery must be reported exactly once")
 	}
-	events.FailedIn("m1", object, "SyncFailed", errors.New("refused by m1"))
-	events.FailedIn("m2", object, "SyncFailed", errors.New("refused by m2"))
-	want := []string{"Warning SyncFailed refused by m1", "Warning SyncFailed refused by m2", "Warning SyncFailed refused by m1"}
+	events.FailedIn("m1", object, "SyncFailed", errors.New("rejected by m1"))
+	events.FailedIn("m2", object, "SyncFailed", errors.New("rejected by m2"))
+	want := []string{"Warning SyncFailed rejected by m1", "Warning SyncFailed rejected by m2", "Warning SyncFailed rejected by m1"}
 	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
 	}

@@ -55,9 +55,9 @@ func TestRecordSuccess(t *testing.T) {
 		}, []string{"Normal SyncSucceed decided", "Normal SyncSucceed decided again"}},
 		"a failure in between does not reset it": {All, func(e *Events) {
 			e.Succeeded(counted(1), reason, "success 0")
-			e.Failed(counted(1), "SyncFailed", errors.New("refused"))
+			e.Failed(counted(1), "SyncFailed", errors.New("rejected"))
 			e.Succeeded(counted(1), reason, "success 1")
-		}, []string{event(0), "Warning SyncFailed refused"}},
+		}, []string{event(0), "Warning SyncFailed rejected"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

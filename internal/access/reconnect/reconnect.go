@@ -179,8 +179,8 @@ func OnlyReads(request *http.Request) bool {
 
 // Watches reports whether a request is a watch, which ends when its caller ends it.
 func Watches(request *http.Request) bool {
-	asked := request.URL.Query().Get("watch")
-	return asked == "true" || asked == "1"
+	watch := request.URL.Query().Get("watch")
+	return watch == "true" || watch == "1"
 }
 
 // closeBody releases the connection of a response that is not used.

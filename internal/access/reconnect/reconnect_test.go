@@ -112,16 +112,16 @@ func TestTransportRetries(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked, began := &fakeServer{status: test.status, err: test.err}, time.Now()
-				status, err := request(t.Context(), t, Transport(asked, test.options), test.method, test.query)
+				server, began := &fakeServer{status: test.status, err: test.err}, time.Now()
+				status, err := request(t.Context(), t, Transport(server, test.options), test.method, test.query)
 				if took := time.Since(began); took != test.waits {
 					t.Errorf("it took %s, want %s", took, test.waits)
 				}
 				if status != test.status || !errors.Is(err, test.err) {
 					t.Errorf("answered %d and %v, want %d and %v", status, err, test.status, test.err)
 				}
-				if again := asked.tryCount() > 1; again != (test.waits > 0) {
-					t.Errorf("tried %d times", asked.tryCount())
+				if again := server.tryCount() > 1; again != (test.waits > 0) {
+					t.Errorf("tried %d times", server.tryCount())
 				}
 			})
 		})
@@ -132,8 +132,8 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many, outage = 100, 10 * time.Second
 		var calls []string
-		asked := &fakeServer{err: errRefused}
-		through := Transport(asked, Options{
+		server := &fakeServer{err: errRefused}
+		through := Transport(server, Options{
 			Lost: func(err error) { calls = append(calls, "lost: "+err.Error()) },
 			Back: func(after time.Duration) { calls = append(calls, "back after "+after.String()) },
 		})
@@ -149,10 +149,10 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 			})
 		}
 		<-time.After(outage - time.Millisecond)
-		if tries := asked.tryCount(); tries > many+int(outage/DefaultPause) {
+		if tries := server.tryCount(); tries > many+int(outage/DefaultPause) {
 			t.Errorf("an unavailable server was tried %d times by %d requests", tries, many)
 		}
-		asked.set(http.StatusOK, nil)
+		server.set(http.StatusOK, nil)
 		answers.Wait()
 		if took := time.Duration(latest.Load()); took > outage+DefaultPause {
 			t.Errorf("the last response came after %s, the outage took %s", took, outage)
@@ -165,8 +165,8 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 
 func TestCanceledRequestPassesTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := &fakeServer{err: errRefused}
-		through := Transport(asked, Options{})
+		server := &fakeServer{err: errRefused}
+		through := Transport(server, Options{})
 		var answers sync.WaitGroup
 		for _, timeout := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
 			answers.Go(func() {
@@ -182,7 +182,7 @@ func TestCanceledRequestPassesTurn(t *testing.T) {
 			})
 		}
 		<-time.After(5 * time.Second)
-		asked.set(http.StatusOK, nil)
+		server.set(http.StatusOK, nil)
 		began := time.Now()
 		answers.Wait()
 		if took := time.Since(began); took > DefaultPause {

@@ -33,10 +33,10 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 			defer w.queue.ShutDown()
 			now := noon
 			w.now = func() time.Time { return now }
-			said := map[Part]string{}
+			texts := map[Part]string{}
 			hand := func(uid types.UID, part Part, text string) {
 				work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
-				w.Report(work, part, Now, func(*workv1alpha1.WorkStatus) { said[part] = text })
+				w.Report(work, part, Now, func(*workv1alpha1.WorkStatus) { texts[part] = text })
 			}
 			hand("1", "a", "old")
 			hand("1", "b", "old")
@@ -50,7 +50,7 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 			for _, each := range kept.changes {
 				each.change(nil)
 			}
-			if diff := cmp.Diff(test.want, said); diff != "" || !kept.firstAt.Equal(test.first) {
+			if diff := cmp.Diff(test.want, texts); diff != "" || !kept.firstAt.Equal(test.first) {
 				t.Errorf("waiting since %s, texts (-want +got):\n%s", kept.firstAt, diff)
 			}
 		})

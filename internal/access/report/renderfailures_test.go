@@ -32,8 +32,8 @@ func TestRenderFailures(t *testing.T) {
 			notified: []types.UID{"a"}, want: map[types.UID]map[string]string{"a": broken},
 		},
 		"another cause": {
-			calls:    []call{{"a", broken}, {"a", map[string]string{"m1": "refused"}}},
-			notified: []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m1": "refused"}},
+			calls:    []call{{"a", broken}, {"a", map[string]string{"m1": "rejected"}}},
+			notified: []types.UID{"a", "a"}, want: map[types.UID]map[string]string{"a": {"m1": "rejected"}},
 		},
 		"another cluster": {
 			calls:    []call{{"a", broken}, {"a", map[string]string{"m2": broken["m1"]}}},
@@ -79,16 +79,16 @@ func TestRenderFailures(t *testing.T) {
 
 func TestRenderFailuresWithoutSubscribers(t *testing.T) {
 	r := NewRenderings()
-	if !r.Set("a", map[string]string{"m1": "refused"}) || r.Set("a", map[string]string{"m1": "refused"}) {
+	if !r.Set("a", map[string]string{"m1": "rejected"}) || r.Set("a", map[string]string{"m1": "rejected"}) {
 		t.Error("the result of Set depends on subscribers")
 	}
 }
 
 func TestRenderFailuresCopyMap(t *testing.T) {
-	r, failures := NewRenderings(), map[string]string{"m1": "refused"}
+	r, failures := NewRenderings(), map[string]string{"m1": "rejected"}
 	r.Set("a", failures)
 	failures["m2"] = "rejected too"
-	if diff := cmp.Diff(map[string]string{"m1": "refused"}, r.Of("a")); diff != "" {
+	if diff := cmp.Diff(map[string]string{"m1": "rejected"}, r.Of("a")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }
@@ -100,7 +100,7 @@ func TestRenderFailuresConcurrency(t *testing.T) {
 	for _, binding := range []types.UID{"a", "b", "c"} {
 		workers.Go(func() {
 			for range 100 {
-				r.Set(binding, map[string]string{"m1": "refused"})
+				r.Set(binding, map[string]string{"m1": "rejected"})
 				r.Set(binding, nil)
 			}
 		})

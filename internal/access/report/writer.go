@@ -117,8 +117,8 @@ type partChange struct {
 // urgency returns that of the most urgent change.
 func (p *pendingUpdate) urgency() Pace {
 	pace := Later
-	for _, said := range p.changes {
-		pace = max(pace, said.urgency)
+	for _, change := range p.changes {
+		pace = max(pace, change.urgency)
 	}
 	return pace
 }
@@ -185,13 +185,13 @@ func (w *Works) Current(cached *workv1alpha1.Work) *workv1alpha1.Work {
 
 func (w *Works) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	key := client.ObjectKeyFromObject(cached)
-	ours, ok := w.lastWrites[key]
+	last, ok := w.lastWrites[key]
 	if !ok {
 		return cached
 	}
-	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, ours.work.ResourceVersion)
-	if err == nil && order < 0 && cached.UID == ours.work.UID && w.now().Sub(ours.at) < maxLastWriteAge {
-		return ours.work
+	order, err := resourceversion.CompareResourceVersion(cached.ResourceVersion, last.work.ResourceVersion)
+	if err == nil && order < 0 && cached.UID == last.work.UID && w.now().Sub(last.at) < maxLastWriteAge {
+		return last.work
 	}
 	delete(w.lastWrites, key)
 	return cached
@@ -293,9 +293,9 @@ func (w *Works) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	if newer.uid != entry.uid {
 		return
 	}
-	for part, said := range entry.changes {
+	for part, change := range entry.changes {
 		if _, replaced := newer.changes[part]; !replaced {
-			newer.changes[part] = said
+			newer.changes[part] = change
 		}
 	}
 	newer.firstAt = entry.firstAt

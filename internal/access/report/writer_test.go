@@ -234,10 +234,10 @@ func TestReadYourWrites(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"
 	w := NewWorks(nil, DefaultOptions())
-	ours := of.DeepCopy()
-	ours.ResourceVersion = "9"
-	w.lastWrites[client.ObjectKeyFromObject(of)] = lastWrite{work: ours, at: w.now()}
-	if got := w.Current(of); got != ours {
+	last := of.DeepCopy()
+	last.ResourceVersion = "9"
+	w.lastWrites[client.ObjectKeyFromObject(of)] = lastWrite{work: last, at: w.now()}
+	if got := w.Current(of); got != last {
 		t.Error("a cache that lags behind the last write is used")
 	}
 	newer := of.DeepCopy()
@@ -258,8 +258,8 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 			s := newStore(t, of)
 			w := NewWorks(s, DefaultOptions())
 			w.cacheSyncDelay = 0
-			said := &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}
-			if err := w.write(t.Context(), key, said); err != nil {
+			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}
+			if err := w.write(t.Context(), key, update); err != nil {
 				t.Fatal(err)
 			}
 			if len(w.lastWrites) != 1 || w.queue.Len() != 1 {
@@ -289,11 +289,11 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 // After the restore of a backup a Work is older than its last write.
 func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pendingUpdate){
-		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, said *pendingUpdate) {
-			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), said); !apierrors.IsConflict(err) {
+		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, update *pendingUpdate) {
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
 				t.Fatalf("the write over a lost state: %v", err)
 			}
-			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), said); err != nil {
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); err != nil {
 				t.Error(err)
 			}
 		},

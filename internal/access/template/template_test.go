@@ -126,7 +126,7 @@ func TestReadFromCacheOrServer(t *testing.T) {
 		prepare      func(*fakeCluster)
 		read         func(*Reader, context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error)
 		want         string
-		asked        []string
+		requests     []string
 	}{
 		"a kind without a watch is read from the server": {
 			configMap("cache"), configMap("server"), unwatched, (*Reader).Get, "server", []string{"server"},
@@ -179,7 +179,7 @@ func TestReadFromCacheOrServer(t *testing.T) {
 			if got := sourceOf(found); got != tc.want {
 				t.Errorf("read from %q, want %q", got, tc.want)
 			}
-			if diff := cmp.Diff(tc.asked, w.requests); diff != "" {
+			if diff := cmp.Diff(tc.requests, w.requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})

@@ -32,9 +32,9 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 	if !IsAgent(user) {
 		return nil
 	}
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	forbid := func(path *field.Path, format string, args ...any) {
-		wrong = append(wrong, field.Forbidden(path, fmt.Sprintf(format, args...)))
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf(format, args...)))
 	}
 	spec := field.NewPath("spec")
 	own, ok := ClusterOf(user)
@@ -43,12 +43,12 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 	}
 	if stored == nil {
 		stored = &clusterv1alpha1.Cluster{}
-		wrong = append(wrong, validateCreation(written)...)
+		errs = append(errs, validateCreation(written)...)
 		if written.Spec.SyncMode != clusterv1alpha1.Pull {
 			forbid(spec.Child("syncMode"), "a cluster with an agent is in Pull mode")
 		}
 	} else {
-		wrong = append(wrong, validateChange(written, stored)...)
+		errs = append(errs, validateChange(written, stored)...)
 	}
 	for _, each := range []struct {
 		field, name string
@@ -67,7 +67,7 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 				user, each.secret.Namespace, each.secret.Name, clusterv1alpha1.NamespaceKarmadaCluster)
 		}
 	}
-	return wrong
+	return errs
 }
 
 func isExecutionNamespace(name string) bool {

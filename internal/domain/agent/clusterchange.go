@@ -22,46 +22,46 @@ func ReachFields() []string {
 // annotations are instructions of users to the control plane, and finalizers and owners
 // control the deletion of the Cluster.
 func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
 	for _, name := range sortedKeys(created.Annotations) {
 		if domain, _, _ := strings.Cut(name, "/"); domain == "karmada.io" || strings.HasSuffix(domain, ".karmada.io") {
-			wrong = append(wrong, forbiddenError(created.Name, metadata.Child("annotations").Key(name)))
+			errs = append(errs, forbiddenError(created.Name, metadata.Child("annotations").Key(name)))
 		}
 	}
 	if len(created.Finalizers) > 0 {
-		wrong = append(wrong, forbiddenError(created.Name, metadata.Child("finalizers")))
+		errs = append(errs, forbiddenError(created.Name, metadata.Child("finalizers")))
 	}
 	if len(created.OwnerReferences) > 0 {
-		wrong = append(wrong, forbiddenError(created.Name, metadata.Child("ownerReferences")))
+		errs = append(errs, forbiddenError(created.Name, metadata.Child("ownerReferences")))
 	}
-	return wrong
+	return errs
 }
 
 // validateChange returns the fields of a stored Cluster that an agent changes without
 // permission. Both arguments are in the stored form.
 func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
 	if !equality.Semantic.DeepEqual(written.Labels, stored.Labels) {
-		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("labels")))
+		errs = append(errs, forbiddenError(stored.Name, metadata.Child("labels")))
 	}
 	if !equality.Semantic.DeepEqual(written.Annotations, stored.Annotations) {
-		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("annotations")))
+		errs = append(errs, forbiddenError(stored.Name, metadata.Child("annotations")))
 	}
 	if !canSetFinalizers(written.Finalizers, stored) {
-		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("finalizers")))
+		errs = append(errs, forbiddenError(stored.Name, metadata.Child("finalizers")))
 	}
 	if !equality.Semantic.DeepEqual(written.OwnerReferences, stored.OwnerReferences) {
-		wrong = append(wrong, forbiddenError(stored.Name, metadata.Child("ownerReferences")))
+		errs = append(errs, forbiddenError(stored.Name, metadata.Child("ownerReferences")))
 	}
-	return append(wrong, validateSpecChange(written, stored)...)
+	return append(errs, validateSpecChange(written, stored)...)
 }
 
 // validateSpecChange compares all fields of the spec by name, so that an agent may not change
 // a field that is added to the API until ReachFields contains it.
 func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	after, before := reflect.ValueOf(written.Spec), reflect.ValueOf(stored.Spec)
 	for i := range after.NumField() {
 		name, _, _ := strings.Cut(after.Type().Field(i).Tag.Get("json"), ",")
@@ -69,9 +69,9 @@ func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorLis
 		if same || slices.Contains(ReachFields(), name) || name == "id" && stored.Spec.ID == "" {
 			continue
 		}
-		wrong = append(wrong, forbiddenError(stored.Name, field.NewPath("spec", name)))
+		errs = append(errs, forbiddenError(stored.Name, field.NewPath("spec", name)))
 	}
-	return wrong
+	return errs
 }
 
 // canSetFinalizers reports whether an agent may set these finalizers: unregister --force
@@ -80,8 +80,8 @@ func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true
 	}
-	rest := slices.DeleteFunc(slices.Clone(stored.Finalizers), func(name string) bool { return name == clusterv1alpha1.ClusterControllerFinalizer })
-	return stored.DeletionTimestamp != nil && slices.Equal(after, rest)
+	withoutOwn := slices.DeleteFunc(slices.Clone(stored.Finalizers), func(name string) bool { return name == clusterv1alpha1.ClusterControllerFinalizer })
+	return stored.DeletionTimestamp != nil && slices.Equal(after, withoutOwn)
 }
 
 func forbiddenError(cluster string, path *field.Path) *field.Error {

@@ -141,8 +141,8 @@ func isOwnedByCluster(role *rbacv1.ClusterRole, cluster string) bool {
 	})
 }
 
-// isPreparedNamespace tells whether agents may keep Secrets in the namespace. Those who hold a
-// token must not choose any: an agent may create Secrets there.
+// isPreparedNamespace reports whether agents may keep Secrets in the namespace. The holder of
+// a token must not choose an arbitrary one, because an agent may create Secrets there.
 func isPreparedNamespace(name string, namespace *corev1.Namespace) bool {
 	switch {
 	case name == clusterv1alpha1.NamespaceKarmadaCluster:
@@ -154,7 +154,7 @@ func isPreparedNamespace(name string, namespace *corev1.Namespace) bool {
 		!isExecutionNamespace(name)
 }
 
-// hasCluster tells whether a Cluster of that name is among them.
+// hasCluster reports whether one of the Clusters has that name.
 func hasCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	for i := range clusters {
 		if clusters[i].Name == name {
@@ -164,7 +164,7 @@ func hasCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	return false
 }
 
-// isPullCluster tells whether a Cluster of that name that has an agent is among them.
+// isPullCluster reports whether one of the Clusters has that name and is in pull mode.
 func isPullCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 	for i := range clusters {
 		if clusters[i].Name == name {

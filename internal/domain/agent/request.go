@@ -81,12 +81,12 @@ func Recognize(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
 	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName || !hasClientUsages(csr.Spec.Usages) {
 		return Request{}, false
 	}
-	asked, ok := parseRequest(csr.Spec.Request)
-	if !ok || !slices.Equal(asked.Subject.Organization, []string{Group}) ||
-		len(asked.DNSNames)+len(asked.EmailAddresses)+len(asked.IPAddresses)+len(asked.URIs) > 0 {
+	certRequest, ok := parseRequest(csr.Spec.Request)
+	if !ok || !slices.Equal(certRequest.Subject.Organization, []string{Group}) ||
+		len(certRequest.DNSNames)+len(certRequest.EmailAddresses)+len(certRequest.IPAddresses)+len(certRequest.URIs) > 0 {
 		return Request{}, false
 	}
-	cluster, ok := strings.CutPrefix(asked.Subject.CommonName, UserPrefix)
+	cluster, ok := strings.CutPrefix(certRequest.Subject.CommonName, UserPrefix)
 	if !ok {
 		return Request{}, false
 	}
@@ -103,8 +103,8 @@ func parseRequest(encoded []byte) (*x509.CertificateRequest, bool) {
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
 		return nil, false
 	}
-	asked, err := x509.ParseCertificateRequest(block.Bytes)
-	return asked, err == nil
+	certRequest, err := x509.ParseCertificateRequest(block.Bytes)
+	return certRequest, err == nil
 }
 
 // hasClientUsages reports whether these are the usages of a client: digital signature and

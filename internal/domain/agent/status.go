@@ -51,84 +51,84 @@ func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field
 		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("user %s may report on its own Cluster only", user))}
 	}
 	after, before := &written.Status, &stored.Status
-	wrong := validateConditions(after.Conditions, before.Conditions, path.Child("conditions"))
+	errs := validateConditions(after.Conditions, before.Conditions, path.Child("conditions"))
 	if after.KubernetesVersion != before.KubernetesVersion && len(after.KubernetesVersion) > maxNameBytes {
-		wrong = append(wrong, field.TooLong(path.Child("kubernetesVersion"), "", maxNameBytes))
+		errs = append(errs, field.TooLong(path.Child("kubernetesVersion"), "", maxNameBytes))
 	}
 	if !equality.Semantic.DeepEqual(after.RemedyActions, before.RemedyActions) {
-		wrong = append(wrong, field.Forbidden(path.Child("remedyActions"), "the control plane sets it according to the Remedies; keep the stored value"))
+		errs = append(errs, field.Forbidden(path.Child("remedyActions"), "the control plane sets it according to the Remedies; keep the stored value"))
 	}
 	if !equality.Semantic.DeepEqual(after.APIEnablements, before.APIEnablements) {
-		wrong = append(wrong, validateEnablements(after.APIEnablements, path.Child("apiEnablements"))...)
+		errs = append(errs, validateEnablements(after.APIEnablements, path.Child("apiEnablements"))...)
 	}
 	if !equality.Semantic.DeepEqual(after.NodeSummary, before.NodeSummary) {
-		wrong = append(wrong, validateNodes(after.NodeSummary, path.Child("nodeSummary"))...)
+		errs = append(errs, validateNodes(after.NodeSummary, path.Child("nodeSummary"))...)
 	}
 	if !equality.Semantic.DeepEqual(after.ResourceSummary, before.ResourceSummary) {
-		wrong = append(wrong, validateResources(after.ResourceSummary, path.Child("resourceSummary"))...)
+		errs = append(errs, validateResources(after.ResourceSummary, path.Child("resourceSummary"))...)
 	}
-	return wrong
+	return errs
 }
 
 func validateConditions(after, before []metav1.Condition, path *field.Path) field.ErrorList {
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, condition := range after {
 		at := path.Index(i)
 		if seen[condition.Type] {
-			wrong = append(wrong, field.Duplicate(at.Child("type"), shortened(condition.Type)))
+			errs = append(errs, field.Duplicate(at.Child("type"), shortened(condition.Type)))
 		}
 		seen[condition.Type] = true
 		if !slices.ContainsFunc(before, func(c metav1.Condition) bool { return equality.Semantic.DeepEqual(c, condition) }) {
-			wrong = append(wrong, validateCondition(&condition, at)...)
+			errs = append(errs, validateCondition(&condition, at)...)
 		}
 	}
 	for _, condition := range before {
 		if !seen[condition.Type] && !slices.Contains(ReportedConditions(), condition.Type) {
-			wrong = append(wrong, field.Forbidden(path.Key(condition.Type), "the control plane sets this condition; keep the stored value"))
+			errs = append(errs, field.Forbidden(path.Key(condition.Type), "the control plane sets this condition; keep the stored value"))
 		}
 	}
-	return wrong
+	return errs
 }
 
 func validateCondition(condition *metav1.Condition, path *field.Path) field.ErrorList {
 	if !slices.Contains(ReportedConditions(), condition.Type) {
 		return field.ErrorList{field.NotSupported(path.Child("type"), shortened(condition.Type), ReportedConditions())}
 	}
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	if statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}; !slices.Contains(statuses, condition.Status) {
-		wrong = append(wrong, field.NotSupported(path.Child("status"), metav1.ConditionStatus(shortened(string(condition.Status))), statuses))
+		errs = append(errs, field.NotSupported(path.Child("status"), metav1.ConditionStatus(shortened(string(condition.Status))), statuses))
 	}
 	if len(condition.Reason) > maxReasonBytes {
-		wrong = append(wrong, field.TooLong(path.Child("reason"), "", maxReasonBytes))
+		errs = append(errs, field.TooLong(path.Child("reason"), "", maxReasonBytes))
 	}
 	if len(condition.Message) > maxMessageBytes {
-		wrong = append(wrong, field.TooLong(path.Child("message"), "", maxMessageBytes))
+		errs = append(errs, field.TooLong(path.Child("message"), "", maxMessageBytes))
 	}
-	return wrong
+	return errs
 }
 
 func validateEnablements(enablements []clusterv1alpha1.APIEnablement, path *field.Path) field.ErrorList {
 	if len(enablements) > MaxGroupVersions {
 		return field.ErrorList{field.TooMany(path, len(enablements), MaxGroupVersions)}
 	}
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	total := 0
 	for i, version := range enablements {
 		at := path.Index(i)
 		if total += len(version.Resources); total > MaxAPIs {
-			return append(wrong, field.TooMany(at.Child("resources"), total, MaxAPIs))
+			return append(errs, field.TooMany(at.Child("resources"), total, MaxAPIs))
 		}
 		if len(version.GroupVersion) > maxNameBytes {
-			wrong = append(wrong, field.TooLong(at.Child("groupVersion"), "", maxNameBytes))
+			errs = append(errs, field.TooLong(at.Child("groupVersion"), "", maxNameBytes))
 		}
 		if slices.ContainsFunc(version.Resources, func(r clusterv1alpha1.APIResource) bool {
 			return len(r.Name) > maxNameBytes || len(r.Kind) > maxNameBytes
 		}) {
-			wrong = append(wrong, field.TooLong(at.Child("resources"), "", maxNameBytes))
+			errs = append(errs, field.TooLong(at.Child("resources"), "", maxNameBytes))
 		}
 	}
-	return wrong
+	return errs
 }
 
 func validateNodes(nodes *clusterv1alpha1.NodeSummary, path *field.Path) field.ErrorList {
@@ -142,10 +142,10 @@ func validateResources(summary *clusterv1alpha1.ResourceSummary, path *field.Pat
 	if summary == nil {
 		return nil
 	}
-	wrong := validateQuantities(summary.Allocatable, path.Child("allocatable"))
-	wrong = append(wrong, validateQuantities(summary.Allocating, path.Child("allocating"))...)
-	wrong = append(wrong, validateQuantities(summary.Allocated, path.Child("allocated"))...)
-	return append(wrong, validateModelings(summary.AllocatableModelings, path.Child("allocatableModelings"))...)
+	errs := validateQuantities(summary.Allocatable, path.Child("allocatable"))
+	errs = append(errs, validateQuantities(summary.Allocating, path.Child("allocating"))...)
+	errs = append(errs, validateQuantities(summary.Allocated, path.Child("allocated"))...)
+	return append(errs, validateModelings(summary.AllocatableModelings, path.Child("allocatableModelings"))...)
 }
 
 func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorList {
@@ -157,33 +157,33 @@ func validateQuantities(list corev1.ResourceList, path *field.Path) field.ErrorL
 		names = append(names, string(name))
 	}
 	slices.Sort(names)
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	for _, name := range names {
 		quantity := list[corev1.ResourceName(name)]
 		if len(name) > maxNameBytes {
-			wrong = append(wrong, field.TooLong(path, "", maxNameBytes))
+			errs = append(errs, field.TooLong(path, "", maxNameBytes))
 		}
 		if quantity.Sign() < 0 {
-			wrong = append(wrong, field.Invalid(path.Key(shortened(name)), quantity.String(), "a cluster has 0 or more of a resource"))
+			errs = append(errs, field.Invalid(path.Key(shortened(name)), quantity.String(), "a cluster has 0 or more of a resource"))
 		}
 	}
-	return wrong
+	return errs
 }
 
 func validateModelings(modelings []clusterv1alpha1.AllocatableModeling, path *field.Path) field.ErrorList {
 	if len(modelings) > MaxResources {
 		return field.ErrorList{field.TooMany(path, len(modelings), MaxResources)}
 	}
-	var wrong field.ErrorList
+	var errs field.ErrorList
 	seen := map[uint]bool{}
 	for i, modeling := range modelings {
 		if seen[modeling.Grade] {
-			wrong = append(wrong, field.Duplicate(path.Index(i).Child("grade"), modeling.Grade))
+			errs = append(errs, field.Duplicate(path.Index(i).Child("grade"), modeling.Grade))
 		}
 		seen[modeling.Grade] = true
-		wrong = append(wrong, validateCount(int64(modeling.Count), path.Index(i).Child("count"))...)
+		errs = append(errs, validateCount(int64(modeling.Count), path.Index(i).Child("count"))...)
 	}
-	return wrong
+	return errs
 }
 
 func validateCount(count int64, path *field.Path) field.ErrorList {

@@ -81,35 +81,35 @@ func TestCredentialsCondition(t *testing.T) {
 	decade := Validity{From: credentialsNow.Add(-10 * 365 * 24 * time.Hour), Until: credentialsNow.Add(29 * 24 * time.Hour), Of: "CA certificate"}
 	ended := Validity{Until: credentialsNow, Of: "token"}
 	before := &metav1.Condition{Type: clusterv1alpha1.ClusterConditionCredentialsValid, Status: metav1.ConditionTrue, Reason: "Valid"}
-	type said struct{ Status, Reason, Message string }
+	type statusReasonMessage struct{ Status, Reason, Message string }
 	for name, tc := range map[string]struct {
 		stored   *metav1.Condition
 		validity Validity
-		refused  bool
+		rejected bool
 		missing  bool
-		want     *said
+		want     *statusReasonMessage
 	}{
 		"a Secret that is gone": {validity: long, missing: true,
-			want: &said{"False", "Missing", "Secret karmada-cluster/m1 is gone: create it again; until the next restart the token that it held is used"}},
+			want: &statusReasonMessage{"False", "Missing", "Secret karmada-cluster/m1 is gone: create it again; until the next restart the token that it held is used"}},
 		"no condition without expiry": {},
 		"a stored condition without expiry now": {stored: before,
-			want: &said{"True", "Valid", "the cluster accepts the credentials, which do not expire"}},
-		"a distant expiry": {validity: long, want: &said{"True", "Valid", "the token is valid until 2031-06-01T12:00:00Z"}},
+			want: &statusReasonMessage{"True", "Valid", "the cluster accepts the credentials, which do not expire"}},
+		"a distant expiry": {validity: long, want: &statusReasonMessage{"True", "Valid", "the token is valid until 2031-06-01T12:00:00Z"}},
 		"the last tenth of a short validity": {validity: hour,
-			want: &said{"True", "ExpiresSoon", "the token in Secret karmada-cluster/m1 expires at 2030-06-01T12:05:00Z: put a new one there, it is used at once"}},
+			want: &statusReasonMessage{"True", "ExpiresSoon", "the token in Secret karmada-cluster/m1 expires at 2030-06-01T12:05:00Z: put a new one there, it is used at once"}},
 		"the last month of a long validity": {validity: decade,
-			want: &said{"True", "ExpiresSoon", "the CA certificate in Secret karmada-cluster/m1 expires at 2030-06-30T12:00:00Z: put a new one there, it is used at once"}},
+			want: &statusReasonMessage{"True", "ExpiresSoon", "the CA certificate in Secret karmada-cluster/m1 expires at 2030-06-30T12:00:00Z: put a new one there, it is used at once"}},
 		"expired": {validity: ended,
-			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
-		"an expiry explains a rejection": {validity: ended, refused: true,
-			want: &said{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
-		"rejected": {refused: true,
-			want: &said{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
-		"a rejection wins over a near expiry": {validity: hour, refused: true,
-			want: &said{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
+			want: &statusReasonMessage{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
+		"an expiry explains a rejection": {validity: ended, rejected: true,
+			want: &statusReasonMessage{"False", "Expired", "the token in Secret karmada-cluster/m1 expired at 2030-06-01T12:00:00Z: put a new one there, it is used at once"}},
+		"rejected": {rejected: true,
+			want: &statusReasonMessage{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
+		"a rejection wins over a near expiry": {validity: hour, rejected: true,
+			want: &statusReasonMessage{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.refused, Missing: tc.missing}, 3, credentialsNow)
+			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.rejected, Missing: tc.missing}, 3, credentialsNow)
 			if got == nil {
 				if tc.want != nil {
 					t.Fatal("there is no condition")
@@ -119,7 +119,7 @@ func TestCredentialsCondition(t *testing.T) {
 			if tc.want == nil {
 				t.Fatalf("there is a condition: %+v", got)
 			}
-			if diff := cmp.Diff(*tc.want, said{string(got.Status), got.Reason, got.Message}); diff != "" {
+			if diff := cmp.Diff(*tc.want, statusReasonMessage{string(got.Status), got.Reason, got.Message}); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
 			if !conditions.Known(clusterv1alpha1.ResourceKindCluster, *got) {

@@ -16,7 +16,7 @@ func TestLeavingConditions(t *testing.T) {
 	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "healthy"}
 	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: "ClusterLeaving",
 		Message: "the cluster was deleted, and its Works are gone"}
-	says := func(reason, message string) metav1.Condition {
+	leavingCondition := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: clusterv1alpha1.ClusterConditionLeaving, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 	}
 	const (
@@ -29,17 +29,17 @@ func TestLeavingConditions(t *testing.T) {
 		want    []metav1.Condition
 	}{
 		"Works right after the deletion": {Remains{Works: []string{"karmada-es-m1/web"}}, 0,
-			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
+			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: "+slow)}},
 		"Works after a while are named": {Remains{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, NameHoldersAfter,
-			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: karmada-es-m1/a, karmada-es-m1/b: "+slow)}},
+			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: karmada-es-m1/a, karmada-es-m1/b: "+slow)}},
 		"the first of many Works": {Remains{Works: []string{"a", "b", "c", "d"}, Bindings: []string{"x"}}, NameHoldersAfter,
-			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: a, b, c and others: "+slow)}},
+			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: a, b, c and others: "+slow)}},
 		"no Works, but new ones are possible": {Remains{}, NameHoldersAfter,
-			[]metav1.Condition{ready, says("WorksRemain", "remaining Works: "+slow)}},
+			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: "+slow)}},
 		"bindings": {Remains{WorksGone: true, Bindings: []string{"shop/web"}}, NameHoldersAfter,
-			[]metav1.Condition{left, says("BindingsRemain", "remaining bindings: shop/web: "+scheduler)}},
+			[]metav1.Condition{left, leavingCondition("BindingsRemain", "remaining bindings: shop/web: "+scheduler)}},
 		"only foreign finalizers": {Remains{WorksGone: true}, 0,
-			[]metav1.Condition{left, says("FinalizersRemain", "remaining finalizers: example.com/keep")}},
+			[]metav1.Condition{left, leavingCondition("FinalizersRemain", "remaining finalizers: example.com/keep")}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -149,8 +149,8 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 				tally.KeepPods(func(each PodID) bool { return each == podID(number) })
 			}
 		}
-		anew := world.recount()
-		wantNodes, wantSums := anew.Summary(DefaultModels())
+		recounted := world.recount()
+		wantNodes, wantSums := recounted.Summary(DefaultModels())
 		gotNodes, gotSums := tally.Summary(DefaultModels())
 		if diff := cmp.Diff(wantNodes, gotNodes); diff != "" {
 			t.Fatalf("nodes (-recount +incremental):\n%s", diff)
@@ -158,7 +158,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 		if diff := cmp.Diff(wantSums, gotSums); diff != "" {
 			t.Fatalf("sums (-recount +incremental):\n%s", diff)
 		}
-		if diff := cmp.Diff(heldCounts(anew), heldCounts(tally)); diff != "" {
+		if diff := cmp.Diff(heldCounts(recounted), heldCounts(tally)); diff != "" {
 			t.Fatalf("held sizes (-recount +incremental):\n%s", diff)
 		}
 	})

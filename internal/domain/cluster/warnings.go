@@ -22,7 +22,7 @@ func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 	var warnings []string
 	for _, check := range []struct {
 		annotation string
-		validate      func(value string) (problem string)
+		validate   func(value string) (problem string)
 	}{
 		{workv1alpha1.ConfirmDeletionsAnnotation, func(value string) string { return checkConfirmation(value, now) }},
 		{clusterv1alpha1.DeclaredDeadAnnotation, checkDeclaredDead},

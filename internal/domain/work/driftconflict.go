@@ -89,7 +89,7 @@ func Contested(work *workv1alpha1.Work, descriptions []string) metav1.Condition 
 }
 
 // DescribeContest returns which object has a drift conflict, which client causes it, and what
-// to do. observed is the object with its managed fields, nil if it was deleted. ours is the
+// to do. observed is the object with its managed fields, nil if it was deleted. ourManager is the
 // field manager of Karmada.
 func DescribeContest(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
 	client := "an unknown client"
@@ -108,7 +108,7 @@ func DescribeContest(cluster string, manifest, observed *unstructured.Unstructur
 		"only one of the two can decide: write into the template what the other client writes, or stop that client", describeObject(manifest), cluster, client, action)
 }
 
-// lastFieldManager returns the field manager that wrote the object last. It ignores ours and
+// lastFieldManager returns the field manager that wrote the object last. It ignores ourManager and
 // those that write only a subresource, except scale. It returns "" if the managed fields do
 // not show it.
 //

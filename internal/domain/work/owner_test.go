@@ -77,12 +77,12 @@ func TestConflictError(t *testing.T) {
 	const known = "resource(kind=ConfigMap, shop/c) already exists in the cluster m1 and the work.karmada.io/conflict-resolution " +
 		"strategy value is empty, Karmada will not manage this resource"
 	const remedy = "set the annotation work.karmada.io/conflict-resolution: overwrite on the template"
-	for owner, says := range map[string]string{"Work a/b": "belongs to Work a/b", "": "no Work manages it"} {
+	for owner, want := range map[string]string{"Work a/b": "belongs to Work a/b", "": "no Work manages it"} {
 		text := NewConflict("m1", observed, owner).Error()
 		if !strings.HasPrefix(text, known) {
 			t.Errorf("%q does not begin with the known text", text)
 		}
-		if !strings.Contains(text, says) || !strings.Contains(text, remedy) {
+		if !strings.Contains(text, want) || !strings.Contains(text, remedy) {
 			t.Errorf("%q lacks owner or remedy", text)
 		}
 	}

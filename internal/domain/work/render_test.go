@@ -164,8 +164,8 @@ func TestRenderConflictResolution(t *testing.T) {
 				t.Fatal(err)
 			}
 			for side, marked := range map[string]metav1.Object{"work": got, "manifest": decodedManifest(t, got)} {
-				if said := marked.GetAnnotations()["work.karmada.io/conflict-resolution"]; said != tc.want {
-					t.Errorf("%s: %q, want %q", side, said, tc.want)
+				if got := marked.GetAnnotations()["work.karmada.io/conflict-resolution"]; got != tc.want {
+					t.Errorf("%s: %q, want %q", side, got, tc.want)
 				}
 			}
 		})

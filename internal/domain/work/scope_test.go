@@ -11,7 +11,7 @@ func TestCheckScope(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespace  string
 		namespaced bool
-		says       string
+		want       string
 	}{
 		"namespaced manifest, namespaced kind":         {"shop", true, ""},
 		"cluster-scoped manifest, cluster-scoped kind": {"", false, ""},
@@ -23,8 +23,8 @@ func TestCheckScope(t *testing.T) {
 			manifest.SetNamespace(tc.namespace)
 			manifest.SetName("x")
 			err := CheckScope("east", manifest, tc.namespaced)
-			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, want %q", err, tc.says)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
 	}
