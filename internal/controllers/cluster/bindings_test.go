@@ -150,5 +150,5 @@ func TestClusterInRemovalReportsWhatItWaitsFor(t *testing.T) {
 	if err := karmada.Update(t.Context(), works); err != nil {
 		t.Fatal(err)
 	}
-	expectMessage(metav1.ConditionFalse, "remaining bindings: shop/web: its scheduler takes it out, or karmada-controller-manager 30s after the deletion")
+	expectMessage(metav1.ConditionFalse, "remaining bindings: shop/web: its scheduler removes the cluster, or karmada-controller-manager does 30s after the deletion")
 }
