@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func auditFlags(o Options) ([]string, error) {
 		return nil, nil
 	}
 	policy := filepath.Join(o.Dir, "audit-policy.yaml")
-	if err := pki.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+	if err := pki.WriteFile(policy, []byte(cmp.Or(o.AuditPolicy, auditPolicy)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the policy of the audit log: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(o.AuditLog), 0o700); err != nil {

@@ -67,6 +67,9 @@ type Options struct {
 	ProgramsUnconfined bool
 	// AuditLog is the file in which the API server records requests; empty means none.
 	AuditLog string
+	// AuditPolicy says which requests it records, as a document of audit.k8s.io; empty
+	// means all but health checks and the reads of this process.
+	AuditPolicy string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 }
@@ -291,7 +294,7 @@ func (c *Cluster) Stop() {
 	c.stopped.Do(func() {
 		c.group.stop()
 		if c.listener != nil {
-			c.listener.hangUp()
+			c.listener.disconnect()
 		}
 	})
 }

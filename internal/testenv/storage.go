@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
+func (e *Env) controlOptions() controlplane.Options {
+	return controlplane.Options{Dir: e.dir, AuditLog: e.writes.path, AuditPolicy: writesOnly}
+}
+
 // Storage is the directory of the control plane's etcd.
 func (e *Env) Storage() string { return filepath.Join(e.dir, "etcd") }
+
+// Certificates is the directory of the control plane's certificate authority.
+func (e *Env) Certificates() pki.Dir { return pki.Dir{Path: filepath.Join(e.dir, "pki")} }
 
 // Replace stops the control plane, calls replace, which may change its storage, and
 // starts it again at the same address. The components, the members and agents run on.
@@ -20,7 +28,9 @@ func (e *Env) Replace(ctx context.Context, replace func() error) error {
 		return err
 	}
 	var err error
-	e.control, err = controlplane.Start(context.WithoutCancel(ctx), controlplane.Options{Dir: e.dir, Ports: ports})
+	options := e.controlOptions()
+	options.Ports = ports
+	e.control, err = StartControlPlane(context.WithoutCancel(ctx), options)
 	if err != nil {
 		return fmt.Errorf("starting the control plane again: %w", err)
 	}

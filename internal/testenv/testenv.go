@@ -8,7 +8,6 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -54,6 +54,7 @@ type Env struct {
 	Wrap transport.WrapperFunc
 
 	dir        string
+	writes     writeLog
 	control    *controlplane.ControlPlane
 	components *components
 }
@@ -68,6 +69,7 @@ type Member struct {
 	Token  string
 
 	options standalone.Options
+	writes  writeLog
 	cluster *standalone.Cluster
 }
 
@@ -79,7 +81,8 @@ func Start(ctx context.Context, dir string, members ...string) (_ *Env, err erro
 			env.Stop()
 		}
 	}()
-	env.control, err = controlplane.Start(ctx, controlplane.Options{Dir: env.dir})
+	env.writes.path = filepath.Join(env.dir, "writes.log")
+	env.control, err = StartControlPlane(ctx, env.controlOptions())
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
@@ -98,12 +101,16 @@ func Start(ctx context.Context, dir string, members ...string) (_ *Env, err erro
 	return env, nil
 }
 
-func newClient(config *rest.Config) (client.WithWatch, error) {
+// Scheme returns a scheme with the types of Kubernetes and of Karmada.
+func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("registering types: %w", err)
-	}
-	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(api.AddToScheme(scheme))
+	return scheme
+}
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
+	made, err := client.NewWithWatch(config, client.Options{Scheme: Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
@@ -136,18 +143,39 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	}
 	member := &Member{Token: token, options: standalone.Options{
 		Name: name, CommonName: name, Dir: dir, Port: port,
+		AuditLog: filepath.Join(dir, "writes.log"), AuditPolicy: writesOnly,
 		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount"},
 	}}
+	member.writes.path = member.options.AuditLog
 	if err := member.Start(ctx); err != nil {
 		return nil, err
 	}
 	return member, nil
 }
 
+// starting is held while a server of a test program starts. Kubernetes gives an API
+// server a minute to start, which is not enough when many start at the same time on
+// a small machine.
+var starting sync.Mutex
+
+// StartCluster is standalone.Start for tests, which may run in parallel.
+func StartCluster(ctx context.Context, options standalone.Options) (*standalone.Cluster, error) {
+	starting.Lock()
+	defer starting.Unlock()
+	return standalone.Start(ctx, options) //nolint:wrapcheck // a replacement
+}
+
+// StartControlPlane is controlplane.Start for tests, which may run in parallel.
+func StartControlPlane(ctx context.Context, options controlplane.Options) (*controlplane.ControlPlane, error) {
+	starting.Lock()
+	defer starting.Unlock()
+	return controlplane.Start(ctx, options) //nolint:wrapcheck // a replacement
+}
+
 // Start starts the member, again after Stop: on the same port and with what it
 // held before.
 func (m *Member) Start(ctx context.Context) error {
-	cluster, err := standalone.Start(ctx, m.options)
+	cluster, err := StartCluster(ctx, m.options)
 	if err != nil {
 		return fmt.Errorf("starting member %q: %w", m.options.Name, err)
 	}

@@ -45,7 +45,7 @@ func overrideWith(overriders policyv1alpha1.Overriders) func(namespace string) c
 }
 
 func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
 	for name, c := range map[string]struct {
@@ -148,7 +148,7 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 }
 
 func TestNewObjectsAreCompleted(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) {
 		s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{}}
@@ -184,7 +184,7 @@ func TestNewObjectsAreCompleted(t *testing.T) {
 	work.Spec.SuspendDispatching = &suspended
 	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
 	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","uid":"1","resourceVersion":"2"}}`)
-	cleanUp(t, work)
+	cleanUp(t, env, work)
 	env.Create(t, work)
 	manifest, err := manifestOf(work)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestNewObjectsAreCompleted(t *testing.T) {
 }
 
 func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	policy := policyWith(func(*policyv1alpha1.PropagationSpec) {})(env.Namespace(t)).(*policyv1alpha1.PropagationPolicy)
 	env.Create(t, policy)
 	for name, c := range map[string]struct {
@@ -235,7 +235,7 @@ func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
 }
 
 func TestProtectedObjectIsNotDeletedUntilItsLabelGoes(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	protected := configMap(env.Namespace(t), "protected")
 	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
 	env.Create(t, protected)
@@ -260,7 +260,7 @@ func (h *heard) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text
 }
 
 func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	listener, config := &heard{}, rest.CopyConfig(env.Config)
 	config.WarningHandlerWithContext = listener
 	karmada, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})

@@ -47,6 +47,7 @@ const promptly = 20 * time.Second
 // pulled is a cluster of its own whose agent has nothing but the rights of agents
 // in the control plane.
 type pulled struct {
+	env    *testenv.Env
 	name   string
 	member *testenv.Member
 	// kubeconfig leads to the control plane, local to the member.
@@ -55,17 +56,17 @@ type pulled struct {
 
 // newPulled starts a member and gives its agent to be its rights. Both go with the
 // test.
-func newPulled(t *testing.T, name string) *pulled {
+func newPulled(t *testing.T, env *testenv.Env, name string) *pulled {
 	t.Helper()
-	p := startPulled(t, name)
+	p := startPulled(t, env, name)
 	p.write(t, env.Config.Host, time.Hour)
 	p.grantRights(t)
-	t.Cleanup(func() { removeCluster(t, name) })
+	t.Cleanup(func() { removeCluster(t, env, name) })
 	return p
 }
 
 // startPulled starts a member whose agent has no credentials yet.
-func startPulled(t *testing.T, name string) *pulled {
+func startPulled(t *testing.T, env *testenv.Env, name string) *pulled {
 	t.Helper()
 	dir := t.TempDir()
 	started, err := testenv.StartMember(t.Context(), filepath.Join(dir, "member"), name)
@@ -73,7 +74,7 @@ func startPulled(t *testing.T, name string) *pulled {
 		t.Fatal(err)
 	}
 	t.Cleanup(started.Stop)
-	p := &pulled{name: name, member: started, kubeconfig: filepath.Join(dir, "karmada.config"), local: filepath.Join(dir, "member.config")}
+	p := &pulled{env: env, name: name, member: started, kubeconfig: filepath.Join(dir, "karmada.config"), local: filepath.Join(dir, "member.config")}
 	writeTokenKubeconfig(t, p.local, started)
 	return p
 }
@@ -82,7 +83,7 @@ func startPulled(t *testing.T, name string) *pulled {
 func (p *pulled) grantRights(t *testing.T) {
 	t.Helper()
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}}
-	if err := env.Karmada.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+	if err := p.env.Karmada.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	for _, right := range agentdomain.Rights(p.name, clusterv1alpha1.NamespaceKarmadaCluster) {
@@ -90,10 +91,10 @@ func (p *pulled) grantRights(t *testing.T) {
 		if !ok {
 			t.Fatalf("%T is no object", right)
 		}
-		if err := env.Karmada.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+		if err := p.env.Karmada.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
 		}
-		cleanUp(t, object)
+		cleanUp(t, p.env, object)
 	}
 }
 
@@ -101,7 +102,7 @@ func (p *pulled) grantRights(t *testing.T) {
 // while from now on.
 func (p *pulled) write(t *testing.T, server string, life time.Duration) {
 	t.Helper()
-	certs := pki.Dir{Path: filepath.Join(directory, "control-plane", "pki")}
+	certs := p.env.Certificates()
 	ca, err := certs.EnsureAuthority("ca", "karmada")
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +209,7 @@ func (p *pulled) id(t *testing.T) string {
 
 func (p *pulled) awaitReady(t *testing.T) *clusterv1alpha1.Cluster {
 	t.Helper()
-	return await(t, env.Karmada, p.cluster(), func(c *clusterv1alpha1.Cluster) error {
+	return await(t, p.env.Karmada, p.cluster(), func(c *clusterv1alpha1.Cluster) error {
 		if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 			return fmt.Errorf("conditions %+v", c.Status.Conditions)
 		}
@@ -218,7 +219,7 @@ func (p *pulled) awaitReady(t *testing.T) *clusterv1alpha1.Cluster {
 
 // removeCluster deletes a Cluster. Where no agent is left to let the Works go, the
 // administrator does.
-func removeCluster(t *testing.T, name string) {
+func removeCluster(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	gone := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), gone)); err != nil {
@@ -243,7 +244,7 @@ func removeCluster(t *testing.T, name string) {
 func (p *pulled) deploy(t *testing.T, namespace, name string) *appsv1.Deployment {
 	t.Helper()
 	template := deployment(namespace, name, 2)
-	env.Create(t, policyFor(t, on(p.name), template), template)
+	p.env.Create(t, policyFor(t, on(p.name), template), template)
 	return await(t, p.member.Client, deployment(namespace, name, 2), replicas(2))
 }
 
@@ -251,14 +252,15 @@ func (p *pulled) deploy(t *testing.T, namespace, name string) *appsv1.Deployment
 // have them.
 func (p *pulled) scale(t *testing.T, template *appsv1.Deployment, to int32) time.Duration {
 	t.Helper()
-	testenv.Update(t, env.Karmada, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = to })
+	testenv.Update(t, p.env.Karmada, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = to })
 	began := clock.now()
 	await(t, p.member.Client, deployment(template.Namespace, template.Name, 0), replicas(to))
 	return clock.since(began)
 }
 
 func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
-	p := newPulled(t, "pull-serves")
+	env := alone(t)
+	p := newPulled(t, env, "pull-serves")
 	described := []string{"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443"}
 	running := p.run(t, described...)
 	ready := p.awaitReady(t)
@@ -298,12 +300,12 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 
 	undisturbed(t, "nothing is written after a start", func() error {
 		// What was not reported yet is.
-		awaitNoWrites(t)
+		awaitNoWrites(t, env, p.member)
 		if err := running.stop(t); err != nil {
 			t.Errorf("the agent ended with %v", err)
 		}
-		awaitNoWrites(t)
-		before, began := writes(t), time.Now()
+		awaitNoWrites(t, env, p.member)
+		before, began := writes(t, env, p.member), time.Now()
 		running = p.run(t, described...)
 		await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
 			if l.Spec.RenewTime.Before(&metav1.MicroTime{Time: began}) {
@@ -311,7 +313,7 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 			}
 			return nil
 		})
-		return holdsStill(t, before)
+		return holdsStill(t, env, before, p.member)
 	})
 
 	deleteObject(t, env.Karmada, deployment(namespace, "web", 0))
@@ -319,6 +321,7 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 }
 
 func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
+	env := alone(t)
 	for name, c := range map[string]struct {
 		lose func(*testing.T, *gate) (back func())
 	}{
@@ -333,7 +336,7 @@ func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPulled(t, "pull-outlives-"+strings.ToLower(strings.Fields(name)[1]))
+			p := newPulled(t, env, "pull-outlives-"+strings.ToLower(strings.Fields(name)[1]))
 			g := newGate(t, env.Config.Host)
 			p.write(t, g.URL(), time.Hour)
 			running := p.run(t)
@@ -381,7 +384,8 @@ func (p *pulled) holds(ctx context.Context, template *appsv1.Deployment, want in
 }
 
 func TestAnAgentWaitsForBothSides(t *testing.T) {
-	p := newPulled(t, "pull-waits")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-waits")
 	g := newGate(t, env.Config.Host)
 	at := g.listener.Addr().String()
 	p.write(t, g.URL(), time.Hour)
@@ -404,7 +408,8 @@ func TestAnAgentWaitsForBothSides(t *testing.T) {
 }
 
 func TestAnAgentGoesOnWithCredentialsThatAreRenewed(t *testing.T) {
-	p := newPulled(t, "pull-renews")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-renews")
 	running := p.run(t)
 	p.awaitReady(t)
 	template := p.deploy(t, env.Namespace(t), "web")
@@ -434,7 +439,8 @@ func TestAnAgentGoesOnWithCredentialsThatAreRenewed(t *testing.T) {
 }
 
 func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
-	p := newPulled(t, "pull-leaves")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-leaves")
 	running := p.run(t)
 	before := p.awaitReady(t)
 	namespace := env.Namespace(t)
@@ -464,7 +470,8 @@ func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
 }
 
 func TestAnAgentReportsItsSecrets(t *testing.T) {
-	p := newPulled(t, "pull-reports")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-reports")
 	ctx, cancel := context.WithCancel(t.Context())
 	var issuing sync.WaitGroup
 	issuing.Go(func() { p.issueTokens(ctx) })
@@ -554,7 +561,8 @@ func inPod(t *testing.T) []string {
 }
 
 func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
-	p := newPulled(t, "pull-killed")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-killed")
 	pod := inPod(t)
 	// Nobody waits for the Lease to be over: that would be too late.
 	lasting := []string{"--leader-elect-lease-duration=5m", "--leader-elect-renew-deadline=10s"}
@@ -577,7 +585,8 @@ func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
 }
 
 func TestAnAgentLosesNothingWhenItsConnectionsAreReset(t *testing.T) {
-	p := newPulled(t, "pull-resets")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-resets")
 	g := newGate(t, env.Config.Host)
 	p.write(t, g.URL(), time.Hour)
 	running := p.run(t)

@@ -6,7 +6,8 @@ import (
 )
 
 func TestAnAgentFollowsItsControlPlaneToAnotherAddress(t *testing.T) {
-	p := newPulled(t, "pull-moves")
+	env := sharedWithNewClusters(t)
+	p := newPulled(t, env, "pull-moves")
 	g := newGate(t, env.Config.Host)
 	p.write(t, g.URL(), time.Hour)
 	running := p.run(t)

@@ -87,7 +87,7 @@ func (p *pulled) held(ctx context.Context) (*x509.Certificate, []byte, error) {
 // deliver changes a template and waits until the member has it.
 func (p *pulled) deliver(t *testing.T, template *corev1.ConfigMap, what string) {
 	t.Helper()
-	testenv.Update(t, env.Karmada, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) { c.Data = map[string]string{"round": what} })
+	testenv.Update(t, p.env.Karmada, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) { c.Data = map[string]string{"round": what} })
 	await(t, p.member.Client, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) error { return same("round", what, c.Data["round"]) })
 }
 
@@ -117,11 +117,12 @@ func (p *pulled) rotated(t *testing.T, first *x509.Certificate, template *corev1
 }
 
 func TestAnAgentRenewsItsCertificateAgainAndAgainWhileItDelivers(t *testing.T) {
-	p := startPulled(t, "pull-rotates")
+	env := sharedWithNewClusters(t)
+	p := startPulled(t, env, "pull-rotates")
 	p.write(t, env.Config.Host, firstLife)
 	p.store(t)
 	p.grantRights(t)
-	t.Cleanup(func() { removeCluster(t, p.name) })
+	t.Cleanup(func() { removeCluster(t, env, p.name) })
 	first, _, err := p.held(t.Context())
 	if err != nil {
 		t.Fatal(err)

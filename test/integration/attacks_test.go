@@ -201,9 +201,9 @@ func victims() []client.Object {
 
 // agentMayNot attacks with the certificate of the agent of the newcomer, whose
 // Cluster is there.
-func agentMayNot(t *testing.T, config *rest.Config) {
+func agentMayNot(t *testing.T, env *testenv.Env, config *rest.Config) {
 	for _, victim := range victims() {
-		cleanUp(t, victim)
+		cleanUp(t, env, victim)
 		if err := env.Karmada.Create(t.Context(), victim); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func agentMayNot(t *testing.T, config *rest.Config) {
 		})
 	}
 	agentReportsOnWorks(t, config)
-	agentDoesNotFillTheStore(t)
+	agentDoesNotFillTheStore(t, env)
 	t.Run("a report changes nothing but the status", func(t *testing.T) {
 		report := attack{verb: "PATCH", path: clusters + "/newcomer/status", body: `{"metadata":{"labels":{"mine":"yes"}},"spec":{"syncMode":"Push","secretRef":{"namespace":"karmada-cluster","name":"member1"}}}`}
 		if err := report.try(t.Context(), config); err != nil {
@@ -250,7 +250,8 @@ func agentMayNot(t *testing.T, config *rest.Config) {
 // TestATokenIsGoodForNothingElse tries what the holder of a bootstrap token could
 // want beside registering.
 func TestATokenIsGoodForNothingElse(t *testing.T) {
-	config := holding(newToken(t, bootstraptoken.Token{}))
+	env := sharedWithNewcomer(t)
+	config := holding(env, newToken(t, env, bootstraptoken.Token{}))
 	testenv.Eventually(t, "the token is accepted", func(ctx context.Context) error {
 		return attack{verb: "GET", path: signing}.try(ctx, config)
 	})
@@ -293,7 +294,7 @@ func agentReportsOnWorks(t *testing.T, config *rest.Config) {
 
 // agentDoesNotFillTheStore asks for certificates without end. It does so by a name of
 // its own, for the quota of an agent outlives its cluster.
-func agentDoesNotFillTheStore(t *testing.T) {
+func agentDoesNotFillTheStore(t *testing.T, env *testenv.Env) {
 	const flooder = "flooder"
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.User(flooder), Groups: []string{agents.Group, "system:masters"}}
@@ -306,7 +307,7 @@ func agentDoesNotFillTheStore(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			request := signingRequest(t, "flood-kept", agents.User(flooder))
 			keep(request)
-			if err := as(t, config).Create(t.Context(), request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "owners or finalizers") {
+			if err := as(t, env, config).Create(t.Context(), request); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "owners or finalizers") {
 				t.Error(err)
 			}
 		})
@@ -314,10 +315,10 @@ func agentDoesNotFillTheStore(t *testing.T) {
 	t.Run("certificates without end", func(t *testing.T) {
 		const tries = 30
 		asked := 0
-		karmada := as(t, config)
+		karmada := as(t, env, config)
 		for i := range tries {
 			request := signingRequest(t, fmt.Sprintf("flood-%d", i), agents.User(flooder))
-			cleanUp(t, request)
+			cleanUp(t, env, request)
 			err := karmada.Create(t.Context(), request)
 			switch {
 			case err == nil:

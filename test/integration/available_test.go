@@ -62,7 +62,7 @@ func mentions(message string, texts ...string) error {
 }
 
 // awaitWarning waits for an event on an object that contains some texts.
-func awaitWarning(t testing.TB, on client.Object, reason string, texts ...string) {
+func awaitWarning(t testing.TB, env *testenv.Env, on client.Object, reason string, texts ...string) {
 	t.Helper()
 	testenv.Eventually(t, "event "+reason, func(ctx context.Context) error {
 		events := &corev1.EventList{}
@@ -84,9 +84,9 @@ func awaitWarning(t testing.TB, on client.Object, reason string, texts ...string
 
 // runsAs writes the status that the controllers of a member write when all is well,
 // but for the conditions that are given.
-func runsAs(t testing.TB, cluster string, template *appsv1.Deployment, ready int32, other ...appsv1.DeploymentCondition) {
+func runsAs(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32, other ...appsv1.DeploymentCondition) {
 	t.Helper()
-	reports(t, cluster, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) {
+	reports(t, env, cluster, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) {
 		d.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: d.Generation, Replicas: ready, UpdatedReplicas: ready, ReadyReplicas: ready, AvailableReplicas: ready,
 			Conditions: []appsv1.DeploymentCondition{
@@ -105,21 +105,21 @@ func runsAs(t testing.TB, cluster string, template *appsv1.Deployment, ready int
 }
 
 func TestATemplateIsAvailableOnlyWhenEveryClusterHasIt(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	for _, cluster := range []string{member1, member2} {
-		namespaceIn(t, cluster, template.Namespace)
+		namespaceIn(t, env, cluster, template.Namespace)
 	}
 	foreign := deployment(template.Namespace, template.Name, 1)
-	if err := member(member2).Create(t.Context(), foreign); err != nil {
+	if err := member(env, member2).Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	inMember(t, member1, template, exists)
-	runsAs(t, member1, template, 1)
+	inMember(t, env, member1, template, exists)
+	runsAs(t, env, member1, template, 1)
 
 	const cause = "already exists in the cluster"
-	awaitWarning(t, template, "SyncFailed", member2, cause)
+	awaitWarning(t, env, template, "SyncFailed", member2, cause)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
 			return err
@@ -134,27 +134,27 @@ func TestATemplateIsAvailableOnlyWhenEveryClusterHasIt(t *testing.T) {
 		return same("ready", int32(1), d.Status.ReadyReplicas)
 	})
 
-	deleteObject(t, member(member2), foreign)
+	deleteObject(t, member(env, member2), foreign)
 	await(t, env.Karmada, bindingOf(t, template), fullyApplied)
-	runsAs(t, member2, template, 1)
+	runsAs(t, env, member2, template, 1)
 	await(t, env.Karmada, template, isAvailable)
 }
 
 func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	inMember(t, member1, template, exists)
-	inMember(t, member2, template, exists)
-	runsAs(t, member1, template, 1)
+	inMember(t, env, member1, template, exists)
+	inMember(t, env, member2, template, exists)
+	runsAs(t, env, member1, template, 1)
 	const cause = `pods "web-x" is forbidden: exceeded quota: small`
-	runsAs(t, member2, template, 0,
+	runsAs(t, env, member2, template, 0,
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"},
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: cause})
 
 	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy))
-	awaitWarning(t, template, workv1alpha2.EventReasonWorkloadUnhealthy, member2, cause)
-	awaitWarning(t, bound, workv1alpha2.EventReasonWorkloadUnhealthy, member2, cause)
+	awaitWarning(t, env, template, workv1alpha2.EventReasonWorkloadUnhealthy, member2, cause)
+	awaitWarning(t, env, bound, workv1alpha2.EventReasonWorkloadUnhealthy, member2, cause)
 	await(t, env.Karmada, template, isNotAvailable(member2))
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
 		found := deploymentCondition(d, appsv1.DeploymentReplicaFailure)
@@ -164,7 +164,7 @@ func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
 		return mentions(found.Message, member2, cause)
 	})
 
-	runsAs(t, member2, template, 1)
+	runsAs(t, env, member2, template, 1)
 	await(t, env.Karmada, template, isAvailable)
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
 		if found := deploymentCondition(d, appsv1.DeploymentReplicaFailure); found != nil {
@@ -177,25 +177,25 @@ func TestWhatKeepsPodsFromRunningInAMemberReachesTheTemplate(t *testing.T) {
 // It takes a while: most workloads that are not healthy are on their way, so their
 // Pods are not read at once.
 func TestPodsThatNoNodeTakesReachTheTemplate(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	env.Create(t, policyFor(t, on(member1), template), template)
-	inMember(t, member1, template, func(d *appsv1.Deployment) error {
+	inMember(t, env, member1, template, func(d *appsv1.Deployment) error {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "web-1", Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec,
 		}
-		return member(member1).Create(t.Context(), pod)
+		return member(env, member1).Create(t.Context(), pod)
 	})
 	const cause = "0/3 nodes are available: 3 Insufficient cpu"
-	reports(t, member1, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "web-1"}}, func(p *corev1.Pod) {
+	reports(t, env, member1, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "web-1"}}, func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: cause,
 		}}
 	})
-	runsAs(t, member1, template, 0,
+	runsAs(t, env, member1, template, 0,
 		appsv1.DeploymentCondition{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable"})
 
-	awaitWarning(t, template, workv1alpha2.EventReasonWorkloadUnhealthy, member1, "Unschedulable", cause)
+	awaitWarning(t, env, template, workv1alpha2.EventReasonWorkloadUnhealthy, member1, "Unschedulable", cause)
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
 		found := deploymentCondition(d, workv1alpha2.MemberConditionPodFailure)
 		if found == nil {
@@ -205,6 +205,6 @@ func TestPodsThatNoNodeTakesReachTheTemplate(t *testing.T) {
 	})
 	await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceUnhealthy))
 
-	runsAs(t, member1, template, 1)
+	runsAs(t, env, member1, template, 1)
 	await(t, env.Karmada, template, isAvailable)
 }

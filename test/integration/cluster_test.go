@@ -27,7 +27,7 @@ func clusterNamed(name string) *clusterv1alpha1.Cluster {
 
 // leave removes a Cluster that a test has registered and returns when no component
 // counts it any more, so that tests that follow find the members they expect.
-func leave(t *testing.T, name string) {
+func leave(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	deleteObject(t, env.Karmada, clusterNamed(name))
 	awaitGone(t, env.Karmada, clusterNamed(name))
@@ -44,7 +44,7 @@ func leave(t *testing.T, name string) {
 }
 
 func TestRegisteredClusterBecomesReadyAndTellsWhatItServes(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	cluster := await(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) error {
 		return errors.Join(
 			condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady",
@@ -74,16 +74,16 @@ func TestRegisteredClusterBecomesReadyAndTellsWhatItServes(t *testing.T) {
 }
 
 func TestNodesOfAMemberAreSummedUp(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, ready := range map[string]corev1.ConditionStatus{"n1": corev1.ConditionTrue, "n2": corev1.ConditionFalse} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := member(member3).Create(t.Context(), node); err != nil {
+		if err := member(env, member3).Create(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = member(member3).Delete(context.WithoutCancel(t.Context()), node) })
+		t.Cleanup(func() { _ = member(env, member3).Delete(context.WithoutCancel(t.Context()), node) })
 		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("110")}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-		if err := member(member3).Status().Update(t.Context(), node); err != nil {
+		if err := member(env, member3).Status().Update(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestNodesOfAMemberAreSummedUp(t *testing.T) {
 }
 
 func TestClusterIDIsRegisteredOnce(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	testenv.Update(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) { c.Spec.ID = identityOf(t, env.Members[member1]) })
 	first := await(t, env.Karmada, clusterNamed(member1), exists)
 	second := &clusterv1alpha1.Cluster{
@@ -114,7 +114,7 @@ func TestClusterIDIsRegisteredOnce(t *testing.T) {
 }
 
 func TestClustersAreListedWithTheirColumns(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	await(t, env.Karmada, clusterNamed(member2), func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
 	})

@@ -58,10 +58,11 @@ func transition(c *clusterv1alpha1.Cluster, kind string) time.Time {
 }
 
 func TestReadyFollowsTheMemberWhenWhatIsSeenLastsEvenOverARestart(t *testing.T) {
+	env := alone(t)
 	const threshold, lasting = 3 * time.Second, time.Hour
-	withSettings(t, "", impatient(lasting, threshold))
-	f := newFlaky(t, "flapping")
-	cluster, seen := clusterNamed(f.name), record(t, f.name)
+	withSettings(t, env, "", impatient(lasting, threshold))
+	f := newFlaky(t, env, "flapping")
+	cluster, seen := clusterNamed(f.name), record(t, env, f.name)
 	before := seen.then(t, "ready", all(readyIs(metav1.ConditionTrue), taintedBy()))
 
 	f.become(unwell)
@@ -106,8 +107,9 @@ func TestReadyFollowsTheMemberWhenWhatIsSeenLastsEvenOverARestart(t *testing.T) 
 // The condition of a member that is back waits whether that lasts; what waits for
 // the member does not.
 func TestWhatWaitsForAMemberIsDeliveredBeforeItCountsAsReady(t *testing.T) {
-	withSettings(t, "", impatient(time.Hour, time.Second))
-	f := newFlaky(t, "returning")
+	env := alone(t)
+	withSettings(t, env, "", impatient(time.Hour, time.Second))
+	f := newFlaky(t, env, "returning")
 	there := configMap(env.Namespace(t), "there")
 	env.Create(t, policyFor(t, on(f.name), there), there)
 	await(t, f.Client, there, hasColor("blue"))
@@ -134,6 +136,7 @@ func TestWhatWaitsForAMemberIsDeliveredBeforeItCountsAsReady(t *testing.T) {
 
 // reporter reports for a cluster in pull mode by a clock of its own.
 type reporter struct {
+	env  *testenv.Env
 	name string
 	skew time.Duration
 	stop context.CancelFunc
@@ -144,10 +147,10 @@ type reporter struct {
 // stopped.
 func (a *reporter) report(t *testing.T) {
 	t.Helper()
-	if err := client.IgnoreAlreadyExists(env.Karmada.Create(t.Context(), a.lease())); err != nil {
+	if err := client.IgnoreAlreadyExists(a.env.Karmada.Create(t.Context(), a.lease())); err != nil {
 		t.Fatal(err)
 	}
-	cleanUp(t, a.lease())
+	cleanUp(t, a.env, a.lease())
 	var ctx context.Context
 	ctx, a.stop = context.WithCancel(t.Context())
 	a.done.Go(func() {
@@ -160,8 +163,8 @@ func (a *reporter) report(t *testing.T) {
 			case <-ticker.C:
 			}
 			renewed := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().Add(a.skew).UTC().Format("2006-01-02T15:04:05.000000Z"))
-			err := env.Karmada.Patch(ctx, a.lease(), client.RawPatch("application/merge-patch+json", []byte(renewed)))
-			if err = errors.Join(err, says(ctx, a.name, reportsReady)); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
+			err := a.env.Karmada.Patch(ctx, a.lease(), client.RawPatch("application/merge-patch+json", []byte(renewed)))
+			if err = errors.Join(err, says(ctx, a.env, a.name, reportsReady)); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 				t.Errorf("reporting: %v", err)
 				return
 			}
@@ -176,7 +179,7 @@ func (a *reporter) lease() *coordinationv1.Lease {
 // heard is when the agent was heard of last.
 func (a *reporter) heard(ctx context.Context) (time.Time, error) {
 	lease := a.lease()
-	if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+	if err := a.env.Karmada.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 		return time.Time{}, err
 	}
 	return lease.Spec.RenewTime.Add(-a.skew), nil
@@ -188,13 +191,13 @@ func (a *reporter) die() {
 }
 
 // report sets the conditions of a cluster, as its agent does.
-func report(t testing.TB, name string, conditions ...metav1.Condition) {
+func report(t testing.TB, env *testenv.Env, name string, conditions ...metav1.Condition) {
 	t.Helper()
-	testenv.Eventually(t, "report of "+name, func(ctx context.Context) error { return says(ctx, name, conditions...) })
+	testenv.Eventually(t, "report of "+name, func(ctx context.Context) error { return says(ctx, env, name, conditions...) })
 }
 
 // says writes conditions of a cluster that are others.
-func says(ctx context.Context, name string, conditions ...metav1.Condition) error {
+func says(ctx context.Context, env *testenv.Env, name string, conditions ...metav1.Condition) error {
 	cluster, changed := clusterNamed(name), false
 	if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		return err
@@ -209,11 +212,11 @@ func says(ctx context.Context, name string, conditions ...metav1.Condition) erro
 }
 
 // inPullMode registers a cluster in pull mode that is removed with the test.
-func inPullMode(t *testing.T, name string) *clusterv1alpha1.Cluster {
+func inPullMode(t *testing.T, env *testenv.Env, name string) *clusterv1alpha1.Cluster {
 	t.Helper()
 	cluster := clusterNamed(name)
 	cluster.Spec = clusterv1alpha1.ClusterSpec{ID: uuid.NewString(), SyncMode: clusterv1alpha1.Pull}
-	removeWithTest(t, name)
+	removeWithTest(t, env, name)
 	env.Create(t, cluster)
 	return cluster
 }
@@ -224,19 +227,20 @@ var (
 )
 
 func TestAClusterWhoseAgentFallsSilentIsUnknownUntilItReportsAgain(t *testing.T) {
+	env := alone(t)
 	const grace = 3 * time.Second
-	withSettings(t, "", func(s *programs.Settings) {
+	withSettings(t, env, "", func(s *programs.Settings) {
 		s.Controllers.Monitor.Period = 200 * time.Millisecond
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = grace, grace
 	})
-	seen := record(t, "silent")
-	cluster := inPullMode(t, "silent")
+	seen := record(t, env, "silent")
+	cluster := inPullMode(t, env, "silent")
 	seen.then(t, "not ready", taintedBy(notReady))
 	await(t, env.Karmada, cluster, all(taintedBy(unreachable), func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, "Ready", metav1.ConditionUnknown, "ClusterStatusNeverUpdated", "Cluster status controller never posted cluster status.")
 	}))
 
-	reporting := &reporter{name: cluster.Name, skew: -5 * time.Minute}
+	reporting := &reporter{env: env, name: cluster.Name, skew: -5 * time.Minute}
 	reporting.report(t)
 	undisturbed(t, "a cluster that renews its Lease", func() error {
 		await(t, env.Karmada, cluster, all(readyIs(metav1.ConditionTrue), taintedBy()))
@@ -261,17 +265,18 @@ func TestAClusterWhoseAgentFallsSilentIsUnknownUntilItReportsAgain(t *testing.T)
 		return condition(c.Status.Conditions, "Ready", metav1.ConditionUnknown, "ClusterStatusUnknown", "Cluster status controller stopped posting cluster status.")
 	}))
 
-	back := &reporter{name: cluster.Name, skew: 5 * time.Minute}
+	back := &reporter{env: env, name: cluster.Name, skew: 5 * time.Minute}
 	back.report(t)
 	t.Cleanup(back.die)
 	await(t, env.Karmada, cluster, all(readyIs(metav1.ConditionTrue), taintedBy()))
 }
 
 func TestAClusterThatIsLostCanLeave(t *testing.T) {
-	withSettings(t, "", impatient(time.Second, time.Second))
+	env := alone(t)
+	withSettings(t, env, "", impatient(time.Second, time.Second))
 
 	t.Run("in push mode, and its objects stay", func(t *testing.T) {
-		f := newFlaky(t, "dead")
+		f := newFlaky(t, env, "dead")
 		kept := configMap(env.Namespace(t), "kept")
 		env.Create(t, policyFor(t, on(f.name), kept), kept)
 		await(t, f.Client, kept, exists)
@@ -283,7 +288,7 @@ func TestAClusterThatIsLostCanLeave(t *testing.T) {
 	})
 
 	t.Run("in pull mode", func(t *testing.T) {
-		cluster := inPullMode(t, "agentless")
+		cluster := inPullMode(t, env, "agentless")
 		space := work.ExecutionNamespace(cluster.Name)
 		await(t, env.Karmada, namespaceNamed(space), exists)
 		left := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -295,7 +300,7 @@ func TestAClusterThatIsLostCanLeave(t *testing.T) {
 	})
 
 	t.Run("not while a scheduler of others keeps a binding there", func(t *testing.T) {
-		cluster := inPullMode(t, "wanted")
+		cluster := inPullMode(t, env, "wanted")
 		await(t, env.Karmada, cluster, taintedBy(notReady))
 		template := configMap(env.Namespace(t), "foreign")
 		policy := policyFor(t, on(cluster.Name), template)

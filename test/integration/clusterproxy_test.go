@@ -39,7 +39,7 @@ const impersonator = "karmada-impersonator"
 
 // proxiedMember registers member3 once more, under another name, and then gives the
 // control plane the token of an impersonator in it, as joining does.
-func proxiedMember(t *testing.T, name string) {
+func proxiedMember(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	if err := env.Register(t.Context(), name, env.Members[member3]); err != nil {
 		t.Fatal(err)
@@ -53,31 +53,31 @@ func proxiedMember(t *testing.T, name string) {
 		awaitGone(t, env.Karmada, cluster)
 	})
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaCluster}}
-	if err := member(member3).Create(t.Context(), space); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := member(env, member3).Create(t.Context(), space); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: space.Name, Name: impersonator}}
-	inMemberFor(t, account)
+	inMemberFor(t, env, account)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name + "-impersonator"},
 		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(tokenOf(t, env.Members[member3].Config, account))},
 	}
 	env.Create(t, secret)
-	cleanUp(t, secret)
+	cleanUp(t, env, secret)
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) {
 		c.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name}
 	})
 }
 
 // inMemberFor makes objects in member3 for the time of a test.
-func inMemberFor(t *testing.T, objects ...client.Object) {
+func inMemberFor(t *testing.T, env *testenv.Env, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		if err := member(member3).Create(t.Context(), object); err != nil {
+		if err := member(env, member3).Create(t.Context(), object); err != nil {
 			t.Fatalf("creating %T %s in %s: %v", object, object.GetName(), member3, err)
 		}
 		t.Cleanup(func() {
-			if err := client.IgnoreNotFound(member(member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
+			if err := client.IgnoreNotFound(member(env, member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
 				t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
 			}
 		})
@@ -99,7 +99,7 @@ func tokenOf(t *testing.T, config *rest.Config, account *corev1.ServiceAccount) 
 }
 
 // certified is how a user with a client certificate of the control plane logs in.
-func certified(t *testing.T, name string, groups ...string) *rest.Config {
+func certified(t *testing.T, env *testenv.Env, name string, groups ...string) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -118,7 +118,7 @@ func certified(t *testing.T, name string, groups ...string) *rest.Config {
 		},
 	}
 	env.Create(t, request)
-	cleanUp(t, request)
+	cleanUp(t, env, request)
 	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
 	}}
@@ -141,19 +141,19 @@ func certified(t *testing.T, name string, groups ...string) *rest.Config {
 
 // mayProxy lets subjects go to a cluster through the control plane, or with verb
 // impersonate only lets the control plane act for them.
-func mayProxy(t *testing.T, cluster string, verbs []string, subjects ...rbacv1.Subject) {
+func mayProxy(t *testing.T, env *testenv.Env, cluster string, verbs []string, subjects ...rbacv1.Subject) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "proxy-"}, Rules: []rbacv1.PolicyRule{{
 		Verbs: verbs, APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{cluster},
 	}}}
 	env.Create(t, role)
-	cleanUp(t, role)
+	cleanUp(t, env, role)
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: subjects,
 	}
 	env.Create(t, binding)
-	cleanUp(t, binding)
+	cleanUp(t, env, binding)
 }
 
 // through is a client configuration that leads to a member by way of the control
@@ -176,14 +176,15 @@ func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 // TestUsersReachAMemberThroughTheControlPlane is not parallel: it registers a
 // cluster, and takes it away again.
 func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	const gate = "gate"
-	proxiedMember(t, gate)
+	proxiedMember(t, env, gate)
 	namespace := env.Namespace(t)
 	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}}
 	env.Create(t, robot)
-	await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
-	inMemberFor(t, configMap(namespace, "settings"))
-	inMemberFor(t,
+	await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	inMemberFor(t, env, configMap(namespace, "settings"))
+	inMemberFor(t, env,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
 			Verbs: []string{"get", "list", "watch", "create"}, APIGroups: []string{""}, Resources: []string{"configmaps", "pods/exec"},
 		}}},
@@ -196,11 +197,11 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 				{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name},
 			},
 		})
-	mayProxy(t, gate, []string{"*"},
+	mayProxy(t, env, gate, []string{"*"},
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"},
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"},
 		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name})
-	asAnn := certified(t, "ann")
+	asAnn := certified(t, env, "ann")
 	asRobot := rest.AnonymousClientConfig(env.Config)
 	asRobot.BearerToken = tokenOf(t, env.Config, robot)
 
@@ -208,7 +209,7 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 		t.Run(name, func(t *testing.T) { reads(t, clientOf(t, through(config, gate)), namespace) })
 	}
 	t.Run("a user whose group is not known in the member", func(t *testing.T) {
-		side := clientOf(t, through(certified(t, "bob", "dev"), gate))
+		side := clientOf(t, through(certified(t, env, "bob", "dev"), gate))
 		testenv.Eventually(t, "the refusal that names the group", func(ctx context.Context) error {
 			_, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cluster "gate" does not let the control plane impersonate Group "dev"`) {
@@ -216,14 +217,14 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 			}
 			return nil
 		})
-		mayProxy(t, gate, []string{"impersonate"}, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "dev"})
+		mayProxy(t, env, gate, []string{"impersonate"}, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "dev"})
 		reads(t, side, namespace)
-		eve := clientOf(t, through(certified(t, "eve", "dev"), gate))
+		eve := clientOf(t, through(certified(t, env, "eve", "dev"), gate))
 		if _, err := eve.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "clusters.cluster.karmada.io") {
 			t.Errorf("another member of the group gets through the control plane: %v", err)
 		}
 	})
-	t.Run("a watch", func(t *testing.T) { watches(t, clientOf(t, through(asAnn, gate)), namespace) })
+	t.Run("a watch", func(t *testing.T) { watches(t, env, clientOf(t, through(asAnn, gate)), namespace) })
 	t.Run("a terminal of a Pod that is not there", func(t *testing.T) {
 		_, resp := switchProtocols(t, through(asAnn, gate), "/api/v1/namespaces/"+namespace+"/pods/none/exec?command=ls&stdout=true")
 		defer resp.Body.Close()
@@ -232,7 +233,7 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 			t.Errorf("got %s %s, want what the member answers", resp.Status, body)
 		}
 	})
-	t.Run("all clusters", func(t *testing.T) { everywhere(t, namespace) })
+	t.Run("all clusters", func(t *testing.T) { everywhere(t, env, namespace) })
 	t.Run("a cluster that does not exist", func(t *testing.T) {
 		_, err := clientOf(t, through(env.Config, "none")).CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `clusters.cluster.karmada.io "none" not found`) {
@@ -260,7 +261,7 @@ func reads(t *testing.T, side kubernetes.Interface, namespace string) {
 
 // watches sees an event of the member as soon as it happens, and one that is told
 // before the watch ends.
-func watches(t *testing.T, side kubernetes.Interface, namespace string) {
+func watches(t *testing.T, env *testenv.Env, side kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
@@ -283,14 +284,14 @@ func watches(t *testing.T, side kubernetes.Interface, namespace string) {
 	if got := next(); got != "ADDED settings" {
 		t.Errorf("the first event is %s", got)
 	}
-	inMemberFor(t, configMap(namespace, "later"))
+	inMemberFor(t, env, configMap(namespace, "later"))
 	if got := next(); got != "ADDED later" {
 		t.Errorf("the second event is %s", got)
 	}
 }
 
 // everywhere lists over all clusters, of which only one lets users in.
-func everywhere(t *testing.T, namespace string) {
+func everywhere(t *testing.T, env *testenv.Env, namespace string) {
 	t.Helper()
 	side := clientOf(t, through(env.Config, "*"))
 	testenv.Eventually(t, "the lists of all clusters", func(ctx context.Context) error {
@@ -318,6 +319,7 @@ func everywhere(t *testing.T, namespace string) {
 // TestStreamsGoThroughBothServersToTheMember is not parallel: it registers a
 // cluster.
 func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") == "" {
 			http.Error(w, "ok", http.StatusOK)
@@ -345,7 +347,7 @@ func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
 		},
 	}
 	env.Create(t, secret, cluster)
-	cleanUp(t, secret)
+	cleanUp(t, env, secret)
 	t.Cleanup(func() {
 		if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), cluster)); err != nil {
 			t.Error(err)

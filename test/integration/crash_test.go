@@ -21,12 +21,13 @@ const burstSize = 50
 
 // burst is a number of ConfigMaps that one policy sends to two members.
 type burst struct {
+	env       *testenv.Env
 	namespace string
 	templates []*corev1.ConfigMap
 }
 
-func newBurst(namespace string) *burst {
-	b := &burst{namespace: namespace}
+func newBurst(env *testenv.Env, namespace string) *burst {
+	b := &burst{env: env, namespace: namespace}
 	for i := range burstSize {
 		b.templates = append(b.templates, configMap(namespace, fmt.Sprintf("burst-%02d", i)))
 	}
@@ -37,7 +38,7 @@ func newBurst(namespace string) *burst {
 // a condition.
 type count func(ctx context.Context, b *burst) (int, error)
 
-func countBindings(reached func(*workv1alpha2.ResourceBinding) bool) count {
+func countBindings(env *testenv.Env, reached func(*workv1alpha2.ResourceBinding) bool) count {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &workv1alpha2.ResourceBindingList{}
 		err := env.Karmada.List(ctx, list, client.InNamespace(b.namespace))
@@ -51,7 +52,7 @@ func countBindings(reached func(*workv1alpha2.ResourceBinding) bool) count {
 	}
 }
 
-func countWorks(cluster string) count {
+func countWorks(env *testenv.Env, cluster string) count {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &workv1alpha1.WorkList{}
 		err := env.Karmada.List(ctx, list, client.InNamespace(work.ExecutionNamespace(cluster)))
@@ -65,10 +66,10 @@ func countWorks(cluster string) count {
 	}
 }
 
-func countObjects(cluster string) count {
+func countObjects(env *testenv.Env, cluster string) count {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &corev1.ConfigMapList{}
-		err := member(cluster).List(ctx, list, client.InNamespace(b.namespace),
+		err := member(env, cluster).List(ctx, list, client.InNamespace(b.namespace),
 			client.MatchingLabels{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 		return len(list.Items), err
 	}
@@ -89,7 +90,8 @@ func (b *burst) reaches(t testing.TB, what string, number int, of count) {
 // The components are ended at each step that templates take on their way, in the
 // middle of a burst, so that some are before the step and some behind it.
 func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
-	b := newBurst(env.Namespace(t))
+	env := alone(t)
+	b := newBurst(env, env.Namespace(t))
 	policy := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "burst"},
 		Spec: policyv1alpha1.PropagationSpec{
@@ -104,18 +106,18 @@ func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
 		name string
 		of   count
 	}{
-		{"bound", countBindings(func(*workv1alpha2.ResourceBinding) bool { return true })},
-		{"scheduled", countBindings(func(b *workv1alpha2.ResourceBinding) bool { return len(b.Spec.Clusters) > 0 })},
-		{"has a Work in the first cluster", countWorks(member1)},
-		{"has a Work in the second cluster", countWorks(member2)},
-		{"is in the first member", countObjects(member1)},
-		{"is in the second member", countObjects(member2)},
-		{"is fully applied", countBindings(func(b *workv1alpha2.ResourceBinding) bool {
+		{"bound", countBindings(env, func(*workv1alpha2.ResourceBinding) bool { return true })},
+		{"scheduled", countBindings(env, func(b *workv1alpha2.ResourceBinding) bool { return len(b.Spec.Clusters) > 0 })},
+		{"has a Work in the first cluster", countWorks(env, member1)},
+		{"has a Work in the second cluster", countWorks(env, member2)},
+		{"is in the first member", countObjects(env, member1)},
+		{"is in the second member", countObjects(env, member2)},
+		{"is fully applied", countBindings(env, func(b *workv1alpha2.ResourceBinding) bool {
 			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "") == nil
 		})},
 	} {
 		b.reaches(t, step.name, (i+1)*burstSize/8, step.of)
-		restart(t)
+		restart(t, env)
 	}
 	uids := b.converged(t, "blue")
 
@@ -123,7 +125,7 @@ func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
 	for _, template := range b.templates {
 		testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	}
-	restart(t)
+	restart(t, env)
 	for key, uid := range b.converged(t, "green") {
 		if uids[key] != uid {
 			t.Errorf("%s was deleted and created again", key)
@@ -136,7 +138,7 @@ func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
 	for i, template := range gone {
 		deleteObject(t, env.Karmada, template)
 		if i == len(gone)/3 || i == len(gone)-1 {
-			restart(t)
+			restart(t, env)
 		}
 	}
 	b.converged(t, "green")
@@ -150,13 +152,13 @@ func (b *burst) converged(t testing.TB, color string) map[string]string {
 	testenv.Eventually(t, "the end state", func(ctx context.Context) error {
 		want := len(b.templates)
 		for what, of := range map[string]count{
-			"bindings":           countBindings(func(*workv1alpha2.ResourceBinding) bool { return true }),
-			"Works of member1":   countWorks(member1),
-			"Works of member2":   countWorks(member2),
-			"Works of member3":   minus(want, countWorks(member3)),
-			"objects of member1": countObjects(member1),
-			"objects of member2": countObjects(member2),
-			"objects of member3": minus(want, countObjects(member3)),
+			"bindings":           countBindings(b.env, func(*workv1alpha2.ResourceBinding) bool { return true }),
+			"Works of member1":   countWorks(b.env, member1),
+			"Works of member2":   countWorks(b.env, member2),
+			"Works of member3":   minus(want, countWorks(b.env, member3)),
+			"objects of member1": countObjects(b.env, member1),
+			"objects of member2": countObjects(b.env, member2),
+			"objects of member3": minus(want, countObjects(b.env, member3)),
 		} {
 			n, err := of(ctx, b)
 			if err := errors.Join(err, same(what, want, n)); err != nil {
@@ -166,7 +168,7 @@ func (b *burst) converged(t testing.TB, color string) map[string]string {
 		for _, cluster := range []string{member1, member2} {
 			for _, template := range b.templates {
 				object := configMap(template.Namespace, template.Name)
-				if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				if err := member(b.env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 					return err
 				}
 				if err := hasColor(color)(object); err != nil {

@@ -26,12 +26,13 @@ import (
 
 // instance is one run through the scenario, in a namespace of its own.
 type instance struct {
+	env    *testenv.Env
 	name   string
 	points map[string]point
 }
 
-func newInstance() *instance {
-	return &instance{name: "crash-" + rand.String(5), points: map[string]point{}}
+func newInstance(env *testenv.Env) *instance {
+	return &instance{env: env, name: "crash-" + rand.String(5), points: map[string]point{}}
 }
 
 // step is what users do in the scenario, and what that leads to in the members.
@@ -103,7 +104,7 @@ func (i *instance) create(ctx context.Context) error {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.name}}, override, policy, i.settings(), i.web(),
 	} {
-		if err := env.Karmada.Create(ctx, object); err != nil {
+		if err := i.env.Karmada.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
@@ -113,23 +114,24 @@ func (i *instance) create(ctx context.Context) error {
 // change gives the workload another image.
 func (i *instance) change(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"docker.io/library/nginx:1.28"}]`)
-	return env.Karmada.Patch(ctx, i.web(), client.RawPatch(types.JSONPatchType, patch))
+	return i.env.Karmada.Patch(ctx, i.web(), client.RawPatch(types.JSONPatchType, patch))
 }
 
 // move names another cluster in the place of the first.
 func (i *instance) move(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/placement/clusterAffinity/clusterNames","value":["member2","member3"]}]`)
-	return env.Karmada.Patch(ctx, i.policy(), client.RawPatch(types.JSONPatchType, patch))
+	return i.env.Karmada.Patch(ctx, i.policy(), client.RawPatch(types.JSONPatchType, patch))
 }
 
 // abandon deletes the policy; what it propagated stays.
-func (i *instance) abandon(ctx context.Context) error { return env.Karmada.Delete(ctx, i.policy()) }
+func (i *instance) abandon(ctx context.Context) error { return i.env.Karmada.Delete(ctx, i.policy()) }
 
 // delete deletes the template.
-func (i *instance) delete(ctx context.Context) error { return env.Karmada.Delete(ctx, i.web()) }
+func (i *instance) delete(ctx context.Context) error { return i.env.Karmada.Delete(ctx, i.web()) }
 
 // scenario is all instances, with the lives of the components that they go through.
 type scenario struct {
+	env       *testenv.Env
 	t         testing.TB
 	instances []*instance
 	life      *life
@@ -152,8 +154,8 @@ func (s *scenario) all(what string, do func(*instance, context.Context) error) {
 // says.
 func (s *scenario) begin(of step) {
 	s.t.Helper()
-	hosts := map[string]string{hostOf(env.Config.Host): "karmada"}
-	for name, each := range env.Members {
+	hosts := map[string]string{hostOf(s.env.Config.Host): "karmada"}
+	for name, each := range s.env.Members {
 		hosts[hostOf(each.Config.Host)] = name
 	}
 	s.life = newLife(hosts)
@@ -162,8 +164,8 @@ func (s *scenario) begin(of step) {
 			s.life.points[each.name] = end
 		}
 	}
-	env.Wrap = s.life.wrap
-	if err := env.StartComponents(s.t.Context()); err != nil {
+	s.env.Wrap = s.life.wrap
+	if err := s.env.StartComponents(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -177,7 +179,7 @@ func hostOf(url string) string {
 func (s *scenario) kill() {
 	s.t.Helper()
 	s.life.end()
-	if err := env.StopComponents(); err != nil {
+	if err := s.env.StopComponents(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -214,7 +216,7 @@ func (s *scenario) converges(of step, want map[string]string) uids {
 			return wrong
 		}
 		defer func() { looked, wrong = time.Now(), err }()
-		all, found, err := stored(ctx)
+		all, found, err := stored(ctx, s.env)
 		if err != nil {
 			return err
 		}
@@ -236,7 +238,7 @@ func (s *scenario) obeys(of step) {
 	for _, each := range s.instances {
 		made, _ := s.life.written(each.name)
 		for _, w := range made {
-			if w.what == "namespace" || env.Members[w.where] == nil {
+			if w.what == "namespace" || s.env.Members[w.where] == nil {
 				continue
 			}
 			if w.verb == "POST" && !slices.Contains(of.then, w.where) || w.verb == "DELETE" && !slices.Contains(of.from, w.where) {
@@ -280,10 +282,10 @@ type table struct {
 }
 
 // rehearse runs some instances through all steps without dying.
-func rehearse(t testing.TB) map[string]table {
-	s := &scenario{t: t}
+func rehearse(t testing.TB, env *testenv.Env) map[string]table {
+	s := &scenario{env: env, t: t}
 	for range 3 {
-		s.instances = append(s.instances, newInstance())
+		s.instances = append(s.instances, newInstance(s.env))
 	}
 	tables := map[string]table{}
 	for _, each := range steps {
@@ -305,7 +307,7 @@ func (s *scenario) agrees(of step) (ends map[string]string) {
 		if err := s.life.quiet(longestDelay); err != nil {
 			return err
 		}
-		all, _, err := stored(ctx)
+		all, _, err := stored(ctx, s.env)
 		if err != nil {
 			return err
 		}
@@ -355,6 +357,7 @@ func (s *scenario) tabulate(ends map[string]string) table {
 // The namespaces of the instances are left to the environment: the end of so many
 // at once is work for minutes.
 func TestProcessesThatDieAroundAnyWriteEndAlike(t *testing.T) {
+	env := alone(t)
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
 	}
@@ -364,15 +367,15 @@ func TestProcessesThatDieAroundAnyWriteEndAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	behave(t)
-	tables := rehearse(t)
-	s := &scenario{t: t}
+	behave(t, env)
+	tables := rehearse(t, env)
+	s := &scenario{env: env, t: t}
 	for _, each := range steps {
 		for n, row := range tables[each.name].rows {
 			t.Logf("%-8s %s", each.name, row)
 			for m, when := range []side{before, after} {
 				for len(s.instances) <= 2*n+m {
-					s.instances = append(s.instances, newInstance())
+					s.instances = append(s.instances, newInstance(s.env))
 				}
 				s.instances[2*n+m].points[each.name] = point{write: row, side: when, certain: tables[each.name].certain[row]}
 			}
@@ -435,7 +438,7 @@ func (s *scenario) tell(of step, hit map[kind]bool) {
 
 // behave does what the controllers of members would do to the workloads: they
 // become ready at once.
-func behave(t testing.TB) {
+func behave(t testing.TB, env *testenv.Env) {
 	ctx, stop := context.WithCancel(t.Context())
 	members, ctx := errgroup.WithContext(ctx)
 	for _, each := range env.Members {

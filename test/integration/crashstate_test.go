@@ -18,6 +18,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/testenv"
 )
 
 // states are all objects of instances, as text, by instance and by where and what
@@ -37,12 +38,12 @@ var kindsOfInstances = map[string][]schema.GroupVersionKind{
 }
 
 // stored reads all objects of all instances.
-func stored(ctx context.Context) (states, uids, error) {
+func stored(ctx context.Context, env *testenv.Env) (states, uids, error) {
 	all, ids := states{}, uids{}
 	for _, from := range append([]string{"karmada"}, member1, member2, member3) {
 		reader, kinds := client.Client(env.Karmada), kindsOfInstances["karmada"]
 		if from != "karmada" {
-			reader, kinds = member(from), kindsOfInstances["member"]
+			reader, kinds = member(env, from), kindsOfInstances["member"]
 		}
 		for _, kind := range kinds {
 			list := &unstructured.UnstructuredList{}

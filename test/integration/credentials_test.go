@@ -47,7 +47,7 @@ func grant(t *testing.T, inside *testenv.Member, name string) (account *corev1.S
 }
 
 // storeToken puts a token into the Secret of a cluster.
-func storeToken(t *testing.T, cluster, token string) {
+func storeToken(t *testing.T, env *testenv.Env, cluster, token string) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: cluster}}
 	testenv.Update(t, env.Karmada, secret, func(s *corev1.Secret) { s.Data[clusterv1alpha1.SecretTokenKey] = []byte(token) })
@@ -81,6 +81,7 @@ func expiration(t *testing.T, cluster string) float64 {
 }
 
 func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "rotating"
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -92,7 +93,7 @@ func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
 	if err := env.Register(t.Context(), name, inside); err != nil {
 		t.Fatal(err)
 	}
-	defer leave(t, name)
+	defer leave(t, env, name)
 	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionTrue, "Valid", "the token is valid until "+ends.UTC().Format(time.RFC3339)))
 	if shown := expiration(t, name); shown != float64(ends.Unix()) {
 		t.Errorf("the metric is %v, want %v", shown, ends.Unix())
@@ -107,7 +108,7 @@ func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
 
 	// The old token is refused the moment the new one is stored.
 	second, token, _ := grant(t, inside, "second")
-	storeToken(t, name, token)
+	storeToken(t, env, name, token)
 	deleteObject(t, inside.Client, first)
 	began := clock.now()
 	template := send("after")
@@ -124,13 +125,14 @@ func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
 		fmt.Sprintf("the cluster rejects the token in Secret karmada-cluster/%s: put a new one there", name)))
 
 	_, token, ends = grant(t, inside, "third")
-	storeToken(t, name, token)
+	storeToken(t, env, name, token)
 	await(t, inside.Client, refused, exists)
 	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionTrue, "Valid", "the token is valid until "+ends.UTC().Format(time.RFC3339)))
 }
 
 // What is being delivered all the time notices nothing of a token that is replaced.
 func TestNoWorkFailsWhenATokenIsReplaced(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name, rounds = "replacing", 10
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -142,14 +144,14 @@ func TestNoWorkFailsWhenATokenIsReplaced(t *testing.T) {
 	if err := env.Register(t.Context(), name, inside); err != nil {
 		t.Fatal(err)
 	}
-	defer leave(t, name)
+	defer leave(t, env, name)
 	namespace := env.Namespace(t)
 	warm := configMap(namespace, "warm")
 	env.Create(t, policyFor(t, on(name), warm), warm)
 	await(t, inside.Client, warm, exists)
 	for round := range rounds {
 		next, token, _ := grant(t, inside, fmt.Sprintf("round-%d", round+1))
-		storeToken(t, name, token)
+		storeToken(t, env, name, token)
 		deleteObject(t, inside.Client, old)
 		old = next
 		template := configMap(namespace, fmt.Sprintf("sent-%d", round))

@@ -30,17 +30,18 @@ func (p *pulled) uids(t *testing.T, templates []*corev1.ConfigMap) map[string]ty
 }
 
 // awaitAppliedAnew waits until every Work was replaced by another one that is applied.
-func awaitAppliedAnew(t *testing.T, before []*workv1alpha1.Work) {
+func awaitAppliedAnew(t *testing.T, env *testenv.Env, before []*workv1alpha1.Work) {
 	t.Helper()
 	for _, of := range before {
-		again(t, of)
+		again(t, env, of)
 	}
 }
 
 // TestWorksOfAPullClusterThatAreDeletedByHandTakeNothingAway deletes all Works of a
 // cluster with an agent, then their namespace.
 func TestWorksOfAPullClusterThatAreDeletedByHandTakeNothingAway(t *testing.T) {
-	p := newPulled(t, "pull-guarded")
+	env := alone(t)
+	p := newPulled(t, env, "pull-guarded")
 	p.run(t)
 	p.awaitReady(t)
 	namespace := env.Namespace(t)
@@ -62,7 +63,7 @@ func TestWorksOfAPullClusterThatAreDeletedByHandTakeNothingAway(t *testing.T) {
 	if err := env.Karmada.DeleteAllOf(t.Context(), &workv1alpha1.Work{}, inSpace); err != nil {
 		t.Fatal(err)
 	}
-	awaitAppliedAnew(t, before)
+	awaitAppliedAnew(t, env, before)
 	unchanged := func(context.Context) error { return same("UIDs", fmt.Sprint(uids), fmt.Sprint(p.uids(t, templates))) }
 	if err := unchanged(t.Context()); err != nil {
 		t.Error(err)
@@ -81,7 +82,7 @@ func TestWorksOfAPullClusterThatAreDeletedByHandTakeNothingAway(t *testing.T) {
 	})
 	// The rights of the agent in the namespace went with it.
 	p.grantRights(t)
-	awaitAppliedAnew(t, before)
+	awaitAppliedAnew(t, env, before)
 	if err := unchanged(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -95,7 +96,7 @@ func TestWorksOfAPullClusterThatAreDeletedByHandTakeNothingAway(t *testing.T) {
 }
 
 // setLabel gives Clusters a label, or takes it away if the value is empty.
-func setLabel(t *testing.T, key, value string, clusters ...string) {
+func setLabel(t *testing.T, env *testenv.Env, key, value string, clusters ...string) {
 	t.Helper()
 	for _, name := range clusters {
 		testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) {
@@ -114,29 +115,30 @@ func setLabel(t *testing.T, key, value string, clusters ...string) {
 // mistake in a repository of Clusters does. Not parallel: it makes a mistake on a large
 // scale.
 func TestALabelThatAClusterLosesTakesNothingAway(t *testing.T) {
-	awaitNoWrites(t)
-	restart(t)
+	env := alone(t)
+	awaitNoWrites(t, env)
+	restart(t, env)
 	const key = "guard.example.org/tier"
-	setLabel(t, key, "gold", member2, member3)
-	t.Cleanup(func() { setLabel(t, key, "", member2, member3) })
+	setLabel(t, env, key, "gold", member2, member3)
+	t.Cleanup(func() { setLabel(t, env, key, "", member2, member3) })
 	placement := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: "gold"}},
 	}}
-	templates := flockOn(t, member3, placement, "")
+	templates := flockOn(t, env, member3, placement, "")
 	uids := map[string]types.UID{}
 	for _, template := range templates {
-		uids[template.Name] = inMember(t, member3, template, exists).UID
+		uids[template.Name] = inMember(t, env, member3, template, exists).UID
 	}
-	setLabel(t, key, "", member3)
+	setLabel(t, env, key, "", member3)
 	for _, template := range templates {
 		await(t, env.Karmada, workOf(t, member3, template), func(w *workv1alpha1.Work) error {
 			return condition(w.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "ClusterChanged", "Cluster "+member3+" does not match")
 		})
 	}
-	setLabel(t, key, "gold", member3)
+	setLabel(t, env, key, "gold", member3)
 	for _, template := range templates {
 		await(t, env.Karmada, workOf(t, member3, template), applied)
-		inMember(t, member3, template, func(c *corev1.ConfigMap) error { return same("uid", uids[template.Name], c.UID) })
+		inMember(t, env, member3, template, func(c *corev1.ConfigMap) error { return same("uid", uids[template.Name], c.UID) })
 	}
 }
 
@@ -144,10 +146,11 @@ func TestALabelThatAClusterLosesTakesNothingAway(t *testing.T) {
 // carries, then all versions while the definition keeps the objects, and then the kind
 // while its group cannot be read.
 func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, member1, namespace)
+	namespaceIn(t, env, member1, namespace)
 	kind := definition("springs.example.org", "Spring", "springs")
-	for _, side := range []client.Client{env.Karmada, member(member1)} {
+	for _, side := range []client.Client{env.Karmada, member(env, member1)} {
 		if err := side.Create(t.Context(), kind.DeepCopy()); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +172,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 		}}
 	}
 	for _, name := range []string{"first", "second", "third"} {
-		storeCog(t, spring("v1", name))
+		storeCog(t, env, spring("v1", name))
 		await(t, env.Karmada, workOf(t, member1, spring("v1", name)), applied)
 	}
 
@@ -178,23 +181,23 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 		return map[string]any{"name": name, "served": served, "storage": served,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
 	}
-	testenv.Update(t, member(member1), kind.DeepCopy(), func(c *unstructured.Unstructured) {
+	testenv.Update(t, member(env, member1), kind.DeepCopy(), func(c *unstructured.Unstructured) {
 		if err := unstructured.SetNestedSlice(c.Object, []any{served("v1", false), served("v2", true)}, "spec", "versions"); err != nil {
 			t.Fatal(err)
 		}
 	})
 	testenv.Eventually(t, "the member serves v2 and not v1", func(ctx context.Context) error {
-		if err := member(member1).Get(ctx, client.ObjectKeyFromObject(spring("v2", "first")), spring("v2", "first")); err != nil {
+		if err := member(env, member1).Get(ctx, client.ObjectKeyFromObject(spring("v2", "first")), spring("v2", "first")); err != nil {
 			return err
 		}
-		if member(member1).Get(ctx, client.ObjectKeyFromObject(spring("v1", "first")), spring("v1", "first")) == nil {
+		if member(env, member1).Get(ctx, client.ObjectKeyFromObject(spring("v1", "first")), spring("v1", "first")) == nil {
 			return errors.New("v1 is served")
 		}
 		return nil
 	})
 	deleteObject(t, env.Karmada, spring("v1", "first"))
 	awaitGone(t, env.Karmada, workOf(t, member1, spring("v1", "first")))
-	if err := absent(t.Context(), member(member1), spring("v2", "first")); err != nil {
+	if err := absent(t.Context(), member(env, member1), spring("v2", "first")); err != nil {
 		t.Errorf("the object was left behind: %v", err)
 	}
 
@@ -205,7 +208,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 		})
 	}
 	serveSecond := func(is bool) {
-		testenv.Update(t, member(member1), kind.DeepCopy(), func(c *unstructured.Unstructured) {
+		testenv.Update(t, member(env, member1), kind.DeepCopy(), func(c *unstructured.Unstructured) {
 			second := served("v2", is)
 			second["storage"] = true
 			if err := unstructured.SetNestedSlice(c.Object, []any{served("v1", false), second}, "spec", "versions"); err != nil {
@@ -215,7 +218,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 	}
 	serveSecond(false)
 	testenv.Eventually(t, "the member serves no version", func(ctx context.Context) error {
-		if member(member1).Get(ctx, client.ObjectKeyFromObject(spring("v2", "third")), spring("v2", "third")) == nil {
+		if member(env, member1).Get(ctx, client.ObjectKeyFromObject(spring("v2", "third")), spring("v2", "third")) == nil {
 			return errors.New("v2 is served")
 		}
 		return nil
@@ -224,7 +227,7 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 	kept := held("third", "cluster "+member1+" does not say whether it has objects of kind Spring in group \"springs.example.org\"")
 	serveSecond(true)
 	awaitGone(t, env.Karmada, kept)
-	if err := absent(t.Context(), member(member1), spring("v2", "third")); err != nil {
+	if err := absent(t.Context(), member(env, member1), spring("v2", "third")); err != nil {
 		t.Errorf("the object was left behind: %v", err)
 	}
 
@@ -236,18 +239,18 @@ func TestAKindThatAMemberServesInAnotherVersionIsNotGone(t *testing.T) {
 			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nowhere"},
 		},
 	}}
-	if err := member(member1).Create(t.Context(), stale.DeepCopy()); err != nil {
+	if err := member(env, member1).Create(t.Context(), stale.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(member(member1).Delete(context.WithoutCancel(t.Context()), stale.DeepCopy())); err != nil {
+		if err := client.IgnoreNotFound(member(env, member1).Delete(context.WithoutCancel(t.Context()), stale.DeepCopy())); err != nil {
 			t.Error(err)
 		}
 	})
-	deleteObject(t, member(member1), kind.DeepCopy())
-	awaitGone(t, member(member1), kind.DeepCopy())
+	deleteObject(t, member(env, member1), kind.DeepCopy())
+	awaitGone(t, member(env, member1), kind.DeepCopy())
 	deleteObject(t, env.Karmada, spring("v1", "second"))
 	of := held("second", "cluster "+member1+" does not say whether it has objects of kind Spring in group \"springs.example.org\"")
-	deleteObject(t, member(member1), stale.DeepCopy())
+	deleteObject(t, member(env, member1), stale.DeepCopy())
 	awaitGone(t, env.Karmada, of)
 }

@@ -78,13 +78,13 @@ func requiredBy(names ...string) func(*workv1alpha2.ResourceBinding) error {
 	}
 }
 
-func notIn(t testing.TB, cluster string, object client.Object) {
+func notIn(t testing.TB, env *testenv.Env, cluster string, object client.Object) {
 	t.Helper()
-	testenv.Eventually(t, "nothing in "+cluster, func(ctx context.Context) error { return absent(ctx, member(cluster), object) })
+	testenv.Eventually(t, "nothing in "+cluster, func(ctx context.Context) error { return absent(ctx, member(env, cluster), object) })
 }
 
 func TestWhatADeploymentNeedsFollowsItToItsClusters(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	needed := []client.Object{
 		configMap(namespace, "settings"),
@@ -98,12 +98,12 @@ func TestWhatADeploymentNeedsFollowsItToItsClusters(t *testing.T) {
 	env.Create(t, append(needed, unneeded, policy, template)...)
 
 	for _, object := range needed {
-		inMember(t, member1, object, exists)
-		inMember(t, member2, object, exists)
-		notIn(t, member3, object)
+		inMember(t, env, member1, object, exists)
+		inMember(t, env, member2, object, exists)
+		notIn(t, env, member3, object)
 		await(t, env.Karmada, bindingOf(t, object), requiredBy("web"))
 	}
-	notIn(t, member1, unneeded)
+	notIn(t, env, member1, unneeded)
 	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return same("finalizers", []string{workv1alpha2.BindingControllerFinalizer, workv1alpha2.BindingDependenciesDistributorFinalizer}, b.Finalizers)
 	})
@@ -112,76 +112,76 @@ func TestWhatADeploymentNeedsFollowsItToItsClusters(t *testing.T) {
 	}
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member2, member3) })
-	inMember(t, member3, needed[0], exists)
-	awaitGone(t, member(member1), needed[0])
+	inMember(t, env, member3, needed[0], exists)
+	awaitGone(t, member(env, member1), needed[0])
 
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-	inMember(t, member3, configMap(namespace, "settings"), hasColor("red"))
+	inMember(t, env, member3, configMap(namespace, "settings"), hasColor("red"))
 }
 
 func TestDeploymentsThatShareAConfigMapShareItsBinding(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	web, api := needing(namespace, "web", settings), needing(namespace, "api", settings)
 	gentle, harsh := following(t, on(member1), web), following(t, on(member2), api)
 	gentle.Spec.ConflictResolution, harsh.Spec.ConflictResolution = policyv1alpha1.ConflictAbort, policyv1alpha1.ConflictOverwrite
 	env.Create(t, settings, gentle, web)
-	inMember(t, member1, settings, exists)
+	inMember(t, env, member1, settings, exists)
 	bound := await(t, env.Karmada, bindingOf(t, settings), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(requiredBy("web")(b), same("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
 	})
 
 	env.Create(t, harsh, api)
-	inMember(t, member2, settings, exists)
+	inMember(t, env, member2, settings, exists)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(requiredBy("web", "api")(b), same("conflict resolution", policyv1alpha1.ConflictOverwrite, b.Spec.ConflictResolution))
 	})
-	awaitEvent(t, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonDependencyPolicyConflict)
+	awaitEvent(t, env, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonDependencyPolicyConflict)
 
 	deleteObject(t, env.Karmada, api)
-	awaitGone(t, member(member2), settings)
+	awaitGone(t, member(env, member2), settings)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(requiredBy("web")(b), same("uid", bound.UID, b.UID), same("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
 	})
-	inMember(t, member1, settings, exists)
+	inMember(t, env, member1, settings, exists)
 
 	deleteObject(t, env.Karmada, web)
-	awaitGone(t, member(member1), settings)
+	awaitGone(t, member(env, member1), settings)
 	awaitGone(t, env.Karmada, bound)
 	await(t, env.Karmada, settings, exists)
 	awaitGone(t, env.Karmada, bindingOf(t, web))
 }
 
 func TestDependenciesStayAtHomeWhenThePolicySaysSo(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	policy := following(t, on(member1), template)
 	env.Create(t, settings, policy, template)
-	inMember(t, member1, settings, exists)
+	inMember(t, env, member1, settings, exists)
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
-	awaitGone(t, member(member1), settings)
+	awaitGone(t, member(env, member1), settings)
 	awaitGone(t, env.Karmada, bindingOf(t, settings))
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(same("finalizers", []string{workv1alpha2.BindingControllerFinalizer}, b.Finalizers),
 			same("note", "", b.Annotations[workv1alpha2.DependenciesAnnotation]))
 	})
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = true })
-	inMember(t, member1, settings, exists)
+	inMember(t, env, member1, settings, exists)
 }
 
 func TestDependenciesMayComeLaterAndGo(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	env.Create(t, following(t, on(member1), template), template)
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		if b.Annotations[workv1alpha2.DependenciesAnnotation] == "" {
 			return errors.New("the dependencies are not recorded")
@@ -190,9 +190,9 @@ func TestDependenciesMayComeLaterAndGo(t *testing.T) {
 	})
 	for range 2 {
 		env.Create(t, settings)
-		inMember(t, member1, settings, exists)
+		inMember(t, env, member1, settings, exists)
 		deleteObject(t, env.Karmada, settings)
-		awaitGone(t, member(member1), settings)
+		awaitGone(t, member(env, member1), settings)
 		awaitGone(t, env.Karmada, bindingOf(t, settings))
 		settings = configMap(namespace, "settings")
 	}
@@ -200,23 +200,23 @@ func TestDependenciesMayComeLaterAndGo(t *testing.T) {
 	// What the template refers to no longer is needed no longer.
 	other := configMap(namespace, "other")
 	env.Create(t, settings, other)
-	inMember(t, member1, settings, exists)
+	inMember(t, env, member1, settings, exists)
 	testenv.Update(t, env.Karmada, deployment(namespace, "web", 1), func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Volumes = nil
 		mounting(&d.Spec.Template.Spec, other)
 	})
-	inMember(t, member1, other, exists)
-	awaitGone(t, member(member1), settings)
+	inMember(t, env, member1, other, exists)
+	awaitGone(t, member(env, member1), settings)
 	awaitGone(t, env.Karmada, bindingOf(t, settings))
 }
 
 func TestABindingOfADependencyThatIsDeletedComesBack(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	env.Create(t, settings, following(t, on(member1), template), template)
-	made := inMember(t, member1, settings, exists)
+	made := inMember(t, env, member1, settings, exists)
 	bound := await(t, env.Karmada, bindingOf(t, settings), exists)
 	before := await(t, env.Karmada, workOf(t, member1, settings), applied)
 	deleteObject(t, env.Karmada, bound)
@@ -226,12 +226,12 @@ func TestABindingOfADependencyThatIsDeletedComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	again(t, before)
-	inMember(t, member1, settings, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
+	again(t, env, before)
+	inMember(t, env, member1, settings, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
 }
 
 func TestAPolicyAndADependentMayBothWantAnObject(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, first := range map[string]bool{"the dependent first": false, "the policy first": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,15 +242,15 @@ func TestAPolicyAndADependentMayBothWantAnObject(t *testing.T) {
 			env.Create(t, settings)
 			if first {
 				env.Create(t, policy)
-				inMember(t, member2, settings, exists)
+				inMember(t, env, member2, settings, exists)
 			}
 			env.Create(t, following(t, on(member1), template), template)
-			inMember(t, member1, settings, exists)
+			inMember(t, env, member1, settings, exists)
 			if !first {
 				env.Create(t, policy)
 			}
-			inMember(t, member2, settings, exists)
-			inMember(t, member1, settings, exists)
+			inMember(t, env, member2, settings, exists)
+			inMember(t, env, member1, settings, exists)
 			bound := await(t, env.Karmada, bindingOf(t, settings), func(b *workv1alpha2.ResourceBinding) error {
 				return errors.Join(requiredBy("web")(b), same("clusters", []workv1alpha2.TargetCluster{{Name: member2}}, b.Spec.Clusters))
 			})
@@ -259,22 +259,22 @@ func TestAPolicyAndADependentMayBothWantAnObject(t *testing.T) {
 			deleteObject(t, env.Karmada, policy)
 			awaitGone(t, env.Karmada, policy)
 			testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-			inMember(t, member1, configMap(namespace, "settings"), hasColor("red"))
-			inMember(t, member2, configMap(namespace, "settings"), hasColor("red"))
+			inMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
+			inMember(t, env, member2, configMap(namespace, "settings"), hasColor("red"))
 
 			// The dependent goes, and only its own wish with it.
 			deleteObject(t, env.Karmada, template)
-			awaitGone(t, member(member1), settings)
+			awaitGone(t, member(env, member1), settings)
 			await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 				return errors.Join(requiredBy()(b), same("uid", bound.UID, b.UID))
 			})
-			inMember(t, member2, settings, exists)
+			inMember(t, env, member2, settings, exists)
 		})
 	}
 }
 
 func TestAStatefulSetDoesNotTakeItsOwnClaimsAlong(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	own, foreign := claimFor(namespace, "own"), claimFor(namespace, "foreign")
 	labels := map[string]string{"app": "db"}
@@ -288,14 +288,15 @@ func TestAStatefulSetDoesNotTakeItsOwnClaimsAlong(t *testing.T) {
 	}
 	mounting(&template.Spec.Template.Spec, own, foreign)
 	env.Create(t, own, foreign, following(t, on(member1), template), template)
-	inMember(t, member1, foreign, exists)
+	inMember(t, env, member1, foreign, exists)
 	if err := absent(t.Context(), env.Karmada, bindingOf(t, own)); err != nil {
 		t.Errorf("the claim of the StatefulSet's own templates has a binding: %v", err)
 	}
-	notIn(t, member1, own)
+	notIn(t, env, member1, own)
 }
 
 func TestRestartWithDependenciesWritesNothing(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
 	settings, claim := configMap(namespace, "settings"), claimFor(namespace, "data")
 	policy := policyFor(t, on(member2), claim)
@@ -304,15 +305,15 @@ func TestRestartWithDependenciesWritesNothing(t *testing.T) {
 	harsh.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	env.Create(t, settings, claim, policy, gentle, harsh, web, api)
 	for _, object := range []client.Object{settings, claim} {
-		inMember(t, member1, object, exists)
-		inMember(t, member2, object, exists)
+		inMember(t, env, member1, object, exists)
+		inMember(t, env, member2, object, exists)
 		await(t, env.Karmada, bindingOf(t, object), func(b *workv1alpha2.ResourceBinding) error {
 			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 		})
 	}
-	restart(t)
-	startsSilently(t)
+	restart(t, env)
+	startsSilently(t, env)
 	// The references are known again.
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-	inMember(t, member1, configMap(namespace, "settings"), hasColor("red"))
+	inMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
 }

@@ -51,7 +51,7 @@ func replicas(want int32) func(*appsv1.Deployment) error {
 }
 
 func TestWhatIsChangedInAMemberIsRepaired(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, c := range map[string]struct {
 		meddle func(*appsv1.Deployment)
 		check  func(*appsv1.Deployment) error
@@ -80,21 +80,21 @@ func TestWhatIsChangedInAMemberIsRepaired(t *testing.T) {
 			template := deployment(env.Namespace(t), "web", 2)
 			env.Create(t, policyFor(t, on(member1), template), template)
 			await(t, env.Karmada, workOf(t, member1, template), applied)
-			made := inMember(t, member1, template, replicas(2))
-			testenv.Update(t, member(member1), made, c.meddle)
-			inMember(t, member1, template, c.check)
+			made := inMember(t, env, member1, template, replicas(2))
+			testenv.Update(t, member(env, member1), made, c.meddle)
+			inMember(t, env, member1, template, c.check)
 		})
 	}
 }
 
 func TestWhatIsDeletedInAMemberComesBack(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 2)
 	env.Create(t, policyFor(t, on(member1), template), template)
 	await(t, env.Karmada, workOf(t, member1, template), applied)
-	made := inMember(t, member1, template, exists)
-	deleteObject(t, member(member1), made)
-	again := inMember(t, member1, template, func(d *appsv1.Deployment) error {
+	made := inMember(t, env, member1, template, exists)
+	deleteObject(t, member(env, member1), made)
+	again := inMember(t, env, member1, template, func(d *appsv1.Deployment) error {
 		if d.UID == made.UID {
 			return errors.New("it is not deleted yet")
 		}
@@ -106,25 +106,25 @@ func TestWhatIsDeletedInAMemberComesBack(t *testing.T) {
 }
 
 func TestLabelThatLeavesTheTemplateLeavesTheMember(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "labelled")
 	template.Labels = map[string]string{"stays": "1", "goes": "1"}
 	env.Create(t, policyFor(t, on(member1), template), template)
-	made := inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("label", "1", c.Labels["goes"]) })
-	testenv.Update(t, member(member1), made, func(c *corev1.ConfigMap) { c.Labels["own"] = "1" })
+	made := inMember(t, env, member1, template, func(c *corev1.ConfigMap) error { return same("label", "1", c.Labels["goes"]) })
+	testenv.Update(t, member(env, member1), made, func(c *corev1.ConfigMap) { c.Labels["own"] = "1" })
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { delete(c.Labels, "goes") })
-	inMember(t, member1, template, func(c *corev1.ConfigMap) error {
+	inMember(t, env, member1, template, func(c *corev1.ConfigMap) error {
 		return errors.Join(same("goes", "", c.Labels["goes"]), same("stays", "1", c.Labels["stays"]), same("own", "1", c.Labels["own"]))
 	})
 }
 
 func TestObjectThatIsThereAlreadyIsLeftAloneUnlessToldToOverwrite(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "theirs")
-	namespaceIn(t, member1, template.Namespace)
+	namespaceIn(t, env, member1, template.Namespace)
 	foreign := configMap(template.Namespace, template.Name)
 	foreign.Data["color"] = "red"
-	if err := member(member1).Create(t.Context(), foreign); err != nil {
+	if err := member(env, member1).Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	policy := policyFor(t, on(member1, member2), template)
@@ -144,13 +144,13 @@ func TestObjectThatIsThereAlreadyIsLeftAloneUnlessToldToOverwrite(t *testing.T) 
 		}
 		return same("message", true, strings.HasPrefix(b.Status.AggregatedStatus[0].AppliedMessage, refusal))
 	})
-	inMember(t, member1, template, hasColor("red"))
-	inMember(t, member2, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("red"))
+	inMember(t, env, member2, template, hasColor("blue"))
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 	})
-	taken := inMember(t, member1, template, hasColor("blue"))
+	taken := inMember(t, env, member1, template, hasColor("blue"))
 	if taken.UID != foreign.UID {
 		t.Error("the object was replaced instead of changed")
 	}
@@ -160,9 +160,9 @@ func TestObjectThatIsThereAlreadyIsLeftAloneUnlessToldToOverwrite(t *testing.T) 
 // A member allocates ports and addresses before it compares names, so it does not say
 // that the Service exists.
 func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, member2, namespace)
+	namespaceIn(t, env, member2, namespace)
 	there := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 		Spec: corev1.ServiceSpec{
@@ -170,7 +170,7 @@ func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
 			Ports: []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}},
 		},
 	}
-	if err := member(member2).Create(t.Context(), there); err != nil {
+	if err := member(env, member2).Create(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
 	manifest := func(resolution string) string {
@@ -179,7 +179,7 @@ func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
 			namespace, workv1alpha2.ResourceConflictResolutionAnnotation, resolution,
 			workv1alpha1.ManagedByKarmadaLabel, workv1alpha1.ManagedByKarmadaLabelValue, there.Spec.ClusterIP, there.Spec.Ports[0].NodePort)
 	}
-	of := manual(t, member2, namespace+"-web", manifest("abort"))
+	of := manual(t, env, member2, namespace+"-web", manifest("abort"))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed",
 			fmt.Sprintf("Failed to apply all manifests (0/1): resource(kind=Service, %s/web) already exists in the cluster member2", namespace))
@@ -187,7 +187,7 @@ func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
 	testenv.Update(t, env.Karmada, of, func(w *workv1alpha1.Work) {
 		w.Spec.Workload.Manifests[0].Raw = []byte(manifest(workv1alpha2.ResourceConflictResolutionOverwrite))
 	})
-	inMember(t, member2, there.DeepCopy(), func(s *corev1.Service) error {
+	inMember(t, env, member2, there.DeepCopy(), func(s *corev1.Service) error {
 		return errors.Join(same("selector", "after", s.Spec.Selector["app"]), same("UID", there.UID, s.UID),
 			same("ports", there.Spec.Ports, s.Spec.Ports), same("address", there.Spec.ClusterIP, s.Spec.ClusterIP))
 	})
@@ -195,11 +195,11 @@ func TestServiceWhosePortAndAddressAreItsOwnIsTakenOver(t *testing.T) {
 }
 
 func TestObjectThatWasNeverOursSurvivesItsTemplate(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "theirs")
-	namespaceIn(t, member1, template.Namespace)
+	namespaceIn(t, env, member1, template.Namespace)
 	foreign := configMap(template.Namespace, template.Name)
-	if err := member(member1).Create(t.Context(), foreign); err != nil {
+	if err := member(env, member1).Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	env.Create(t, policyFor(t, on(member1), template), template)
@@ -208,11 +208,11 @@ func TestObjectThatWasNeverOursSurvivesItsTemplate(t *testing.T) {
 	})
 	deleteObject(t, env.Karmada, template)
 	awaitGone(t, env.Karmada, of)
-	inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("uid", foreign.UID, c.UID) })
+	inMember(t, env, member1, template, func(c *corev1.ConfigMap) error { return same("uid", foreign.UID, c.UID) })
 }
 
 func TestWhatAMemberAssignsToAServiceIsRetained(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
 		Spec: corev1.ServiceSpec{
@@ -222,12 +222,12 @@ func TestWhatAMemberAssignsToAServiceIsRetained(t *testing.T) {
 		},
 	}
 	env.Create(t, policyFor(t, on(member1), template), template)
-	made := inMember(t, member1, template, exists)
+	made := inMember(t, env, member1, template, exists)
 	if made.Spec.ClusterIP == "" {
 		t.Fatal("the member assigned no address")
 	}
 	testenv.Update(t, env.Karmada, template, func(s *corev1.Service) { s.Spec.Selector["app"] = "next" })
-	inMember(t, member1, template, func(s *corev1.Service) error {
+	inMember(t, env, member1, template, func(s *corev1.Service) error {
 		return errors.Join(
 			same("selector", "next", s.Spec.Selector["app"]),
 			same("address", made.Spec.ClusterIP, s.Spec.ClusterIP))
@@ -236,33 +236,33 @@ func TestWhatAMemberAssignsToAServiceIsRetained(t *testing.T) {
 }
 
 func TestDeletedTemplateLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 2)
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	for _, cluster := range []string{member1, member2} {
-		inMember(t, cluster, template, exists)
+		inMember(t, env, cluster, template, exists)
 	}
 	deleteObject(t, env.Karmada, template)
 	for _, cluster := range []string{member1, member2} {
-		awaitGone(t, member(cluster), template)
+		awaitGone(t, member(env, cluster), template)
 		awaitGone(t, env.Karmada, workOf(t, cluster, template))
 	}
 	awaitGone(t, env.Karmada, bindingOf(t, template))
 }
 
 func TestPreservedObjectStaysWithoutMarks(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "kept")
 	template.Labels = map[string]string{"mine": "yes"}
 	policy, preserve := policyFor(t, on(member1), template), true
 	policy.Spec.PreserveResourcesOnDeletion = &preserve
 	env.Create(t, policy, template)
-	made := inMember(t, member1, template, exists)
+	made := inMember(t, env, member1, template, exists)
 	of := await(t, env.Karmada, workOf(t, member1, template), applied)
 
 	deleteObject(t, env.Karmada, template)
 	awaitGone(t, env.Karmada, of)
-	inMember(t, member1, template, func(c *corev1.ConfigMap) error {
+	inMember(t, env, member1, template, func(c *corev1.ConfigMap) error {
 		return errors.Join(
 			same("uid", made.UID, c.UID),
 			same("labels", map[string]string{"mine": "yes"}, c.Labels),
@@ -271,20 +271,20 @@ func TestPreservedObjectStaysWithoutMarks(t *testing.T) {
 }
 
 func TestSuspendedDispatchingFreezesTheMembers(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "frozen")
 	policy := policyFor(t, on(member1, member2), template)
 	policy.Spec.Suspension = &policyv1alpha1.Suspension{
 		DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}},
 	}
 	env.Create(t, policy, template)
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("blue"))
 	of := await(t, env.Karmada, workOf(t, member2, template), func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching",
 			"Work dispatching is in a suspended state.")
 	})
 	testenv.Holds(t, "nothing in a suspended cluster", quiet, func(ctx context.Context) error {
-		return absent(ctx, member(member2), template)
+		return absent(ctx, member(env, member2), template)
 	})
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
@@ -292,32 +292,32 @@ func TestSuspendedDispatchingFreezesTheMembers(t *testing.T) {
 		return errors.Join(applied(w), condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionTrue,
 			"Dispatching", "Work is being dispatched to member clusters."))
 	})
-	made := inMember(t, member2, template, hasColor("blue"))
+	made := inMember(t, env, member2, template, hasColor("blue"))
 
-	suspend(t, policy)
+	suspend(t, env, policy)
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
-	testenv.Update(t, member(member2), made, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
+	testenv.Update(t, member(env, member2), made, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	testenv.Holds(t, "no repair in a suspended cluster", quiet, func(ctx context.Context) error {
 		stored := configMap(template.Namespace, template.Name)
-		if err := member(member2).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+		if err := member(env, member2).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 			return err
 		}
 		return hasColor("red")(stored)
 	})
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
-	inMember(t, member1, template, hasColor("green"))
-	inMember(t, member2, template, hasColor("green"))
+	inMember(t, env, member1, template, hasColor("green"))
+	inMember(t, env, member2, template, hasColor("green"))
 }
 
 func TestAClusterToWhichChangesAreHeldBackHasWhatItHas(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "held")
 	policy := policyFor(t, on(member1, member2), template)
 	env.Create(t, policy, template)
-	inMember(t, member2, template, hasColor("blue"))
+	inMember(t, env, member2, template, hasColor("blue"))
 	bound := bindingOf(t, template)
 	// That it was applied may not be told yet.
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
@@ -337,46 +337,46 @@ func TestAClusterToWhichChangesAreHeldBackHasWhatItHas(t *testing.T) {
 	await(t, env.Karmada, bound, fullyApplied)
 
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
-	inMember(t, member1, template, hasColor("green"))
+	inMember(t, env, member1, template, hasColor("green"))
 	await(t, env.Karmada, bound, says("Dispatching is suspended for "+member2+": the present version is not applied"))
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = nil })
 	await(t, env.Karmada, bound, fullyApplied)
-	inMember(t, member2, template, hasColor("green"))
+	inMember(t, env, member2, template, hasColor("green"))
 }
 
 func TestScaledTemplateIsScaledInTheMembers(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 2)
 	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 1}), template), template)
-	inMember(t, member1, template, replicas(1))
-	inMember(t, member2, template, replicas(1))
+	inMember(t, env, member1, template, replicas(1))
+	inMember(t, env, member2, template, replicas(1))
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })
-	inMember(t, member1, template, replicas(3))
-	inMember(t, member2, template, replicas(3))
+	inMember(t, env, member1, template, replicas(3))
+	inMember(t, env, member2, template, replicas(3))
 }
 
 func TestClusterThatLeavesThePlacementLosesTheObject(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "moving")
 	policy := policyFor(t, on(member1, member2), template)
 	env.Create(t, policy, template)
-	inMember(t, member1, template, exists)
-	inMember(t, member2, template, exists)
+	inMember(t, env, member1, template, exists)
+	inMember(t, env, member2, template, exists)
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member2, member3) })
-	inMember(t, member3, template, exists)
-	awaitGone(t, member(member1), template)
+	inMember(t, env, member3, template, exists)
+	awaitGone(t, member(env, member1), template)
 	awaitGone(t, env.Karmada, workOf(t, member1, template))
-	inMember(t, member2, template, exists)
+	inMember(t, env, member2, template, exists)
 }
 
 func TestChangeThatAMemberRefusesIsToldAndHealsWhenItIsTakenBack(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "fixed")
 	immutable := true
 	template.Immutable = &immutable
 	env.Create(t, policyFor(t, on(member1), template), template)
-	made := inMember(t, member1, template, hasColor("blue"))
+	made := inMember(t, env, member1, template, hasColor("blue"))
 	of := await(t, env.Karmada, workOf(t, member1, template), applied)
 
 	// The control plane refuses to change an immutable template too; an override
@@ -392,11 +392,11 @@ func TestChangeThatAMemberRefusesIsToldAndHealsWhenItIsTakenBack(t *testing.T) {
 	})
 	deleteObject(t, env.Karmada, override)
 	await(t, env.Karmada, of, applied)
-	inMember(t, member1, template, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
+	inMember(t, env, member1, template, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
 }
 
 // manual is a Work that a user makes for a member.
-func manual(t testing.TB, cluster, name string, manifests ...string) *workv1alpha1.Work {
+func manual(t testing.TB, env *testenv.Env, cluster, name string, manifests ...string) *workv1alpha1.Work {
 	t.Helper()
 	of := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(cluster), Name: name}}
 	for _, manifest := range manifests {
@@ -405,28 +405,28 @@ func manual(t testing.TB, cluster, name string, manifests ...string) *workv1alph
 		})
 	}
 	env.Create(t, of)
-	cleanUp(t, of)
+	cleanUp(t, env, of)
 	return of
 }
 
 func TestManifestOfAKindThatTheMemberLacksWaitsForItAndHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, member2, namespace)
+	namespaceIn(t, env, member2, namespace)
 	kind := strings.ToUpper(namespace[:1]) + strings.ReplaceAll(namespace[1:], "-", "")
 	group := strings.ToLower(kind) + ".example.org"
-	of := manual(t, member2, namespace+"-mixed",
+	of := manual(t, env, member2, namespace+"-mixed",
 		fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"%s","metadata":{"namespace":"%s","name":"late"},"spec":{"size":3}}`, group, kind, namespace),
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"%s","name":"early"},"data":{"color":"blue","empty":null}}`, namespace))
 	early := configMap(namespace, "early")
-	await(t, member(member2), early, hasColor("blue"))
+	await(t, member(env, member2), early, hasColor("blue"))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed",
 			fmt.Sprintf("Failed to apply all manifests (1/2): applying %s %s/late in cluster member2: ", kind, namespace))
 	})
 
 	plural := strings.ToLower(kind) + "s"
-	if err := member(member2).Create(t.Context(), definition(group, kind, plural)); err != nil {
+	if err := member(env, member2).Create(t.Context(), definition(group, kind, plural)); err != nil {
 		t.Fatal(err)
 	}
 	late := &unstructured.Unstructured{}
@@ -435,7 +435,7 @@ func TestManifestOfAKindThatTheMemberLacksWaitsForItAndHoldsUpNoOther(t *testing
 	late.SetNamespace(namespace)
 	late.SetName("late")
 	testenv.Eventually(t, "the object of the kind that came late", func(ctx context.Context) error {
-		return member(member2).Get(ctx, client.ObjectKeyFromObject(late), late)
+		return member(env, member2).Get(ctx, client.ObjectKeyFromObject(late), late)
 	})
 	await(t, env.Karmada, of, applied)
 }
@@ -459,17 +459,17 @@ func definition(group, kind, plural string) *unstructured.Unstructured {
 }
 
 func TestTwoWorksForOneObjectDoNotFight(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, member1, namespace)
+	namespaceIn(t, env, member1, namespace)
 	manifest := func(color, more string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"%s","name":"one","labels":{"karmada.io/managed":"true"},`+
 			`"annotations":{"work.karmada.io/namespace":"karmada-es-member1","work.karmada.io/name":"%s-%s"%s}},"data":{"color":"%s"}}`,
 			namespace, namespace, color, more, color)
 	}
-	first := manual(t, member1, namespace+"-blue", manifest("blue", ""))
+	first := manual(t, env, member1, namespace+"-blue", manifest("blue", ""))
 	first = await(t, env.Karmada, first, applied)
-	second := manual(t, member1, namespace+"-red", manifest("red", ""))
+	second := manual(t, env, member1, namespace+"-red", manifest("red", ""))
 	await(t, env.Karmada, second, func(w *workv1alpha1.Work) error {
 		found := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 		if found == nil || found.Status != metav1.ConditionFalse {
@@ -479,46 +479,46 @@ func TestTwoWorksForOneObjectDoNotFight(t *testing.T) {
 		return same("owner named", true, strings.Contains(found.Message, owner))
 	})
 	object := configMap(namespace, "one")
-	await(t, member(member1), object, hasColor("blue"))
+	await(t, member(env, member1), object, hasColor("blue"))
 
 	// The end of the Work that never had the object leaves it where it is.
 	deleteObject(t, env.Karmada, second)
 	awaitGone(t, env.Karmada, second)
-	await(t, member(member1), object, hasColor("blue"))
+	await(t, member(env, member1), object, hasColor("blue"))
 
 	// One that is told to overwrite takes the object over, and with it its end.
-	third := manual(t, member1, namespace+"-green", manifest("green", `,"work.karmada.io/conflict-resolution":"overwrite"`))
+	third := manual(t, env, member1, namespace+"-green", manifest("green", `,"work.karmada.io/conflict-resolution":"overwrite"`))
 	await(t, env.Karmada, third, applied)
-	await(t, member(member1), object, hasColor("green"))
+	await(t, member(env, member1), object, hasColor("green"))
 	await(t, env.Karmada, first, exists)
 	deleteObject(t, env.Karmada, first)
 	awaitGone(t, env.Karmada, first)
-	await(t, member(member1), object, hasColor("green"))
+	await(t, member(env, member1), object, hasColor("green"))
 }
 
 func TestObjectThatLosesTheManagedLabelIsLeftAloneUntilItIsBack(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "labelled")
 	env.Create(t, policyFor(t, on(member1), template), template)
 	of := await(t, env.Karmada, workOf(t, member1, template), applied)
 	label := workv1alpha1.ManagedByKarmadaLabel
-	made := inMember(t, member1, template, exists)
-	testenv.Update(t, member(member1), made, func(c *corev1.ConfigMap) { delete(c.Labels, label); c.Data["color"] = "red" })
+	made := inMember(t, env, member1, template, exists)
+	testenv.Update(t, member(env, member1), made, func(c *corev1.ConfigMap) { delete(c.Labels, label); c.Data["color"] = "red" })
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "Failed to apply all manifests (0/1): resource(kind=ConfigMap")
 	})
-	inMember(t, member1, template, hasColor("red"))
-	testenv.Update(t, member(member1), made, func(c *corev1.ConfigMap) { c.Labels[label] = "true" })
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("red"))
+	testenv.Update(t, member(env, member1), made, func(c *corev1.ConfigMap) { c.Labels[label] = "true" })
+	inMember(t, env, member1, template, hasColor("blue"))
 	await(t, env.Karmada, of, applied)
 }
 
 func TestFightWithAControllerOfTheMemberBecomesSlowAndIsTold(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "contested")
 	env.Create(t, policyFor(t, on(member1), template), template)
 	of := await(t, env.Karmada, workOf(t, member1, template), applied)
-	giveIn := tunes(t, client.WithFieldOwner(member(member1), "tuner"), template)
+	giveIn := tunes(t, client.WithFieldOwner(member(env, member1), "tuner"), template)
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		if err := condition(w.Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue, "RepairsDoNotLast", "ConfigMap "+template.Namespace); err != nil {
 			return err
@@ -527,7 +527,7 @@ func TestFightWithAControllerOfTheMemberBecomesSlowAndIsTold(t *testing.T) {
 		return errors.Join(applied(w), same("tuner named", true, strings.Contains(told.Message, `field manager "tuner"`)))
 	})
 	giveIn()
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("blue"))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionFalse, "RepairsLast", "")
 	})
@@ -561,10 +561,11 @@ func tunes(t testing.TB, side client.Client, template *corev1.ConfigMap) (giveIn
 // This test takes a member from those that the control plane pushes to, so it runs
 // alone.
 func TestClusterThatPullsIsLeftToItsAgent(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	template := configMap(env.Namespace(t), "switched")
 	env.Create(t, policyFor(t, on(member3), template), template)
 	await(t, env.Karmada, workOf(t, member3, template), applied)
-	made := inMember(t, member3, template, exists)
+	made := inMember(t, env, member3, template, exists)
 	mode := func(to clusterv1alpha1.ClusterSyncMode) {
 		t.Helper()
 		testenv.Update(t, env.Karmada, clusterNamed(member3), func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = to })
@@ -593,22 +594,22 @@ func TestClusterThatPullsIsLeftToItsAgent(t *testing.T) {
 	color(t, "green")
 	// Who repairs may hear of the switch after what was changed before it.
 	testenv.Eventually(t, "nothing is repaired in a cluster that pulls", func(ctx context.Context) error {
-		testenv.Update(t, member(member3), made, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
+		testenv.Update(t, member(env, member3), made, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
 		return testenv.Held(ctx, quiet, func(ctx context.Context) error {
 			stored := configMap(template.Namespace, template.Name)
-			if err := member(member3).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+			if err := member(env, member3).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 				return err
 			}
 			return hasColor("red")(stored)
 		})
 	})
 	mode(clusterv1alpha1.Push)
-	inMember(t, member3, template, hasColor("green"))
+	inMember(t, env, member3, template, hasColor("green"))
 	await(t, env.Karmada, workOf(t, member3, template), applied)
 }
 
 // suspend keeps changes from all clusters.
-func suspend(t testing.TB, policy *policyv1alpha1.PropagationPolicy) {
+func suspend(t testing.TB, env *testenv.Env, policy *policyv1alpha1.PropagationPolicy) {
 	t.Helper()
 	all := true
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
@@ -617,7 +618,7 @@ func suspend(t testing.TB, policy *policyv1alpha1.PropagationPolicy) {
 }
 
 // namespaceIn waits until a namespace has reached a member.
-func namespaceIn(t testing.TB, cluster, name string) {
+func namespaceIn(t testing.TB, env *testenv.Env, cluster, name string) {
 	t.Helper()
-	await(t, member(cluster), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, exists)
+	await(t, member(env, cluster), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, exists)
 }

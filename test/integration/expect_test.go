@@ -21,7 +21,7 @@ import (
 
 // cleanUp deletes objects of the control plane with the test. Only what has no
 // namespace needs it.
-func cleanUp(t testing.TB, objects ...client.Object) {
+func cleanUp(t testing.TB, env *testenv.Env, objects ...client.Object) {
 	t.Cleanup(func() {
 		for _, object := range objects {
 			if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), object)); err != nil {
@@ -68,13 +68,13 @@ func absent(ctx context.Context, side client.Client, object client.Object) error
 
 // empty is an object of the same kind with nothing but name and namespace.
 func empty(object client.Object) client.Object {
-	kind, err := apiutil.GVKForObject(object, env.Karmada.Scheme())
+	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
 		return nil
 	}
 	var fresh client.Object = &unstructured.Unstructured{}
 	if _, ok := object.(*unstructured.Unstructured); !ok {
-		made, err := env.Karmada.Scheme().New(kind)
+		made, err := scheme.New(kind)
 		if err != nil {
 			return nil
 		}
@@ -136,11 +136,11 @@ func manifestOf(of *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 }
 
 // member is the client of a member.
-func member(name string) client.Client { return env.Members[name].Client }
+func member(env *testenv.Env, name string) client.Client { return env.Members[name].Client }
 
 // inMember waits until a member holds an object of the template's name and check
 // finds nothing wrong with it.
-func inMember[T client.Object](t testing.TB, cluster string, template T, check func(T) error) T {
+func inMember[T client.Object](t testing.TB, env *testenv.Env, cluster string, template T, check func(T) error) T {
 	t.Helper()
-	return await(t, member(cluster), template, check)
+	return await(t, member(env, cluster), template, check)
 }

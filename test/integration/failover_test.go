@@ -31,16 +31,16 @@ const broken = "test.karmada.io/broken"
 
 // evicting runs the components with evictions switched on, many a second, and
 // whatever else is changed, until the test ends.
-func evicting(t testing.TB, changes ...func(*programs.Evictions)) {
+func evicting(t testing.TB, env *testenv.Env, changes ...func(*programs.Evictions)) {
 	t.Helper()
-	reconfigure(t, "Failover=true,StatefulFailoverInjection=true", append([]func(*programs.Evictions){func(of *programs.Evictions) {
+	reconfigure(t, env, "Failover=true,StatefulFailoverInjection=true", append([]func(*programs.Evictions){func(of *programs.Evictions) {
 		of.NoExecute, of.Rate = true, 1000
 	}}, changes...)...)
 }
 
 // reconfigure gives the components a new life with gates and settings for evictions,
 // and another one without when the test ends.
-func reconfigure(t testing.TB, gates string, changes ...func(*programs.Evictions)) {
+func reconfigure(t testing.TB, env *testenv.Env, gates string, changes ...func(*programs.Evictions)) {
 	t.Helper()
 	before := env.FeatureGates
 	env.FeatureGates, env.Settings = gates, func(settings *programs.Settings) {
@@ -54,12 +54,12 @@ func reconfigure(t testing.TB, gates string, changes ...func(*programs.Evictions
 			t.Error(err)
 		}
 	})
-	restart(t)
+	restart(t, env)
 }
 
 // taint drives work out of a cluster until the returned function, or the test, ends
 // that.
-func taint(t testing.TB, cluster string) (cure func()) {
+func taint(t testing.TB, env *testenv.Env, cluster string) (cure func()) {
 	t.Helper()
 	is := func(taint corev1.Taint) bool { return taint.Key == broken }
 	cure = func() {
@@ -80,16 +80,16 @@ func oneOf(clusters ...string) policyv1alpha1.Placement {
 }
 
 // serve places a Deployment by a policy, and has it rolled out in the first cluster.
-func serve(t testing.TB, name string, placement policyv1alpha1.Placement, change func(*policyv1alpha1.PropagationPolicy)) *appsv1.Deployment {
+func serve(t testing.TB, env *testenv.Env, name string, placement policyv1alpha1.Placement, change func(*policyv1alpha1.PropagationPolicy)) *appsv1.Deployment {
 	t.Helper()
 	template := deployment(env.Namespace(t), name, 2)
 	policy := policyFor(t, placement, template)
 	if change != nil {
 		change(policy)
 	}
-	rollsOut(t, member1, template, 2)
+	rollsOut(t, env, member1, template, 2)
 	env.Create(t, policy, template)
-	inMember(t, member1, template, replicas(2))
+	inMember(t, env, member1, template, replicas(2))
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(names(member1)(b), healths(workv1alpha2.ResourceHealthy)(b))
 	})
@@ -120,19 +120,19 @@ func both(checks ...func(*workv1alpha2.ResourceBinding) error) func(*workv1alpha
 }
 
 // stays checks for a while that the member has the very same object.
-func stays(t testing.TB, cluster string, object client.Object) {
+func stays(t testing.TB, env *testenv.Env, cluster string, object client.Object) {
 	t.Helper()
-	before, err := uidOf(t.Context(), cluster, object)
+	before, err := uidOf(t.Context(), env, cluster, object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testenv.Holds(t, "the copy in "+cluster, quiet, func(ctx context.Context) error {
-		after, err := uidOf(ctx, cluster, object)
+		after, err := uidOf(ctx, env, cluster, object)
 		return errors.Join(err, same("UID", before, after))
 	})
 }
 
-func confirmEviction(t testing.TB, bound *workv1alpha2.ResourceBinding) {
+func confirmEviction(t testing.TB, env *testenv.Env, bound *workv1alpha2.ResourceBinding) {
 	t.Helper()
 	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) {
 		for i := range b.Spec.GracefulEvictionTasks {
@@ -142,10 +142,11 @@ func confirmEviction(t testing.TB, bound *workv1alpha2.ResourceBinding) {
 }
 
 func TestEvictionByTaintsNeedsAllItsSwitches(t *testing.T) {
+	env := alone(t)
 	const gate = "Failover=true"
 	on := func(of *programs.Evictions) { of.NoExecute, of.Rate = true, 1000 }
-	template := serve(t, "web", oneOf(member1, member2), nil)
-	taint(t, member1)
+	template := serve(t, env, "web", oneOf(member1, member2), nil)
+	taint(t, env, member1)
 	bound := bindingOf(t, template)
 	for name, off := range map[string]struct {
 		gates  string
@@ -157,7 +158,7 @@ func TestEvictionByTaintsNeedsAllItsSwitches(t *testing.T) {
 		"the rate":          {gate, func(of *programs.Evictions) { of.Rate = 0 }},
 	} {
 		t.Run("without "+name, func(t *testing.T) {
-			reconfigure(t, off.gates, on, off.change)
+			reconfigure(t, env, off.gates, on, off.change)
 			testenv.Holds(t, "the workload in its cluster", quiet, func(ctx context.Context) error {
 				if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(bound), bound); err != nil {
 					return err
@@ -166,23 +167,24 @@ func TestEvictionByTaintsNeedsAllItsSwitches(t *testing.T) {
 			})
 		})
 	}
-	reconfigure(t, gate, on)
+	reconfigure(t, env, gate, on)
 	await(t, env.Karmada, bound, both(names(member2), leaves(member1)))
 }
 
 func TestWorkloadLeavesATaintedClusterWhenItIsHealthyElsewhere(t *testing.T) {
-	evicting(t)
+	env := alone(t)
+	evicting(t, env)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	*template.Spec.Replicas = 2
 	env.Create(t, settings, following(t, oneOf(member1, member2), template), template)
-	inMember(t, member1, template, replicas(2))
-	inMember(t, member1, settings, exists)
-	rollOut(t, member1, template, 2)
+	inMember(t, env, member1, template, replicas(2))
+	inMember(t, env, member1, settings, exists)
+	rollOut(t, env, member1, template, 2)
 	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy))
 
-	taint(t, member1)
+	taint(t, env, member1)
 	bound = await(t, env.Karmada, bound, both(names(member2), leaves(member1), func(b *workv1alpha2.ResourceBinding) error {
 		if b.Spec.GracefulEvictionTasks[0].CreationTimestamp.IsZero() {
 			return errors.New("the task has no time")
@@ -196,44 +198,45 @@ func TestWorkloadLeavesATaintedClusterWhenItIsHealthyElsewhere(t *testing.T) {
 	if diff := cmp.Diff(want, bound.Spec.GracefulEvictionTasks, cmpopts.IgnoreFields(workv1alpha2.GracefulEvictionTask{}, "CreationTimestamp")); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
-	inMember(t, member2, template, replicas(2))
-	inMember(t, member2, settings, exists)
+	inMember(t, env, member2, template, replicas(2))
+	inMember(t, env, member2, settings, exists)
 	// A change reaches the new cluster only, and one ready replica of two is not health.
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 1 })
-	inMember(t, member2, template, func(d *appsv1.Deployment) error { return same("minReadySeconds", int32(1), d.Spec.MinReadySeconds) })
-	rollOut(t, member2, template, 1)
-	stays(t, member1, template)
-	stays(t, member1, settings)
-	inMember(t, member1, template, func(d *appsv1.Deployment) error { return same("minReadySeconds", int32(0), d.Spec.MinReadySeconds) })
+	inMember(t, env, member2, template, func(d *appsv1.Deployment) error { return same("minReadySeconds", int32(1), d.Spec.MinReadySeconds) })
+	rollOut(t, env, member2, template, 1)
+	stays(t, env, member1, template)
+	stays(t, env, member1, settings)
+	inMember(t, env, member1, template, func(d *appsv1.Deployment) error { return same("minReadySeconds", int32(0), d.Spec.MinReadySeconds) })
 
-	rollOut(t, member2, template, 2)
-	awaitGone(t, member(member1), template)
-	awaitGone(t, member(member1), settings)
+	rollOut(t, env, member2, template, 2)
+	awaitGone(t, member(env, member1), template)
+	awaitGone(t, member(env, member1), settings)
 	awaitGone(t, env.Karmada, workOf(t, member1, template))
 	await(t, env.Karmada, bound, both(names(member2), leaves()))
-	inMember(t, member2, template, replicas(2))
+	inMember(t, env, member2, template, replicas(2))
 	for _, object := range []client.Object{bound, template} {
-		awaitEvent(t, object, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed)
+		awaitEvent(t, env, object, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed)
 	}
 }
 
 func TestTimeoutKeepsTheOldCopyUntilANewOneIsHealthyOrAUserGivesItUp(t *testing.T) {
-	evicting(t, func(of *programs.Evictions) { of.Timeout = time.Second })
-	healed, given := serve(t, "healed", oneOf(member1, member2), nil), serve(t, "given", oneOf(member1, member2), nil)
-	taint(t, member1)
+	env := alone(t)
+	evicting(t, env, func(of *programs.Evictions) { of.Timeout = time.Second })
+	healed, given := serve(t, env, "healed", oneOf(member1, member2), nil), serve(t, env, "given", oneOf(member1, member2), nil)
+	taint(t, env, member1)
 	for _, template := range []*appsv1.Deployment{healed, given} {
 		bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 			return condition(b.Status.Conditions, workv1alpha2.EvictionHeld, metav1.ConditionTrue, "NotReplaced",
 				"the time to leave cluster member1 is over, and the copy there is kept: the workload is not known to be healthy in member2.")
 		})
-		awaitEvent(t, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
-		awaitEvent(t, template, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
-		stays(t, member1, template)
+		awaitEvent(t, env, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
+		awaitEvent(t, env, template, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
+		stays(t, env, member1, template)
 	}
-	rollOut(t, member2, healed, 2)
-	confirmEviction(t, bindingOf(t, given))
+	rollOut(t, env, member2, healed, 2)
+	confirmEviction(t, env, bindingOf(t, given))
 	for _, template := range []*appsv1.Deployment{healed, given} {
-		awaitGone(t, member(member1), template)
+		awaitGone(t, member(env, member1), template)
 		await(t, env.Karmada, bindingOf(t, template), both(names(member2), leaves(), func(b *workv1alpha2.ResourceBinding) error {
 			if meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.EvictionHeld) != nil {
 				return errors.New("what is over is still told")
@@ -244,34 +247,36 @@ func TestTimeoutKeepsTheOldCopyUntilANewOneIsHealthyOrAUserGivesItUp(t *testing.
 }
 
 func TestWorkloadThatNoOtherClusterTakesStaysAndIsTakenBack(t *testing.T) {
-	evicting(t, func(of *programs.Evictions) { of.Timeout = time.Second })
-	template := serve(t, "lonely", on(member1), nil)
-	before, err := uidOf(t.Context(), member1, template)
+	env := alone(t)
+	evicting(t, env, func(of *programs.Evictions) { of.Timeout = time.Second })
+	template := serve(t, env, "lonely", on(member1), nil)
+	before, err := uidOf(t.Context(), env, member1, template)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cure := taint(t, member1)
+	cure := taint(t, env, member1)
 	bound := await(t, env.Karmada, bindingOf(t, template), both(names(), leaves(member1), func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.EvictionHeld, metav1.ConditionTrue, "NotReplaced",
 			"the time to leave cluster member1 is over, and the copy there is kept: no other cluster takes the workload.")
 	}))
-	stays(t, member1, template)
-	restart(t)
-	stays(t, member1, template)
+	stays(t, env, member1, template)
+	restart(t, env)
+	stays(t, env, member1, template)
 
 	cure()
 	await(t, env.Karmada, bound, both(names(member1), leaves()))
-	awaitEvent(t, bound, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictionReturned)
+	awaitEvent(t, env, bound, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictionReturned)
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 1 })
-	inMember(t, member1, template, func(d *appsv1.Deployment) error {
+	inMember(t, env, member1, template, func(d *appsv1.Deployment) error {
 		return errors.Join(same("minReadySeconds", int32(1), d.Spec.MinReadySeconds), same("UID", before, d.UID))
 	})
 }
 
 func TestDirectlyPurgedWorkloadStartsElsewhereOnlyWhenItIsGoneOrItsClusterIsDeclaredDead(t *testing.T) {
-	evicting(t)
+	env := alone(t)
+	evicting(t, env)
 	const hold = "test.karmada.io/hold"
-	template := serve(t, "stateful", oneOf(member1, member2), func(p *policyv1alpha1.PropagationPolicy) {
+	template := serve(t, env, "stateful", oneOf(member1, member2), func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
 			PurgeMode: policyv1alpha1.PurgeModeDirectly,
 			StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{
@@ -291,10 +296,10 @@ func TestDirectlyPurgedWorkloadStartsElsewhereOnlyWhenItIsGoneOrItsClusterIsDecl
 		}
 	}
 	t.Cleanup(release)
-	taint(t, member1)
+	taint(t, env, member1)
 	bound := await(t, env.Karmada, bindingOf(t, template), both(names(member2), leaves(member1)))
 	testenv.Holds(t, "nothing in the next cluster", quiet, func(ctx context.Context) error {
-		return errors.Join(absent(ctx, member(member2), template), absent(ctx, env.Karmada, workOf(t, member2, template)))
+		return errors.Join(absent(ctx, member(env, member2), template), absent(ctx, env.Karmada, workOf(t, member2, template)))
 	})
 
 	declare := func(value string) {
@@ -307,24 +312,25 @@ func TestDirectlyPurgedWorkloadStartsElsewhereOnlyWhenItIsGoneOrItsClusterIsDecl
 	state := func(want string) func(*appsv1.Deployment) error {
 		return func(d *appsv1.Deployment) error { return same("state", want, d.Labels["test.karmada.io/replicas"]) }
 	}
-	inMember(t, member2, template, state("2"))
-	rollOut(t, member2, template, 2)
+	inMember(t, env, member2, template, state("2"))
+	rollOut(t, env, member2, template, 2)
 	await(t, env.Karmada, bound, both(names(member2), leaves()))
-	inMember(t, member2, template, state(""))
+	inMember(t, env, member2, template, state(""))
 	release()
 	awaitGone(t, env.Karmada, of)
 }
 
 func TestClusterWideWorkloadIsEvictedLikeAnyOther(t *testing.T) {
-	evicting(t)
+	env := alone(t)
+	evicting(t, env)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "evicted-" + env.Namespace(t)}}
-	cleanUp(t, role)
+	cleanUp(t, env, role)
 	env.Create(t, role)
-	env.Create(t, clusterPolicyFor(t, oneOf(member1, member2), role))
-	inMember(t, member1, role, exists)
-	taint(t, member1)
-	inMember(t, member2, role, exists)
-	awaitGone(t, member(member1), role)
+	env.Create(t, clusterPolicyFor(t, env, oneOf(member1, member2), role))
+	inMember(t, env, member1, role, exists)
+	taint(t, env, member1)
+	inMember(t, env, member2, role, exists)
+	awaitGone(t, member(env, member1), role)
 	bound := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: binding.Name(role.Name, "ClusterRole")}}
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ClusterResourceBinding) error {
 		return errors.Join(same("tasks", 0, len(b.Spec.GracefulEvictionTasks)), same("clusters", 1, len(b.Spec.Clusters)))
@@ -332,15 +338,16 @@ func TestClusterWideWorkloadIsEvictedLikeAnyOther(t *testing.T) {
 }
 
 func TestTaintIsToleratedForAsLongAsThePolicySays(t *testing.T) {
-	evicting(t)
+	env := alone(t)
+	evicting(t, env)
 	const seconds = 3
 	tolerating := func(seconds *int64) policyv1alpha1.Placement {
 		placement := oneOf(member1, member2)
 		placement.ClusterTolerations = []corev1.Toleration{{Key: broken, Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
 		return placement
 	}
-	patient, stoic := serve(t, "patient", tolerating(new(int64(seconds))), nil), serve(t, "stoic", tolerating(nil), nil)
-	taint(t, member1)
+	patient, stoic := serve(t, env, "patient", tolerating(new(int64(seconds))), nil), serve(t, env, "stoic", tolerating(nil), nil)
+	taint(t, env, member1)
 	var added time.Time
 	await(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) error {
 		for _, taint := range c.Spec.Taints {
@@ -357,14 +364,15 @@ func TestTaintIsToleratedForAsLongAsThePolicySays(t *testing.T) {
 	}
 	await(t, env.Karmada, bindingOf(t, stoic), both(names(member1), leaves()))
 	// It may not come back while the taint is there, tolerated for a time as it is.
-	rollOut(t, member2, patient, 2)
+	rollOut(t, env, member2, patient, 2)
 	await(t, env.Karmada, bound, both(names(member2), leaves()))
-	awaitGone(t, member(member1), patient)
+	awaitGone(t, member(env, member1), patient)
 }
 
 func TestEvictionsAreNoFasterThanTheRate(t *testing.T) {
+	env := alone(t)
 	const rate, number = 4, 9
-	evicting(t, func(of *programs.Evictions) { of.Rate = rate })
+	evicting(t, env, func(of *programs.Evictions) { of.Rate = rate })
 	namespace := env.Namespace(t)
 	var templates []*corev1.ConfigMap
 	for i := range number {
@@ -373,10 +381,10 @@ func TestEvictionsAreNoFasterThanTheRate(t *testing.T) {
 		templates = append(templates, template)
 	}
 	for _, template := range templates {
-		inMember(t, member1, template, exists)
+		inMember(t, env, member1, template, exists)
 	}
 	began := time.Now()
-	taint(t, member1)
+	taint(t, env, member1)
 	testenv.Eventually(t, "all are evicted", func(ctx context.Context) error {
 		list := &workv1alpha2.ResourceBindingList{}
 		if err := env.Karmada.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -394,8 +402,8 @@ func TestEvictionsAreNoFasterThanTheRate(t *testing.T) {
 		return same("evicted", number, gone)
 	})
 	for _, template := range templates {
-		inMember(t, member2, template, exists)
-		awaitGone(t, member(member1), template)
+		inMember(t, env, member2, template, exists)
+		awaitGone(t, member(env, member1), template)
 	}
 }
 
@@ -410,21 +418,21 @@ func leavingWhenIll(mode policyv1alpha1.PurgeMode, tolerated int32) func(*policy
 }
 
 func TestApplicationLeavesWhereItStaysUnhealthyAndNotWhereItRecovers(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	// Long enough for a machine that is slow to roll out again what is ill, or what has
 	// just come.
 	const patience, soon = 30 * time.Second, 12
-	flapping := serve(t, "flapping", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeGracefully, int32(patience.Seconds())))
-	failing := serve(t, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, soon))
-	rollOut(t, member1, flapping, 1)
+	flapping := serve(t, env, "flapping", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeGracefully, int32(patience.Seconds())))
+	failing := serve(t, env, "failing", oneOf(member1, member2), leavingWhenIll(policyv1alpha1.PurgeModeNever, soon))
+	rollOut(t, env, member1, flapping, 1)
 	ill := await(t, env.Karmada, bindingOf(t, flapping), healths(workv1alpha2.ResourceUnhealthy))
 	since := time.Now()
-	rollOut(t, member1, flapping, 2)
+	rollOut(t, env, member1, flapping, 2)
 	await(t, env.Karmada, ill, healths(workv1alpha2.ResourceHealthy))
 
 	// It would not stay in member2 either if it were not at once well there.
-	rollsOut(t, member2, failing, 2)
-	rollOut(t, member1, failing, 1)
+	rollsOut(t, env, member2, failing, 2)
+	rollOut(t, env, member1, failing, 1)
 	bound := await(t, env.Karmada, bindingOf(t, failing), both(names(member2), leaves(member1)))
 	task := bound.Spec.GracefulEvictionTasks[0]
 	if task.Producer != "resource-binding-application-failover-controller" || task.Reason != "ApplicationFailure" || task.SuppressDeletion == nil || !*task.SuppressDeletion {
@@ -433,9 +441,9 @@ func TestApplicationLeavesWhereItStaysUnhealthyAndNotWhereItRecovers(t *testing.
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 	})
-	stays(t, member1, failing)
-	confirmEviction(t, bound)
-	awaitGone(t, member(member1), failing)
+	stays(t, env, member1, failing)
+	confirmEviction(t, env, bound)
+	awaitGone(t, member(env, member1), failing)
 	await(t, env.Karmada, bound, both(names(member2), leaves()))
 
 	testenv.Holds(t, "where what recovered is", time.Until(since.Add(patience+quiet)), func(ctx context.Context) error {
@@ -449,8 +457,9 @@ func TestApplicationLeavesWhereItStaysUnhealthyAndNotWhereItRecovers(t *testing.
 // The components end again and again while clusters fail. Each workload is in some
 // member at any time, and in the end where it belongs, once.
 func TestNothingIsLostWhenTheComponentsEndInTheMiddleOfEvictions(t *testing.T) {
+	env := alone(t)
 	const number = 12
-	evicting(t)
+	evicting(t, env)
 	namespace := env.Namespace(t)
 	var templates []*corev1.ConfigMap
 	for i := range number {
@@ -467,17 +476,17 @@ func TestNothingIsLostWhenTheComponentsEndInTheMiddleOfEvictions(t *testing.T) {
 		env.Create(t, template)
 	}
 	for _, template := range templates {
-		inMember(t, member1, template, exists)
+		inMember(t, env, member1, template, exists)
 	}
 	somewhere := func(ctx context.Context) error {
 		for _, template := range templates {
-			if absent(ctx, member(member1), template) == nil && absent(ctx, member(member2), template) == nil {
+			if absent(ctx, member(env, member1), template) == nil && absent(ctx, member(env, member2), template) == nil {
 				return fmt.Errorf("%s is nowhere", template.Name)
 			}
 		}
 		return nil
 	}
-	taint(t, member1)
+	taint(t, env, member1)
 	for _, reached := range []func(*workv1alpha2.ResourceBinding) bool{
 		// All of them may be further when somebody looks.
 		func(b *workv1alpha2.ResourceBinding) bool {
@@ -501,12 +510,12 @@ func TestNothingIsLostWhenTheComponentsEndInTheMiddleOfEvictions(t *testing.T) {
 			}
 			return errors.New("none")
 		})
-		restart(t)
+		restart(t, env)
 	}
 	for _, template := range templates {
 		await(t, env.Karmada, bindingOf(t, template), both(names(member2), leaves()))
-		inMember(t, member2, template, hasColor("blue"))
-		awaitGone(t, member(member1), template)
+		inMember(t, env, member2, template, hasColor("blue"))
+		awaitGone(t, member(env, member1), template)
 		if err := somewhere(t.Context()); err != nil {
 			t.Fatal(err)
 		}

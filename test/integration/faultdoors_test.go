@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 
 	agentdomain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/testenv"
 )
 
 // A door reads what passes, which a gate does not: it can delay answers and put
@@ -56,9 +56,9 @@ func doorToMember(t *testing.T, member *rest.Config, change func(*http.Response)
 
 // doorToKarmada is one for an agent, whose certificate ends there: it goes on with
 // the agent's rights.
-func doorToKarmada(t *testing.T, name string, asked func(http.RoundTripper) http.RoundTripper, change func(*http.Response) error) string {
+func doorToKarmada(t *testing.T, env *testenv.Env, name string, asked func(http.RoundTripper) http.RoundTripper, change func(*http.Response) error) string {
 	t.Helper()
-	certs := pki.Dir{Path: filepath.Join(directory, "control-plane", "pki")}
+	certs := env.Certificates()
 	ca, err := certs.EnsureAuthority("ca", "karmada")
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,8 @@ const (
 // reached through a gate, and one whose agent reaches the control plane through
 // another.
 type world struct {
-	t *testing.T
+	env *testenv.Env
+	t   *testing.T
 	// namespace holds everything, round is how often it has changed.
 	namespace string
 	round     int32
@@ -63,17 +64,17 @@ type world struct {
 	strangers map[string]*corev1.ConfigMap
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, env *testenv.Env) *world {
 	t.Helper()
 	inner := newGate(t, env.Config.Host)
 	env.Through = inner.URL()
-	withSettings(t, "", func(s *programs.Settings) {
+	withSettings(t, env, "", func(s *programs.Settings) {
 		impatient(time.Second, time.Second)(s)
 		s.Controllers.Monitor.Period = 200 * time.Millisecond
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
 	})
 	t.Cleanup(func() { env.Through = "" })
-	w := &world{t: t, inner: inner, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
+	w := &world{env: env, t: t, inner: inner, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
 	var err error
 	if w.push, err = testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), pushed), pushed); err != nil {
 		t.Fatal(err)
@@ -84,11 +85,11 @@ func newWorld(t *testing.T) *world {
 	if err := env.Register(t.Context(), pushed, w.push); err != nil {
 		t.Fatal(err)
 	}
-	removeWithTest(t, pushed)
+	removeWithTest(t, env, pushed)
 	testenv.Update(t, env.Karmada, clusterNamed(pushed), func(c *clusterv1alpha1.Cluster) {
 		c.Spec.APIEndpoint, c.Spec.InsecureSkipTLSVerification = w.between.URL(), true
 	})
-	w.pull = newPulled(t, pulledName)
+	w.pull = newPulled(t, env, pulledName)
 	w.outside = newGate(t, env.Config.Host)
 	w.pull.write(t, w.outside.URL(), time.Hour)
 	w.agent = w.pull.run(t)
@@ -116,7 +117,7 @@ func (w *world) inside(cluster string) client.Client {
 	case pulledName:
 		return w.pull.member.Client
 	default:
-		return member(cluster)
+		return member(w.env, cluster)
 	}
 }
 
@@ -144,7 +145,7 @@ func (w *world) deploy() {
 	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{
 		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "v1", Kind: "Service"}, {APIVersion: "apps/v1", Kind: "Deployment"},
 	}
-	env.Create(w.t, policy, w.kept(), w.web(), w.service())
+	w.env.Create(w.t, policy, w.kept(), w.web(), w.service())
 	for _, name := range w.clusters() {
 		for _, object := range []client.Object{w.kept(), w.web(), w.service()} {
 			await(w.t, w.inside(name), object, exists)
@@ -154,8 +155,8 @@ func (w *world) deploy() {
 			w.t.Fatal(err)
 		}
 	}
-	env.Create(w.t, w.stranger())
-	await(w.t, env.Karmada, bindingOf(w.t, w.stranger()), func(b *workv1alpha2.ResourceBinding) error {
+	w.env.Create(w.t, w.stranger())
+	await(w.t, w.env.Karmada, bindingOf(w.t, w.stranger()), func(b *workv1alpha2.ResourceBinding) error {
 		if !meta.IsStatusConditionFalse(b.Status.Conditions, workv1alpha2.FullyApplied) {
 			return fmt.Errorf("conditions %+v", b.Status.Conditions)
 		}
@@ -170,7 +171,7 @@ func (w *world) deploy() {
 // begin starts a round: there is something new that is about to go.
 func (w *world) begin() {
 	w.round++
-	env.Create(w.t, w.named("going"))
+	w.env.Create(w.t, w.named("going"))
 	for _, name := range w.clusters() {
 		await(w.t, w.inside(name), w.named("going"), exists)
 	}
@@ -178,10 +179,10 @@ func (w *world) begin() {
 
 // change does what users do.
 func (w *world) change() {
-	testenv.Update(w.t, env.Karmada, w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = w.color() })
-	testenv.Update(w.t, env.Karmada, w.web(), func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 + w.round })
-	deleteObject(w.t, env.Karmada, w.named("going"))
-	env.Create(w.t, w.named("coming"))
+	testenv.Update(w.t, w.env.Karmada, w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = w.color() })
+	testenv.Update(w.t, w.env.Karmada, w.web(), func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 + w.round })
+	deleteObject(w.t, w.env.Karmada, w.named("going"))
+	w.env.Create(w.t, w.named("coming"))
 }
 
 // arrives waits until the changes are in a cluster, and tells how long that took.
@@ -219,7 +220,7 @@ func (w *world) rollOut(cluster string) {
 // readyIn waits until so many replicas are reported ready in the control plane.
 func (w *world) readyIn(want int32) {
 	w.t.Helper()
-	await(w.t, env.Karmada, w.web(), func(d *appsv1.Deployment) error { return same("ready", want, d.Status.ReadyReplicas) })
+	await(w.t, w.env.Karmada, w.web(), func(d *appsv1.Deployment) error { return same("ready", want, d.Status.ReadyReplicas) })
 }
 
 // holdings are the ids of what stays in a cluster, by name, and the versions of
@@ -252,7 +253,7 @@ func (w *world) mustHold(cluster string) map[string]string {
 func (w *world) recovers() {
 	w.t.Helper()
 	for _, name := range w.clusters() {
-		await(w.t, env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
+		await(w.t, w.env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
 	}
 	for _, name := range w.clusters() {
 		w.rollOut(name)
@@ -261,11 +262,11 @@ func (w *world) recovers() {
 	}
 	w.readyIn(3 * (1 + w.round))
 	for _, template := range []client.Object{w.kept(), w.web(), w.service(), w.named("coming")} {
-		await(w.t, env.Karmada, bindingOf(w.t, template), both(names(pulledName, pushed, member1), func(b *workv1alpha2.ResourceBinding) error {
+		await(w.t, w.env.Karmada, bindingOf(w.t, template), both(names(pulledName, pushed, member1), func(b *workv1alpha2.ResourceBinding) error {
 			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 		}))
 	}
-	awaitGone(w.t, env.Karmada, bindingOf(w.t, w.named("going")))
+	awaitGone(w.t, w.env.Karmada, bindingOf(w.t, w.named("going")))
 }
 
 // fault is one thing that goes wrong.
@@ -280,7 +281,7 @@ type fault struct {
 }
 
 // noticed waits until it is known that a cluster is lost.
-func noticed(name string, status metav1.ConditionStatus, taint string) func(*world) {
+func noticed(env *testenv.Env, name string, status metav1.ConditionStatus, taint string) func(*world) {
 	return func(w *world) {
 		await(w.t, env.Karmada, clusterNamed(name), all(readyIs(status), taintedBy(taint)))
 	}
@@ -288,7 +289,7 @@ func noticed(name string, status metav1.ConditionStatus, taint string) func(*wor
 
 // unimpressed checks that the changes arrive in the cluster all the same, and that
 // it counts as ready.
-func unimpressed(name string) func(*world) {
+func unimpressed(env *testenv.Env, name string) func(*world) {
 	return func(w *world) {
 		w.arrives(name)
 		undisturbed(w.t, name+" is ready", func() error {
@@ -334,7 +335,7 @@ func flaps(g *gate, every time.Duration) (end func()) {
 }
 
 // faults are what goes wrong, some of it at once: in a member, and for an agent.
-func faults() map[string][]fault {
+func faults(env *testenv.Env) map[string][]fault {
 	var flapping []func()
 	const skew = 5 * time.Minute
 	refuse := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).refuse(is) } }
@@ -367,7 +368,7 @@ func faults() map[string][]fault {
 						w.t.Fatal(err)
 					}
 				},
-				meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+				meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady),
 			},
 			{hits: pulledName, inject: hold(toKarmada, true), heal: hold(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName)},
 		},
@@ -376,10 +377,10 @@ func faults() map[string][]fault {
 			{hits: pulledName, inject: refuse(toKarmada, true), heal: refuse(toKarmada, false)},
 		},
 		"a member is cut off": {
-			{hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(pushed, metav1.ConditionFalse, notReady)},
+			{hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady)},
 		},
 		"an agent is cut off": {
-			{hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(pulledName, metav1.ConditionUnknown, unreachable)},
+			{hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(env, pulledName, metav1.ConditionUnknown, unreachable)},
 		},
 		"a member and the way of an agent flap": {
 			{hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
@@ -389,19 +390,21 @@ func faults() map[string][]fault {
 			hits:      pushed,
 			inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) }, //nolint:bodyclose // what delays an answer hands it on
 			heal:      straight,
-			meanwhile: unimpressed(pushed),
+			meanwhile: unimpressed(env, pushed),
 		}},
 		"the control plane is slow for an agent": {{
-			hits:      pulledName,
-			inject:    func(w *world) { w.outside.lead(w.t, doorToKarmada(w.t, pulledName, asIs, late(500*time.Millisecond))) }, //nolint:bodyclose // what delays an answer hands it on
+			hits: pulledName,
+			inject: func(w *world) {
+				w.outside.lead(w.t, doorToKarmada(w.t, env, pulledName, asIs, late(500*time.Millisecond)))
+			}, //nolint:bodyclose // what delays an answer hands it on
 			heal:      straight,
-			meanwhile: unimpressed(pulledName),
+			meanwhile: unimpressed(env, pulledName),
 		}},
 		"the token for a member is not valid any more": {{
 			hits:      pushed,
 			inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
 			heal:      func(w *world) { w.account = w.renewToken() },
-			meanwhile: noticed(pushed, metav1.ConditionFalse, notReady),
+			meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady),
 		}},
 		"the certificate of an agent is not valid any more": {{
 			hits:      pulledName,
@@ -412,10 +415,10 @@ func faults() map[string][]fault {
 		"the clock of an agent is ahead": {{
 			hits: pulledName,
 			inject: func(w *world) {
-				w.outside.lead(w.t, doorToKarmada(w.t, pulledName, skewedRequests(skew), skewed(-skew))) //nolint:bodyclose // what moves times hands the body on
+				w.outside.lead(w.t, doorToKarmada(w.t, env, pulledName, skewedRequests(skew), skewed(-skew))) //nolint:bodyclose // what moves times hands the body on
 			},
 			heal:      straight,
-			meanwhile: unimpressed(pulledName),
+			meanwhile: unimpressed(env, pulledName),
 		}},
 		"the control plane hangs up on its components": {{
 			hits:   ofAll,
@@ -429,14 +432,14 @@ func faults() map[string][]fault {
 // renewToken stores another token for the member, of an account of its own.
 func (w *world) renewToken() *corev1.ServiceAccount {
 	account, token, _ := grant(w.t, w.push, fmt.Sprintf("round-%d", w.round))
-	storeToken(w.t, pushed, token)
+	storeToken(w.t, w.env, pushed, token)
 	return account
 }
 
 // awaitSilence waits until nothing is heard of the agent.
 func (w *world) awaitSilence() {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: pulledName}}
-	await(w.t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
+	await(w.t, w.env.Karmada, lease, func(l *coordinationv1.Lease) error {
 		if silent := time.Since(l.Spec.RenewTime.Time); silent < 3*time.Second {
 			return fmt.Errorf("the agent was heard of %s ago", silent)
 		}
@@ -446,10 +449,10 @@ func (w *world) awaitSilence() {
 
 // runImpostor runs an agent of the same name in another cluster.
 func (w *world) runImpostor() {
-	before := await(w.t, env.Karmada, w.pull.cluster(), exists)
+	before := await(w.t, w.env.Karmada, w.pull.cluster(), exists)
 	other := *w.pull
 	other.local = filepath.Join(w.t.TempDir(), "other.config")
-	writeTokenKubeconfig(w.t, other.local, env.Members[member2])
+	writeTokenKubeconfig(w.t, other.local, w.env.Members[member2])
 	second := other.run(w.t)
 	select {
 	case <-second.ended:
@@ -461,11 +464,11 @@ func (w *world) runImpostor() {
 			w.t.Errorf("the second agent ended with %v, want an error that tells %q", second.err, told)
 		}
 	}
-	now := await(w.t, env.Karmada, w.pull.cluster(), exists)
+	now := await(w.t, w.env.Karmada, w.pull.cluster(), exists)
 	if diff := cmp.Diff(before.Spec, now.Spec); diff != "" {
 		w.t.Errorf("the Cluster of the first one (-before +after):\n%s", diff)
 	}
-	if err := absent(w.t.Context(), member(member2), w.kept()); err != nil {
+	if err := absent(w.t.Context(), member(w.env, member2), w.kept()); err != nil {
 		w.t.Errorf("the workload in the other cluster: %v", err)
 	}
 }
@@ -477,8 +480,9 @@ func asIs(next http.RoundTripper) http.RoundTripper { return next }
 // deleted or made anew where it goes wrong, and everything is as it has to be soon
 // after it went right.
 func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
-	w := newWorld(t)
-	for name, together := range faults() {
+	env := alone(t)
+	w := newWorld(t, env)
+	for name, together := range faults(env) {
 		t.Run(name, func(t *testing.T) {
 			outer := w.t
 			w.t = t

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/testenv"
 )
 
 func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
@@ -37,7 +38,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 // selectorOf selects exactly one object.
 func selectorOf(t testing.TB, object client.Object) policyv1alpha1.ResourceSelector {
 	t.Helper()
-	kind, err := apiutil.GVKForObject(object, env.Karmada.Scheme())
+	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func policyFor(t testing.TB, placement policyv1alpha1.Placement, objects ...clie
 
 // clusterPolicyFor is a cluster-wide policy that propagates exactly the given
 // objects. It is deleted with the test.
-func clusterPolicyFor(t testing.TB, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.ClusterPropagationPolicy {
+func clusterPolicyFor(t testing.TB, env *testenv.Env, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.ClusterPropagationPolicy {
 	t.Helper()
 	policy := &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: objects[0].GetNamespace() + objects[0].GetName()},
@@ -96,6 +97,6 @@ func clusterPolicyFor(t testing.TB, placement policyv1alpha1.Placement, objects 
 	for _, object := range objects {
 		policy.Spec.ResourceSelectors = append(policy.Spec.ResourceSelectors, selectorOf(t, object))
 	}
-	cleanUp(t, policy)
+	cleanUp(t, env, policy)
 	return policy
 }

@@ -21,10 +21,10 @@ import (
 
 // withSettings restarts the components with other settings, and feature gates, for
 // one test, which must not run in parallel.
-func withSettings(t testing.TB, gates string, change func(*programs.Settings)) {
+func withSettings(t testing.TB, env *testenv.Env, gates string, change func(*programs.Settings)) {
 	t.Helper()
 	env.FeatureGates, env.Settings = gates, change
-	restart(t)
+	restart(t, env)
 	t.Cleanup(func() {
 		env.FeatureGates, env.Settings = "", nil
 		if err := env.RestartComponents(context.WithoutCancel(t.Context())); err != nil {
@@ -56,6 +56,7 @@ const (
 // flaky is a member behind a door that a test opens and shuts: one of those that
 // there are, under another name.
 type flaky struct {
+	env *testenv.Env
 	*testenv.Member
 	name string
 	door *httptest.Server
@@ -63,9 +64,9 @@ type flaky struct {
 }
 
 // newFlaky registers a member that is removed with the test.
-func newFlaky(t *testing.T, name string) *flaky {
+func newFlaky(t *testing.T, env *testenv.Env, name string) *flaky {
 	t.Helper()
-	f := &flaky{Member: env.Members[member2], name: name}
+	f := &flaky{env: env, Member: env.Members[member2], name: name}
 	target, err := url.Parse(f.Config.Host)
 	if err != nil {
 		t.Fatal(err)
@@ -107,16 +108,16 @@ func (f *flaky) register(t *testing.T) {
 		SyncMode: clusterv1alpha1.Push, APIEndpoint: f.door.URL, InsecureSkipTLSVerification: true,
 		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 	}
-	cleanUp(t, secret)
-	removeWithTest(t, f.name)
-	env.Create(t, secret, cluster)
-	await(t, env.Karmada, cluster, readyIs(metav1.ConditionTrue))
+	cleanUp(t, f.env, secret)
+	removeWithTest(t, f.env, f.name)
+	f.env.Create(t, secret, cluster)
+	await(t, f.env.Karmada, cluster, readyIs(metav1.ConditionTrue))
 }
 
 // removeWithTest removes a cluster with the test and waits until it is gone.
-func removeWithTest(t *testing.T, name string) {
+func removeWithTest(t *testing.T, env *testenv.Env, name string) {
 	t.Cleanup(func() { awaitGone(t, env.Karmada, clusterNamed(name)) })
-	cleanUp(t, clusterNamed(name))
+	cleanUp(t, env, clusterNamed(name))
 }
 
 func readyIs(status metav1.ConditionStatus) func(*clusterv1alpha1.Cluster) error {

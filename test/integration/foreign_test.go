@@ -32,11 +32,11 @@ import (
 // foreign makes the control plane one of another release, until the test ends: it
 // approves certificates of agents and leaves it to the register command to grant
 // their rights, as a user who may do everything.
-func foreign(t *testing.T) {
+func foreign(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	withSettings(t, "", func(s *programs.Settings) { s.Controllers.Selected = []string{"*", "-agentcsrapproving"} })
+	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Selected = []string{"*", "-agentcsrapproving"} })
 	for _, name := range []string{"karmada-agent", agents.GeneratorPolicy} {
-		without(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		without(t, env, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:karmada:agent-rbac-generator"}}
 	before := await(t, env.Karmada, role, exists).Rules
@@ -49,16 +49,16 @@ func foreign(t *testing.T) {
 	})
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.Generator, Groups: []string{agents.Group, "system:authenticated"}}
-	generator := as(t, config)
+	generator := as(t, env, config)
 	testenv.Eventually(t, "the generator may do everything", func(ctx context.Context) error {
 		probe := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "anything"}}
 		return generator.Create(ctx, probe, client.DryRunAll)
 	})
-	approveAsOthersDo(t)
+	approveAsOthersDo(t, env)
 }
 
 // without deletes the object, and makes it again when the test ends.
-func without(t *testing.T, object client.Object) {
+func without(t *testing.T, env *testenv.Env, object client.Object) {
 	t.Helper()
 	object = await(t, env.Karmada, object, exists)
 	deleteObject(t, env.Karmada, object)
@@ -73,7 +73,7 @@ func without(t *testing.T, object client.Object) {
 
 // approveAsOthersDo approves certificates of agents of whoever may have them, without
 // a look at who else has the name, until the test ends.
-func approveAsOthersDo(t *testing.T) {
+func approveAsOthersDo(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	requests, err := env.Karmada.Watch(ctx, &certificatesv1.CertificateSigningRequestList{})
@@ -86,7 +86,7 @@ func approveAsOthersDo(t *testing.T) {
 		defer close(ended)
 		for event := range requests.ResultChan() {
 			if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && ofAnAgent(request) {
-				if err := approveIfAllowed(ctx, request); err != nil && ctx.Err() == nil {
+				if err := approveIfAllowed(ctx, env, request); err != nil && ctx.Err() == nil {
 					t.Errorf("approving %s: %v", request.Name, err)
 				}
 			}
@@ -109,7 +109,7 @@ func ofAnAgent(request *certificatesv1.CertificateSigningRequest) bool {
 	return err == nil && slices.Equal(asked.Subject.Organization, []string{agents.Group}) && strings.HasPrefix(asked.Subject.CommonName, agents.UserPrefix)
 }
 
-func approveIfAllowed(ctx context.Context, request *certificatesv1.CertificateSigningRequest) error {
+func approveIfAllowed(ctx context.Context, env *testenv.Env, request *certificatesv1.CertificateSigningRequest) error {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: request.Spec.Username, Groups: request.Spec.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -119,10 +119,10 @@ func approveIfAllowed(ctx context.Context, request *certificatesv1.CertificateSi
 	if err := env.Karmada.Create(ctx, review); err != nil || !review.Status.Allowed {
 		return err
 	}
-	return approve(ctx, request, "Auto approving karmada agent certificate after SubjectAccessReview.")
+	return approve(ctx, env, request, "Auto approving karmada agent certificate after SubjectAccessReview.")
 }
 
-func approve(ctx context.Context, request *certificatesv1.CertificateSigningRequest, message string) error {
+func approve(ctx context.Context, env *testenv.Env, request *certificatesv1.CertificateSigningRequest, message string) error {
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: message,
 	})
@@ -130,7 +130,7 @@ func approve(ctx context.Context, request *certificatesv1.CertificateSigningRequ
 }
 
 // requestsFor lists the requests of registrations under the name.
-func requestsFor(t *testing.T, name string) []string {
+func requestsFor(t *testing.T, env *testenv.Env, name string) []string {
 	t.Helper()
 	list := &certificatesv1.CertificateSigningRequestList{}
 	if err := env.Karmada.List(t.Context(), list); err != nil {
@@ -146,29 +146,30 @@ func requestsFor(t *testing.T, name string) []string {
 }
 
 // forgetRequests deletes the requests of earlier tests.
-func forgetRequests(t *testing.T) {
+func forgetRequests(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	for _, name := range requestsFor(t, newcomer) {
+	for _, name := range requestsFor(t, env, newcomer) {
 		deleteObject(t, env.Karmada, &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 }
 
 func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
-	foreign(t)
-	token := newToken(t, bootstraptoken.Token{})
+	env := alone(t)
+	foreign(t, env)
+	token := newToken(t, env, bootstraptoken.Token{})
 	t.Run("one that fails leaves nothing", func(t *testing.T) {
-		forgetRequests(t)
-		wanted := registering(t, token)
+		forgetRequests(t, env)
+		wanted := registering(t, env, token)
 		wanted.Timeout = 7 * time.Second
 		failsToRegister(t, wanted, " is not ready after ")
-		nothingIsLeft(t)
-		if left := requestsFor(t, newcomer); len(left) > 0 {
+		nothingIsLeft(t, env)
+		if left := requestsFor(t, env, newcomer); len(left) > 0 {
 			t.Errorf("requests for certificates are left: %v", left)
 		}
 	})
-	t.Run("one that fails leaves what was there before", func(t *testing.T) { foreignKeepsWhatWasThere(t, token) })
+	t.Run("one that fails leaves what was there before", func(t *testing.T) { foreignKeepsWhatWasThere(t, env, token) })
 	t.Run("a name that a cluster with credentials has", func(t *testing.T) {
-		wanted := registering(t, token)
+		wanted := registering(t, env, token)
 		wanted.Name = member1
 		err := wanted.Run(t.Context())
 		var taken *registration.RegisteredError
@@ -185,22 +186,22 @@ func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
 		if err := absent(t.Context(), env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(member1)}}); err != nil {
 			t.Errorf("the rights of its agent: %v", err)
 		}
-		if found := memberHolds(t); len(found) > 0 {
+		if found := memberHolds(t, env); len(found) > 0 {
 			t.Errorf("the member holds %v", found)
 		}
 	})
-	config := register(t, registering(t, token))
-	karmada := as(t, config)
-	t.Run("the agent may do what it has to", func(t *testing.T) { agentMay(t, karmada) })
+	config := register(t, env, registering(t, env, token))
+	karmada := as(t, env, config)
+	t.Run("the agent may do what it has to", func(t *testing.T) { agentMay(t, env, karmada) })
 	t.Run("nobody is the one who may do everything any more", func(t *testing.T) {
-		for _, name := range requestsFor(t, newcomer) {
+		for _, name := range requestsFor(t, env, newcomer) {
 			if strings.HasPrefix(name, "agent-rbac-generator-") {
 				t.Errorf("request %s is left", name)
 			}
 		}
 	})
 	t.Run("a name that a cluster with an agent has", func(t *testing.T) {
-		other := registering(t, token)
+		other := registering(t, env, token)
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		err := other.Run(t.Context())
 		var taken *registration.RegisteredError
@@ -218,12 +219,12 @@ func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 // foreignKeepsWhatWasThere fails to register where somebody has made some of what
 // the agent needs.
-func foreignKeepsWhatWasThere(t *testing.T, token bootstraptoken.Token) {
+func foreignKeepsWhatWasThere(t *testing.T, env *testenv.Env, token bootstraptoken.Token) {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)},
@@ -234,7 +235,7 @@ func foreignKeepsWhatWasThere(t *testing.T, token bootstraptoken.Token) {
 			t.Fatal(err)
 		}
 	}
-	wanted := registering(t, token)
+	wanted := registering(t, env, token)
 	wanted.Timeout = 7 * time.Second
 	failsToRegister(t, wanted, " is not ready after ")
 	await(t, env.Karmada, space, func(now *corev1.Namespace) error {
@@ -254,5 +255,5 @@ func foreignKeepsWhatWasThere(t *testing.T, token bootstraptoken.Token) {
 	}
 	deleteObject(t, env.Karmada, role)
 	deleteObject(t, env.Karmada, space)
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }

@@ -17,6 +17,7 @@ import (
 // A member that sends more than it may is named in its Cluster, and delivery to other
 // members goes on.
 func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
+	env := alone(t)
 	const name = "hostile"
 	server := hostiletest.New(t)
 	ref := &clusterv1alpha1.LocalSecretReference{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}
@@ -39,7 +40,7 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 	namespace := env.Namespace(t)
 	first := configMap(namespace, "first")
 	env.Create(t, policyFor(t, on(member2, name), first), first)
-	inMember(t, member2, first, exists)
+	inMember(t, env, member2, first, exists)
 	testenv.Eventually(t, "the object in the hostile member", func(context.Context) error {
 		if !server.Has("/api/v1/namespaces/" + namespace + "/configmaps/first") {
 			return errors.New("it is not there")
@@ -50,7 +51,7 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 	server.Turn(hostiletest.FatMarked())
 	second := configMap(namespace, "second")
 	env.Create(t, policyFor(t, on(member2, name), second), second)
-	inMember(t, member2, second, exists)
+	inMember(t, env, member2, second, exists)
 	await(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) error {
 		if !conditions.Is(c.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds, metav1.ConditionFalse) {
 			return errors.New("it does not say that a bound is exceeded")
@@ -64,5 +65,5 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 		return nil
 	})
 	server.Turn(hostiletest.Honest())
-	leave(t, name)
+	leave(t, env, name)
 }

@@ -19,7 +19,7 @@ import (
 
 // moveTo makes the address and the credentials of a Cluster those of a member, as a
 // virtual IP or a DNS name does that leads to another cluster.
-func moveTo(t *testing.T, name string, to *testenv.Member) {
+func moveTo(t *testing.T, env *testenv.Env, name string, to *testenv.Member) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}}
 	testenv.Update(t, env.Karmada, secret, func(s *corev1.Secret) {
@@ -43,6 +43,7 @@ func isReady(c *clusterv1alpha1.Cluster) error {
 // An address that leads to another cluster gets nothing and loses nothing, until a
 // person accepts that cluster.
 func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "moved"
 	var sides [2]*testenv.Member
 	for i := range sides {
@@ -57,7 +58,7 @@ func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
 	if err := env.Register(t.Context(), name, right); err != nil {
 		t.Fatal(err)
 	}
-	defer leave(t, name)
+	defer leave(t, env, name)
 	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.ID = identityOf(t, right) })
 	await(t, env.Karmada, clusterNamed(name), isReady)
 	namespace := env.Namespace(t)
@@ -77,7 +78,7 @@ func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
 		}
 	}
 
-	moveTo(t, name, wrong)
+	moveTo(t, env, name, wrong)
 	seen := identityOf(t, wrong)
 	cluster := await(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch, metav1.ConditionTrue, "IdentityMismatch",
@@ -118,7 +119,7 @@ func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
 	}
 
 	// Back at the right cluster all goes on.
-	moveTo(t, name, right)
+	moveTo(t, env, name, right)
 	await(t, right.Client, configMap(namespace, "during"), func(c *corev1.ConfigMap) error { return same("round", "2", c.Data["round"]) })
 	awaitGone(t, right.Client, configMap(namespace, "before"))
 	await(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) error {
@@ -126,7 +127,7 @@ func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
 	})
 
 	// A person accepts the other cluster: it gets all.
-	moveTo(t, name, wrong)
+	moveTo(t, env, name, wrong)
 	await(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch, metav1.ConditionTrue, "IdentityMismatch", "")
 	})

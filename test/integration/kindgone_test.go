@@ -60,16 +60,17 @@ func (l *lists) quiet(host string) error {
 
 // Not parallel: all requests of the components are looked at.
 func TestWatchesLastAsLongAsTheirKindIsServed(t *testing.T) {
+	env := alone(t)
 	seen := &lists{resource: "cogs", last: map[string]time.Duration{}}
 	env.Wrap = seen.wrap
 	t.Cleanup(func() { env.Wrap = nil })
-	withSettings(t, "", func(*programs.Settings) {})
+	withSettings(t, env, "", func(*programs.Settings) {})
 	namespace := env.Namespace(t)
-	namespaceIn(t, member1, namespace)
+	namespaceIn(t, env, member1, namespace)
 	kind := definition("cogs.example.org", "Cog", "cogs")
-	cleanUp(t, kind.DeepCopy())
+	cleanUp(t, env, kind.DeepCopy())
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(member(member1).Delete(context.WithoutCancel(t.Context()), kind.DeepCopy())); err != nil {
+		if err := client.IgnoreNotFound(member(env, member1).Delete(context.WithoutCancel(t.Context()), kind.DeepCopy())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -81,7 +82,7 @@ func TestWatchesLastAsLongAsTheirKindIsServed(t *testing.T) {
 			}
 		}
 	}
-	defineIn(env.Karmada, member(member1))
+	defineIn(env.Karmada, member(env, member1))
 	env.Create(t, &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cogs"},
 		Spec: policyv1alpha1.PropagationSpec{
@@ -89,15 +90,15 @@ func TestWatchesLastAsLongAsTheirKindIsServed(t *testing.T) {
 		},
 	})
 	template := cog(namespace, "first")
-	storeCog(t, template)
+	storeCog(t, env, template)
 	of, bound := workOf(t, member1, template), bindingOf(t, template)
-	turns(t, of, template)
+	turns(t, env, of, template)
 	made := await(t, env.Karmada, of, applied)
 	owner := await(t, env.Karmada, bound, exists)
 
 	// The member alone: its objects go with the definition, and nothing else does.
-	deleteObject(t, member(member1), kind.DeepCopy())
-	awaitGone(t, member(member1), kind.DeepCopy())
+	deleteObject(t, member(env, member1), kind.DeepCopy())
+	awaitGone(t, member(env, member1), kind.DeepCopy())
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		if err := condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", ""); err != nil {
 			return err
@@ -110,25 +111,25 @@ func TestWatchesLastAsLongAsTheirKindIsServed(t *testing.T) {
 		return same("uid", made.UID, w.UID)
 	})
 	await(t, env.Karmada, template.DeepCopy(), exists)
-	defineIn(member(member1))
+	defineIn(member(env, member1))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error { return errors.Join(applied(w), same("uid", made.UID, w.UID)) })
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error { return same("uid", owner.UID, b.UID) })
-	turns(t, of, template)
+	turns(t, env, of, template)
 
 	// Both sides: no side is asked for the kind any longer.
 	deleteObject(t, env.Karmada, template.DeepCopy())
 	awaitGone(t, env.Karmada, of)
-	for _, side := range []client.Client{env.Karmada, member(member1)} {
+	for _, side := range []client.Client{env.Karmada, member(env, member1)} {
 		deleteObject(t, side, kind.DeepCopy())
 		awaitGone(t, side, kind.DeepCopy())
 	}
 	testenv.Eventually(t, "the end of the watches of a kind that is not served", func(context.Context) error {
 		return errors.Join(seen.quiet(env.Config.Host), seen.quiet(env.Members[member1].Config.Host))
 	})
-	defineIn(env.Karmada, member(member1))
+	defineIn(env.Karmada, member(env, member1))
 	second := cog(namespace, "second")
-	storeCog(t, second)
-	turns(t, workOf(t, member1, second), second)
+	storeCog(t, env, second)
+	turns(t, env, workOf(t, member1, second), second)
 	await(t, env.Karmada, workOf(t, member1, second), applied)
 }
 
@@ -140,7 +141,7 @@ func cog(namespace, name string) *unstructured.Unstructured {
 }
 
 // storeCog stores an object of a kind that was just defined.
-func storeCog(t *testing.T, template *unstructured.Unstructured) {
+func storeCog(t *testing.T, env *testenv.Env, template *unstructured.Unstructured) {
 	t.Helper()
 	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
@@ -148,11 +149,11 @@ func storeCog(t *testing.T, template *unstructured.Unstructured) {
 }
 
 // turns gives the member's object another status and waits until its Work has it.
-func turns(t *testing.T, of *workv1alpha1.Work, template *unstructured.Unstructured) {
+func turns(t *testing.T, env *testenv.Env, of *workv1alpha1.Work, template *unstructured.Unstructured) {
 	t.Helper()
-	inMember(t, member1, template.DeepCopy(), exists)
+	inMember(t, env, member1, template.DeepCopy(), exists)
 	speed := clock.now().String()
-	testenv.Update(t, member(member1), template.DeepCopy(), func(c *unstructured.Unstructured) { c.Object["status"] = map[string]any{"turns": speed} })
+	testenv.Update(t, member(env, member1), template.DeepCopy(), func(c *unstructured.Unstructured) { c.Object["status"] = map[string]any{"turns": speed} })
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		if len(w.Status.ManifestStatuses) != 1 || w.Status.ManifestStatuses[0].Status == nil {
 			return fmt.Errorf("statuses %+v", w.Status.ManifestStatuses)

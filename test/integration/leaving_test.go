@@ -26,7 +26,7 @@ import (
 
 // guest starts a member that a test may do with what it likes, registers it behind
 // a gate, and has an object delivered to it.
-func guest(t *testing.T, name string) (inside *testenv.Member, between *gate, template *corev1.ConfigMap) {
+func guest(t *testing.T, env *testenv.Env, name string) (inside *testenv.Member, between *gate, template *corev1.ConfigMap) {
 	t.Helper()
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -45,7 +45,7 @@ func guest(t *testing.T, name string) (inside *testenv.Member, between *gate, te
 }
 
 // unjoin takes a cluster out of the control plane and returns how long it took.
-func unjoin(t *testing.T, name string, wait time.Duration, force bool) (took time.Duration, err error) {
+func unjoin(t *testing.T, env *testenv.Env, name string, wait time.Duration, force bool) (took time.Duration, err error) {
 	t.Helper()
 	began := clock.now()
 	err = push.Unjoin{Name: name, Wait: wait, Force: force, Karmada: env.Config, Log: t.Logf}.Run(t.Context())
@@ -54,7 +54,7 @@ func unjoin(t *testing.T, name string, wait time.Duration, force bool) (took tim
 
 // forgotten waits until nothing of a cluster is left in the control plane but its
 // namespace, which takes seconds to find out that it is empty.
-func forgotten(t *testing.T, name string) {
+func forgotten(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	if err := absent(context.WithoutCancel(t.Context()), env.Karmada, clusterNamed(name)); err != nil {
 		t.Errorf("Cluster %s: %v", name, err)
@@ -70,15 +70,16 @@ func forgotten(t *testing.T, name string) {
 }
 
 func TestAClusterThatIsWellIsUnjoinedBeforeItsNamespaceIsGone(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "quick"
-	inside, _, template := guest(t, name)
+	inside, _, template := guest(t, env, name)
 	held := configMap(work.ExecutionNamespace(name), "held")
 	held.Finalizers = []string{"test.karmada.io/hold"}
 	env.Create(t, held)
 	t.Cleanup(func() {
 		testenv.Update(t, env.Karmada, held, func(c *corev1.ConfigMap) { c.Finalizers = nil })
 	})
-	took, err := unjoin(t, name, testenv.Patience, false)
+	took, err := unjoin(t, env, name, testenv.Patience, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +88,15 @@ func TestAClusterThatIsWellIsUnjoinedBeforeItsNamespaceIsGone(t *testing.T) {
 	if err := absent(t.Context(), inside.Client, template); err != nil {
 		t.Errorf("what was delivered: %v", err)
 	}
-	forgotten(t, name)
+	forgotten(t, env, name)
 }
 
 func TestAClusterThatHangsIsUnjoinedByForceInTime(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name, wait = "stuck", 2 * time.Second
-	inside, between, template := guest(t, name)
+	inside, between, template := guest(t, env, name)
 	between.set(true)
-	_, err := unjoin(t, name, wait, false)
+	_, err := unjoin(t, env, name, wait, false)
 	if err == nil {
 		t.Fatal("it is unjoined although its object could not be taken out")
 	}
@@ -103,19 +105,20 @@ func TestAClusterThatHangsIsUnjoinedByForceInTime(t *testing.T) {
 			t.Errorf("%q is missing in %q", part, err)
 		}
 	}
-	took, err := unjoin(t, name, wait, true)
+	took, err := unjoin(t, env, name, wait, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if took > wait+promptly {
 		t.Errorf("it took %s", took)
 	}
-	forgotten(t, name)
+	forgotten(t, env, name)
 	between.set(false)
 	await(t, inside.Client, template, exists)
 }
 
 func TestAClusterThatNeverAnsweredIsUnjoined(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "never"
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -144,19 +147,20 @@ func TestAClusterThatNeverAnsweredIsUnjoined(t *testing.T) {
 	}})
 	// Without its Secret nobody could even try.
 	deleteObject(t, env.Karmada, secret)
-	took, err := unjoin(t, name, testenv.Patience, false)
+	took, err := unjoin(t, env, name, testenv.Patience, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if took > promptly {
 		t.Errorf("it took %s", took)
 	}
-	forgotten(t, name)
+	forgotten(t, env, name)
 }
 
 func TestAClusterIsUnjoinedByForceWithoutControllers(t *testing.T) {
+	env := alone(t)
 	const name = "orphan"
-	inside, _, template := guest(t, name)
+	inside, _, template := guest(t, env, name)
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +168,13 @@ func TestAClusterIsUnjoinedByForceWithoutControllers(t *testing.T) {
 		if err := env.StartComponents(context.WithoutCancel(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		forgotten(t, name)
+		forgotten(t, env, name)
 	})
-	_, err := unjoin(t, name, time.Second, false)
+	_, err := unjoin(t, env, name, time.Second, false)
 	if err == nil || !strings.Contains(err.Error(), "no controller has taken it up") {
 		t.Errorf("the answer is %v", err)
 	}
-	if _, err := unjoin(t, name, time.Second, true); err != nil {
+	if _, err := unjoin(t, env, name, time.Second, true); err != nil {
 		t.Fatal(err)
 	}
 	await(t, inside.Client, template, exists)
@@ -178,7 +182,7 @@ func TestAClusterIsUnjoinedByForceWithoutControllers(t *testing.T) {
 
 // unscheduled waits until the condition Scheduled of a binding says that it is not
 // placed as wanted, and why.
-func unscheduled(t *testing.T, of *workv1alpha2.ResourceBinding, reason string, parts ...string) {
+func unscheduled(t *testing.T, env *testenv.Env, of *workv1alpha2.ResourceBinding, reason string, parts ...string) {
 	t.Helper()
 	await(t, env.Karmada, of, func(b *workv1alpha2.ResourceBinding) error {
 		said := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.Scheduled)
@@ -197,8 +201,9 @@ func unscheduled(t *testing.T, of *workv1alpha2.ResourceBinding, reason string, 
 // A cluster leaves bindings about which nothing else can be decided: one whose policy
 // is gone, and one whose spread constraint wants more clusters than there are.
 func TestAClusterLeavesBindingsThatCannotBeRescheduled(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "outgoing"
-	guest(t, name)
+	guest(t, env, name)
 	namespace := env.Namespace(t)
 	orphan, spread := deployment(namespace, "orphan", 4), deployment(namespace, "spread", 4)
 	even := on(member1, name)
@@ -211,23 +216,23 @@ func TestAClusterLeavesBindingsThatCannotBeRescheduled(t *testing.T) {
 	env.Create(t, gone, policyFor(t, two, spread), orphan, spread)
 	for _, template := range []*appsv1.Deployment{orphan, spread} {
 		await(t, env.Karmada, bindingOf(t, template), names(member1, name))
-		inMember(t, member1, template, exists)
+		inMember(t, env, member1, template, exists)
 	}
 	deleteObject(t, env.Karmada, gone)
 	await(t, env.Karmada, bindingOf(t, orphan), func(b *workv1alpha2.ResourceBinding) error {
 		return same("labels of the policy", "", b.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
 	})
 
-	if _, err := unjoin(t, name, testenv.Patience, false); err != nil {
+	if _, err := unjoin(t, env, name, testenv.Patience, false); err != nil {
 		t.Fatal(err)
 	}
-	unscheduled(t, bindingOf(t, orphan), "ClusterRemoved", "cluster "+name, "no policy claims its object", "2 of 4 replicas are placed: {"+member1+":2}")
-	unscheduled(t, bindingOf(t, spread), "SchedulerError", "2 clusters wanted, 1 feasible ("+member1+")")
-	awaitEvent(t, orphan, corev1.EventTypeNormal, "ClusterRemoved")
-	awaitEvent(t, spread, corev1.EventTypeWarning, "ScheduleBindingFailed")
+	unscheduled(t, env, bindingOf(t, orphan), "ClusterRemoved", "cluster "+name, "no policy claims its object", "2 of 4 replicas are placed: {"+member1+":2}")
+	unscheduled(t, env, bindingOf(t, spread), "SchedulerError", "2 clusters wanted, 1 feasible ("+member1+")")
+	awaitEvent(t, env, orphan, corev1.EventTypeNormal, "ClusterRemoved")
+	awaitEvent(t, env, spread, corev1.EventTypeWarning, "ScheduleBindingFailed")
 	for _, template := range []*appsv1.Deployment{orphan, spread} {
 		await(t, env.Karmada, bindingOf(t, template), names(member1))
-		inMember(t, member1, template, exists)
+		inMember(t, env, member1, template, exists)
 	}
-	forgotten(t, name)
+	forgotten(t, env, name)
 }

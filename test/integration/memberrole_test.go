@@ -42,6 +42,7 @@ func limitedTo(t *testing.T, inside *testenv.Member, cluster string, role *rbacv
 // A member that was joined with a role gets what the role allows, and says of the rest
 // which rule is missing.
 func TestAMemberRoleLimitsWhatIsDelivered(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "limited"
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -57,7 +58,7 @@ func TestAMemberRoleLimitsWhatIsDelivered(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside.Token = full
-	defer leave(t, name)
+	defer leave(t, env, name)
 	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) {
 		c.Annotations = map[string]string{clusterv1alpha1.MemberRoleAnnotation: role.Name}
 	})

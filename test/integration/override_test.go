@@ -49,7 +49,7 @@ func hasColor(want string) func(*corev1.ConfigMap) error {
 }
 
 func TestOverridesOfTheNamespaceComeAfterClusterWideOnesAndSpecificOnesLast(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "painted")
 	template.Data["shape"], template.Data["size"] = "round", "small"
 	every := selectorOf(t, template)
@@ -68,10 +68,10 @@ func TestOverridesOfTheNamespaceComeAfterClusterWideOnesAndSpecificOnesLast(t *t
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "local"},
 		Spec:       overrideSpec(nil, setting(t, "/data/color", "local")),
 	}
-	cleanUp(t, broad, specific)
+	cleanUp(t, env, broad, specific)
 	env.Create(t, broad, specific, local, policyFor(t, on(member1), template), template)
 
-	inMember(t, member1, template, func(c *corev1.ConfigMap) error {
+	inMember(t, env, member1, template, func(c *corev1.ConfigMap) error {
 		return same("data", map[string]string{"size": "by kind", "shape": "by name", "color": "local"}, c.Data)
 	})
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
@@ -84,27 +84,27 @@ func TestOverridesOfTheNamespaceComeAfterClusterWideOnesAndSpecificOnesLast(t *t
 }
 
 func TestOverrideThatChangesOrGoesIsRenderedAnew(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "painted")
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "paint"},
 		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/data/color", "red", member1)),
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("blue"))
 
 	env.Create(t, override)
-	inMember(t, member1, template, hasColor("red"))
-	inMember(t, member2, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("red"))
+	inMember(t, env, member2, template, hasColor("blue"))
 
 	testenv.Update(t, env.Karmada, override, func(o *policyv1alpha1.OverridePolicy) {
 		o.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{setting(t, "/data/color", "green", member2)}
 	})
-	inMember(t, member1, template, hasColor("blue"))
-	inMember(t, member2, template, hasColor("green"))
+	inMember(t, env, member1, template, hasColor("blue"))
+	inMember(t, env, member2, template, hasColor("green"))
 
 	deleteObject(t, env.Karmada, override)
-	inMember(t, member2, template, hasColor("blue"))
+	inMember(t, env, member2, template, hasColor("blue"))
 	await(t, env.Karmada, workOf(t, member2, template), func(w *workv1alpha1.Work) error {
 		return same("record", "", w.Annotations[policyv1alpha1.AppliedOverrides])
 	})
@@ -140,7 +140,7 @@ func delivered(b *workv1alpha2.ResourceBinding) error {
 }
 
 func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "painted")
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "paint"},
@@ -153,12 +153,12 @@ func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
 		"spec.overrideRules[0].overriders.plaintext[0]", `"/data/nothing/here"`, `there is no field "/data/nothing"`, `use operator "add"`,
 	}
 
-	inMember(t, member2, template, hasColor("green"))
+	inMember(t, env, member2, template, hasColor("green"))
 	await(t, env.Karmada, bindingOf(t, template), notDelivered(member1, blamed...))
-	if err := absent(t.Context(), member(member1), template); err != nil {
+	if err := absent(t.Context(), member(env, member1), template); err != nil {
 		t.Errorf("the object in the cluster whose override fails: %v", err)
 	}
-	awaitEvent(t, template, corev1.EventTypeWarning, "ApplyOverridePolicyFailed")
+	awaitEvent(t, env, template, corev1.EventTypeWarning, "ApplyOverridePolicyFailed")
 	events := &corev1.EventList{}
 	if err := env.Karmada.List(t.Context(), events, client.InNamespace(template.Namespace)); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
 	testenv.Update(t, env.Karmada, override, func(o *policyv1alpha1.OverridePolicy) {
 		o.Spec.OverrideRules[0] = setting(t, "/data/color", "red", member1)
 	})
-	inMember(t, member1, template, hasColor("red"))
+	inMember(t, env, member1, template, hasColor("red"))
 	await(t, env.Karmada, bindingOf(t, template), delivered)
 
 	// What a cluster has stays when the override breaks later.
@@ -180,14 +180,14 @@ func TestOverrideThatFailsIsToldAndHoldsUpNoOtherCluster(t *testing.T) {
 		o.Spec.OverrideRules[0] = setting(t, "/data/nothing/here", "red", member1)
 	})
 	await(t, env.Karmada, bindingOf(t, template), notDelivered(member1, blamed...))
-	inMember(t, member1, template, hasColor("red"))
+	inMember(t, env, member1, template, hasColor("red"))
 	deleteObject(t, env.Karmada, override)
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, env, member1, template, hasColor("blue"))
 	await(t, env.Karmada, bindingOf(t, template), delivered)
 }
 
 func TestEveryKindOfOverriderReachesTheMember(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	template.Labels["tier"] = "front"
 	template.Annotations = map[string]string{"settings": `{"level":"info"}`, "note": "old"}
@@ -225,10 +225,10 @@ func TestEveryKindOfOverriderReachesTheMember(t *testing.T) {
 		}),
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	made := inMember(t, member1, template, func(d *appsv1.Deployment) error { return same("tier", "front", d.Labels["tier"]) })
-	testenv.Update(t, member(member1), made, func(d *appsv1.Deployment) { d.Labels["own"] = "yes" })
+	made := inMember(t, env, member1, template, func(d *appsv1.Deployment) error { return same("tier", "front", d.Labels["tier"]) })
+	testenv.Update(t, member(env, member1), made, func(d *appsv1.Deployment) { d.Labels["own"] = "yes" })
 	env.Create(t, everything)
-	inMember(t, member1, template, func(d *appsv1.Deployment) error {
+	inMember(t, env, member1, template, func(d *appsv1.Deployment) error {
 		container := d.Spec.Template.Spec.Containers[0]
 		_, tier := d.Labels["tier"]
 		_, other := d.Annotations["other"]
@@ -244,13 +244,13 @@ func TestEveryKindOfOverriderReachesTheMember(t *testing.T) {
 			same("document", `{"level":"debug"}`, d.Annotations["settings"]),
 			same("replicas", int32(3), *d.Spec.Replicas))
 	})
-	inMember(t, member2, template, func(d *appsv1.Deployment) error {
+	inMember(t, env, member2, template, func(d *appsv1.Deployment) error {
 		return errors.Join(replicas(1)(d), same("image", "docker.io/library/nginx:1.27", d.Spec.Template.Spec.Containers[0].Image))
 	})
 }
 
 func TestOverrideThatRenamesAnObjectIsRefused(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "painted")
 	rename := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "rename"},
@@ -263,7 +263,7 @@ func TestOverrideThatRenamesAnObjectIsRefused(t *testing.T) {
 }
 
 // awaitEvent waits for an event on an object of the control plane.
-func awaitEvent(t testing.TB, on client.Object, kind, reason string) {
+func awaitEvent(t testing.TB, env *testenv.Env, on client.Object, kind, reason string) {
 	t.Helper()
 	testenv.Eventually(t, fmt.Sprintf("event %s %s", kind, reason), func(ctx context.Context) error {
 		events := &corev1.EventList{}

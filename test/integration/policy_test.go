@@ -38,7 +38,7 @@ func claimedBy[T client.Object](name string) func(T) error {
 
 // awaitRest waits until objects of the control plane are not written any more. A
 // loop that never comes to rest fails the test.
-func awaitRest(t testing.TB, objects ...client.Object) {
+func awaitRest(t testing.TB, env *testenv.Env, objects ...client.Object) {
 	t.Helper()
 	versions := func(ctx context.Context) (all string, err error) {
 		for _, object := range objects {
@@ -68,32 +68,32 @@ func awaitRest(t testing.TB, objects ...client.Object) {
 
 // propagated waits until a member holds the template, and the binding that the
 // template has is at rest. It returns the binding.
-func propagated(t testing.TB, template client.Object, clusters ...string) *workv1alpha2.ResourceBinding {
+func propagated(t testing.TB, env *testenv.Env, template client.Object, clusters ...string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	for _, cluster := range clusters {
-		inMember(t, cluster, template, exists)
+		inMember(t, env, cluster, template, exists)
 	}
 	bound := await(t, env.Karmada, bindingOf(t, template), names(clusters...))
-	awaitRest(t, template, bound)
+	awaitRest(t, env, template, bound)
 	return await(t, env.Karmada, bound, exists)
 }
 
 func TestTemplateGoesFromOnePolicyToTheNextWithItsBinding(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "swapped")
 	first, second := policyFor(t, on(member1), template), policyFor(t, on(member1, member2), template)
 	second.Name = "z-second"
 	env.Create(t, first, second, template)
-	bound := propagated(t, template, member1)
+	bound := propagated(t, env, template, member1)
 	await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap]("swapped"))
-	made := inMember(t, member1, template, exists)
+	made := inMember(t, env, member1, template, exists)
 
 	testenv.Update(t, env.Karmada, first, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.ResourceSelectors[0].Name = "something-else"
 	})
-	after := propagated(t, template, member1, member2)
+	after := propagated(t, env, template, member1, member2)
 	await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap]("z-second"))
-	kept := inMember(t, member1, template, exists)
+	kept := inMember(t, env, member1, template, exists)
 	if err := errors.Join(
 		claimedBy[*workv1alpha2.ResourceBinding]("z-second")(after),
 		same("binding", bound.UID, after.UID), same("object in the member", made.UID, kept.UID),
@@ -106,17 +106,17 @@ func TestTemplateGoesFromOnePolicyToTheNextWithItsBinding(t *testing.T) {
 	testenv.Update(t, env.Karmada, first, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.ResourceSelectors[0].Name = template.Name
 	})
-	awaitRest(t, first, second, template, after)
+	awaitRest(t, env, first, second, template, after)
 	await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap]("z-second"))
 	await(t, env.Karmada, after, claimedBy[*workv1alpha2.ResourceBinding]("z-second"))
 }
 
 func TestPolicyThatIsMadeAnewUnderItsNameTakesOverWithItsNewID(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "reborn")
 	policy := policyFor(t, on(member1), template)
 	env.Create(t, policy, template)
-	before := propagated(t, template, member1)
+	before := propagated(t, env, template, member1)
 
 	deleteObject(t, env.Karmada, policy)
 	awaitGone(t, env.Karmada, policy)
@@ -132,19 +132,19 @@ func TestPolicyThatIsMadeAnewUnderItsNameTakesOverWithItsNewID(t *testing.T) {
 	if old := before.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel]; old == id {
 		t.Errorf("the new policy has the id of the old one, %q", old)
 	}
-	awaitRest(t, again, template, after)
+	awaitRest(t, env, again, template, after)
 }
 
 func TestTemplateThatLeavesTheLabelsOfItsPolicyIsReleasedAtOnce(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "relabelled")
 	template.Labels = map[string]string{"tier": "front"}
 	policy := policyFor(t, on(member1), template)
 	policy.Spec.ResourceSelectors[0].Name = ""
 	policy.Spec.ResourceSelectors[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
 	env.Create(t, policy, template)
-	bound := propagated(t, template, member1)
-	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed)
+	bound := propagated(t, env, template, member1)
+	awaitEvent(t, env, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed)
 
 	began := clock.now()
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Labels["tier"] = "back" })
@@ -153,27 +153,27 @@ func TestTemplateThatLeavesTheLabelsOfItsPolicyIsReleasedAtOnce(t *testing.T) {
 	if took := clock.since(began); took > soon {
 		t.Errorf("released after %s", took)
 	}
-	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPolicyLost)
-	awaitEvent(t, template, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
-	awaitRest(t, policy, template, bound)
-	inMember(t, member1, template, hasColor("blue"))
+	awaitEvent(t, env, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPolicyLost)
+	awaitEvent(t, env, template, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
+	awaitRest(t, env, policy, template, bound)
+	inMember(t, env, member1, template, hasColor("blue"))
 
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Labels["tier"] = "front" })
 	await(t, env.Karmada, bound, claimedBy[*workv1alpha2.ResourceBinding]("relabelled"))
 }
 
 func TestObjectsOfSkippedNamespacesAreNotPropagated(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "kube-skipped-"}}
-	cleanUp(t, system)
+	cleanUp(t, env, system)
 	env.Create(t, system)
 	skipped := configMap(system.Name, "skipped")
-	policy := clusterPolicyFor(t, on(member1), skipped, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}, system)
+	policy := clusterPolicyFor(t, env, on(member1), skipped, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}, system)
 	env.Create(t, policy, skipped)
 	// What is created later is propagated: the others were looked at.
 	marker := configMap(env.Namespace(t), "marker")
 	env.Create(t, policyFor(t, on(member1), marker), marker)
-	propagated(t, marker, member1)
+	propagated(t, env, marker, member1)
 	for _, object := range []client.Object{skipped, system, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}} {
 		await(t, env.Karmada, object, claimedBy[client.Object](""))
 	}
@@ -191,7 +191,7 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 }
 
 func TestKindsThatAppearAndGoAreFollowedWithoutDelay(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	template := func(name string) *unstructured.Unstructured {
 		made := widget(namespace)
@@ -212,7 +212,7 @@ func TestKindsThatAppearAndGoAreFollowedWithoutDelay(t *testing.T) {
 	for _, round := range []string{"new", "renewed"} {
 		bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: round + "-gadget"}}
 		definition := define(t, env.Karmada, gadgets())
-		cleanUp(t, definition)
+		cleanUp(t, env, definition)
 		began := clock.now()
 		testenv.Eventually(t, "a kind that is "+round, func(ctx context.Context) error {
 			return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template(round)))
@@ -224,19 +224,19 @@ func TestKindsThatAppearAndGoAreFollowedWithoutDelay(t *testing.T) {
 		if took := clock.since(began); took > soon {
 			t.Errorf("objects of a kind that is %s are propagated after %s", round, took)
 		}
-		awaitRest(t, bound)
+		awaitRest(t, env, bound)
 		deleteObject(t, env.Karmada, definition)
 		awaitGone(t, env.Karmada, definition)
 	}
 }
 
 func TestPolicyGoesAlthoughItsKindIsServedNoMore(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "beside")
 	policy := policyFor(t, on(member1), template)
 	policy.Spec.ResourceSelectors = append(policy.Spec.ResourceSelectors, policyv1alpha1.ResourceSelector{APIVersion: "unknown.example.com/v1", Kind: "Unknown"})
 	env.Create(t, policy, template)
-	bound := propagated(t, template, member1)
+	bound := propagated(t, env, template, member1)
 	deleteObject(t, env.Karmada, policy)
 	awaitGone(t, env.Karmada, policy)
 	await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap](""))
@@ -244,11 +244,11 @@ func TestPolicyGoesAlthoughItsKindIsServedNoMore(t *testing.T) {
 }
 
 func TestWishesOfAPolicyFollowItIntoTheBindingAndOutAgain(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "wished")
 	policy := policyFor(t, on(member1), template)
 	env.Create(t, policy, template)
-	bound := propagated(t, template, member1)
+	bound := propagated(t, env, template, member1)
 	before := bound.Spec.DeepCopy()
 	yes := true
 	// Somebody else suspends scheduling; the policy has no say in that.
@@ -292,11 +292,11 @@ func TestWishesOfAPolicyFollowItIntoTheBindingAndOutAgain(t *testing.T) {
 		step.want(want)
 		await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error { return same(step.name, want, &b.Spec) })
 	}
-	awaitRest(t, policy, template, bound)
+	awaitRest(t, env, policy, template, bound)
 }
 
 func TestBindingOfAnotherSchedulerIsLeftToIt(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "foreign")
 	policy := policyFor(t, on(member1), template)
 	policy.Spec.SchedulerName = "another-scheduler"
@@ -304,25 +304,25 @@ func TestBindingOfAnotherSchedulerIsLeftToIt(t *testing.T) {
 	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return same("scheduler", "another-scheduler", b.Spec.SchedulerName)
 	})
-	awaitRest(t, template, bound)
+	awaitRest(t, env, template, bound)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(same("clusters", 0, len(b.Spec.Clusters)), same("conditions", 0, len(b.Status.Conditions)))
 	})
 }
 
 func TestBindingFollowsThePriorityClassOfItsPolicy(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "ranked")
 	class := func(value int32) *schedulingv1.PriorityClass {
 		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: template.Namespace + "-class"}, Value: value}
 	}
-	cleanUp(t, class(0))
+	cleanUp(t, env, class(0))
 	policy := policyFor(t, on(member1), template)
 	policy.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{
 		PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: class(0).Name,
 	}
 	env.Create(t, policy, template)
-	awaitEvent(t, template, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
+	awaitEvent(t, env, template, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
 	if err := absent(t.Context(), env.Karmada, bindingOf(t, template)); err != nil {
 		t.Errorf("the binding without its priority: %v", err)
 	}
@@ -335,16 +335,16 @@ func TestBindingFollowsThePriorityClassOfItsPolicy(t *testing.T) {
 		if took := clock.since(began); took > soon {
 			t.Errorf("the priority follows after %s", took)
 		}
-		awaitRest(t, template, bound)
+		awaitRest(t, env, template, bound)
 		deleteObject(t, env.Karmada, class(value))
 	}
 }
 
 func TestTemplateThatIsMadeAnewGetsANewBindingSoon(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "again")
 	env.Create(t, policyFor(t, on(member1), template), template)
-	before := propagated(t, template, member1)
+	before := propagated(t, env, template, member1)
 	deleteObject(t, env.Karmada, template)
 	again := configMap(template.Namespace, template.Name)
 	again.Data["color"] = "green"
@@ -355,21 +355,21 @@ func TestTemplateThatIsMadeAnewGetsANewBindingSoon(t *testing.T) {
 	if after.UID == before.UID {
 		t.Error("the binding of the earlier template is used again")
 	}
-	inMember(t, member1, again, hasColor("green"))
-	awaitRest(t, again, after)
+	inMember(t, env, member1, again, hasColor("green"))
+	awaitRest(t, env, again, after)
 }
 
 func TestSecondTemplateThatNeedsABindingOfTheSameNameIsTold(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	// The names of bindings do not tell groups apart.
 	definition := gadgets()
 	definition.Name, definition.Spec.Group = "jobs.example.net", "example.net"
 	definition.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "jobs", Singular: "job", Kind: "ConfigMap", ListKind: "ConfigMapList"}
-	cleanUp(t, define(t, env.Karmada, definition))
+	cleanUp(t, env, define(t, env.Karmada, definition))
 	holder := configMap(namespace, "wheel")
 	env.Create(t, policyFor(t, on(member1), holder), holder)
-	bound := propagated(t, holder, member1)
+	bound := propagated(t, env, holder, member1)
 
 	rival := widget(namespace)
 	rival.SetAPIVersion("example.net/v1")
@@ -381,8 +381,8 @@ func TestSecondTemplateThatNeedsABindingOfTheSameNameIsTold(t *testing.T) {
 	policy.Name = "rival"
 	policy.Spec.ResourceSelectors[0].APIVersion = "example.net/v1"
 	env.Create(t, policy)
-	awaitEvent(t, rival, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
-	awaitRest(t, rival, bound)
+	awaitEvent(t, env, rival, corev1.EventTypeWarning, policyv1alpha1.EventReasonApplyPolicyFailed)
+	awaitRest(t, env, rival, bound)
 	await(t, env.Karmada, rival, claimedBy[*unstructured.Unstructured](""))
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error { return same("spec", bound.Spec, b.Spec) })
 
@@ -393,12 +393,13 @@ func TestSecondTemplateThatNeedsABindingOfTheSameNameIsTold(t *testing.T) {
 }
 
 func TestLazyPolicyWaitsForTheUserAlsoOverARestart(t *testing.T) {
+	env := alone(t)
 	early, late := configMap(env.Namespace(t), "early"), deployment("", "late", 1)
 	late.Namespace = early.Namespace
 	env.Create(t, early)
 	marker := configMap(early.Namespace, "marker")
 	env.Create(t, policyFor(t, on(member1), marker), marker)
-	propagated(t, marker, member1)
+	propagated(t, env, marker, member1)
 	policy := policyFor(t, on(member1), early, late)
 	policy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	env.Create(t, policy)
@@ -407,7 +408,7 @@ func TestLazyPolicyWaitsForTheUserAlsoOverARestart(t *testing.T) {
 	// later is propagated.
 	await(t, env.Karmada, early, claimedBy[*corev1.ConfigMap]("early"))
 	env.Create(t, late)
-	bound := propagated(t, late, member1)
+	bound := propagated(t, env, late, member1)
 	unpropagated := func(ctx context.Context) error { return absent(ctx, env.Karmada, bindingOf(t, early)) }
 	onlyIn := func(clusters ...string) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -420,17 +421,17 @@ func TestLazyPolicyWaitsForTheUserAlsoOverARestart(t *testing.T) {
 	}
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member2) })
 	testenv.Holds(t, "a change of the policy waits", quiet, onlyIn(member1))
-	restart(t)
+	restart(t, env)
 	again := configMap(early.Namespace, "again")
 	env.Create(t, policyFor(t, on(member1), again), again)
-	propagated(t, again, member1)
+	propagated(t, env, again, member1)
 	testenv.Holds(t, "a change of the policy waits over a restart", quiet, onlyIn(member1))
 	testenv.Holds(t, "what was only claimed waits over a restart", quiet, unpropagated)
-	awaitRest(t, early, late, policy, bound)
+	awaitRest(t, env, early, late, policy, bound)
 
 	testenv.Update(t, env.Karmada, late, func(d *appsv1.Deployment) { d.Annotations["touched"] = "yes" })
-	propagated(t, late, member2)
+	propagated(t, env, late, member2)
 	testenv.Update(t, env.Karmada, early, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
-	propagated(t, early, member2)
-	inMember(t, member2, early, hasColor("green"))
+	propagated(t, env, early, member2)
+	inMember(t, env, member2, early, hasColor("green"))
 }

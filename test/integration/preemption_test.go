@@ -15,10 +15,10 @@ import (
 
 // withGates restarts the components with feature gates for one test, which must
 // not run in parallel.
-func withGates(t testing.TB, gates string) {
+func withGates(t testing.TB, env *testenv.Env, gates string) {
 	t.Helper()
 	env.FeatureGates = gates
-	restart(t)
+	restart(t, env)
 	t.Cleanup(func() {
 		env.FeatureGates = ""
 		if err := env.RestartComponents(context.WithoutCancel(t.Context())); err != nil {
@@ -28,12 +28,13 @@ func withGates(t testing.TB, gates string) {
 }
 
 func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
-	withGates(t, "PropagationPolicyPreemption=true")
+	env := alone(t)
+	withGates(t, env, "PropagationPolicyPreemption=true")
 	template := configMap(env.Namespace(t), "contested")
-	global := clusterPolicyFor(t, on(member1), template)
+	global := clusterPolicyFor(t, env, on(member1), template)
 	global.Spec.Priority = new(int32(100))
 	env.Create(t, global, template)
-	bound := propagated(t, template, member1)
+	bound := propagated(t, env, template, member1)
 
 	local := func(name string, priority int32, cluster string) *policyv1alpha1.PropagationPolicy {
 		policy := policyFor(t, on(cluster), template)
@@ -47,22 +48,22 @@ func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
 		after := await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 			return errors.Join(names(cluster)(b), claimedBy[client.Object](name)(b), same("binding", bound.UID, b.UID))
 		})
-		awaitRest(t, template, after)
-		inMember(t, cluster, template, exists)
+		awaitRest(t, env, template, after)
+		inMember(t, env, cluster, template, exists)
 		await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap](name))
 	}
 	first := local("first", -5, member2)
 	env.Create(t, first)
 	follows("first", member2)
-	awaitEvent(t, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed)
+	awaitEvent(t, env, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed)
 
 	// No priority lets a ClusterPropagationPolicy take from a PropagationPolicy.
-	greedy := clusterPolicyFor(t, on(member1), template)
+	greedy := clusterPolicyFor(t, env, on(member1), template)
 	greedy.Name += "greedy"
-	cleanUp(t, greedy)
+	cleanUp(t, env, greedy)
 	greedy.Spec.Priority, greedy.Spec.Preemption = new(int32(1000)), policyv1alpha1.PreemptAlways
 	env.Create(t, greedy)
-	awaitRest(t, greedy, template, bound)
+	awaitRest(t, env, greedy, template, bound)
 	follows("first", member2)
 
 	second := local("second", 10, member1)
@@ -72,7 +73,7 @@ func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
 	// One in between waits until the priority falls below its own.
 	between := local("between", 5, member3)
 	env.Create(t, between)
-	awaitRest(t, between, template, bound)
+	awaitRest(t, env, between, template, bound)
 	follows("second", member1)
 	testenv.Update(t, env.Karmada, second, func(p *policyv1alpha1.PropagationPolicy) { *p.Spec.Priority = 2 })
 	follows("between", member3)
@@ -87,5 +88,5 @@ func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
 		t.Fatal(err)
 	}
 	follows("second", member1)
-	awaitRest(t, global, greedy, first, second, between, template, bound)
+	awaitRest(t, env, global, greedy, first, second, between, template, bound)
 }

@@ -53,7 +53,7 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 }
 
 // karmadactl runs a command as the administrator of the control plane.
-func karmadactl(t *testing.T, args ...string) (stdout, stderr string, err error) {
+func karmadactl(t *testing.T, env *testenv.Env, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	program := &command.Program{Name: cli.Karmadactl, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}}
@@ -66,10 +66,11 @@ func karmadactl(t *testing.T, args ...string) (stdout, stderr string, err error)
 // TestPromotedObjectsAreTakenOverAsTheyAre is not parallel: it registers a cluster,
 // and takes it away again.
 func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	const origin = "origin"
-	proxiedMember(t, origin)
+	proxiedMember(t, env, origin)
 	namespace := env.Namespace(t)
-	await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
 	web := deployment(namespace, "web", 2)
 	web.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
@@ -77,13 +78,13 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Optional: new(true)}},
 	}
 	settings, shared := configMap(namespace, "settings"), configMap(namespace, "shared")
-	inMemberFor(t, settings, shared, web)
+	inMemberFor(t, env, settings, shared, web)
 	env.Create(t, configMap(namespace, "shared"))
 	promote := func(args ...string) (string, string, error) {
-		return karmadactl(t, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
+		return karmadactl(t, env, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
 	}
 	// The control plane may act for the administrator as soon as the member knows it.
-	awaitImpersonator(t, origin)
+	awaitImpersonator(t, env, origin)
 
 	t.Run("what is wrong is said before anything is made", func(t *testing.T) {
 		taken := policyFor(t, on(origin), configMap(namespace, "other"))
@@ -94,12 +95,12 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 			`the control plane has no namespace "kube-public-of-member"`:                                                            {"configmap", "a", "-n", "kube-public-of-member"},
 			`are never propagated`: {"lease", "a"},
 		} {
-			prepare(t, args, namespace)
+			prepare(t, env, args, namespace)
 			if _, _, err := promote(args...); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: got %v, want %q", args, err, want)
 			}
 		}
-		untouched(t, namespace)
+		untouched(t, env, namespace)
 	})
 	t.Run("nothing is made when nothing is asked for", func(t *testing.T) {
 		out, _, err := promote("deployment", "web", "-o", "json")
@@ -109,7 +110,7 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		if _, told, err := promote("deployment", "web", "-d", "--dry-run"); err != nil || !strings.Contains(told, "dry run: Deployment "+namespace+"/web can be promoted") {
 			t.Errorf("told %s, %v", told, err)
 		}
-		untouched(t, namespace)
+		untouched(t, env, namespace)
 	})
 	t.Run("what was made in vain goes again", func(t *testing.T) {
 		_, told, err := promote("deployment", "web", "-d", "--policy-name", "Not_A_Name")
@@ -119,7 +120,7 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		if want := "deleted ConfigMap " + namespace + "/settings from the control plane"; !strings.Contains(told, want) {
 			t.Errorf("told %q, want %q", told, want)
 		}
-		untouched(t, namespace)
+		untouched(t, env, namespace)
 		await(t, env.Karmada, configMap(namespace, "shared"), exists)
 	})
 	t.Run("the object and what it needs are taken over", func(t *testing.T) {
@@ -143,8 +144,8 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 				t.Errorf("told %q, want %q", told, part)
 			}
 		}
-		takenOver(t, deployment(namespace, "web", 2), web.UID)
-		takenOver(t, configMap(namespace, "settings"), settings.UID)
+		takenOver(t, env, deployment(namespace, "web", 2), web.UID)
+		takenOver(t, env, configMap(namespace, "settings"), settings.UID)
 	})
 	t.Run("a second time changes nothing", func(t *testing.T) {
 		out, told, err := promote("deployment", "web")
@@ -158,7 +159,7 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{port}},
 		}
-		inMemberFor(t, front)
+		inMemberFor(t, env, front)
 		if _, told, err := promote("service", "front"); err != nil {
 			t.Fatal(err, told)
 		}
@@ -167,28 +168,28 @@ Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
 			t.Error(err)
 		}
 		await(t, env.Karmada, workOf(t, origin, front), applied)
-		takenOver(t, front.DeepCopy(), front.UID)
-		inMember(t, member3, front.DeepCopy(), func(s *corev1.Service) error {
+		takenOver(t, env, front.DeepCopy(), front.UID)
+		inMember(t, env, member3, front.DeepCopy(), func(s *corev1.Service) error {
 			return errors.Join(same("ports", front.Spec.Ports, s.Spec.Ports), same("address", front.Spec.ClusterIP, s.Spec.ClusterIP))
 		})
 	})
-	t.Run("an object without namespace, by the member's own kubeconfig", func(t *testing.T) { promotesClusterRole(t, origin) })
+	t.Run("an object without namespace, by the member's own kubeconfig", func(t *testing.T) { promotesClusterRole(t, env, origin) })
 }
 
 // prepare makes what the arguments of a failing command refer to in the member.
-func prepare(t *testing.T, args []string, namespace string) {
+func prepare(t *testing.T, env *testenv.Env, args []string, namespace string) {
 	t.Helper()
 	switch args[0] {
 	case "lease":
 		args[1] = "kept"
-		inMemberFor(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: args[1]}})
+		inMemberFor(t, env, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: args[1]}})
 	case "configmap":
-		inMemberFor(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: args[3]}}, configMap(args[3], args[1]))
+		inMemberFor(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: args[3]}}, configMap(args[3], args[1]))
 	}
 }
 
 // untouched checks that nothing was promoted.
-func untouched(t *testing.T, namespace string) {
+func untouched(t *testing.T, env *testenv.Env, namespace string) {
 	t.Helper()
 	for _, object := range []client.Object{
 		deployment(namespace, "web", 2), configMap(namespace, "settings"),
@@ -201,9 +202,9 @@ func untouched(t *testing.T, namespace string) {
 }
 
 // takenOver waits until a member object is managed, and checks that it is the same.
-func takenOver[T client.Object](t *testing.T, template T, uid types.UID) {
+func takenOver[T client.Object](t *testing.T, env *testenv.Env, template T, uid types.UID) {
 	t.Helper()
-	inMember(t, member3, template, func(object T) error {
+	inMember(t, env, member3, template, func(object T) error {
 		if object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
 			return fmt.Errorf("it is not managed: labels %v", object.GetLabels())
 		}
@@ -211,17 +212,17 @@ func takenOver[T client.Object](t *testing.T, template T, uid types.UID) {
 	})
 }
 
-func promotesClusterRole(t *testing.T, cluster string) {
+func promotesClusterRole(t *testing.T, env *testenv.Env, cluster string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "viewer-" + string(uuid.NewUUID())[:8]},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}},
 	}
-	inMemberFor(t, role)
+	inMemberFor(t, env, role)
 	policyName := policy.NameFor(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "", role.Name)
 	template := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
-	cleanUp(t, template, &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}})
-	out, told, err := karmadactl(t, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", kubeconfig(t, env.Members[member3].Config))
+	cleanUp(t, env, template, &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}})
+	out, told, err := karmadactl(t, env, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", kubeconfig(t, env.Members[member3].Config))
 	if err != nil {
 		t.Fatal(err, told)
 	}
@@ -232,15 +233,15 @@ Resource "rbac.authorization.k8s.io/v1, Resource=clusterroles"(%[1]s) is promote
 	if err := same("output", want, out); err != nil {
 		t.Error(err)
 	}
-	takenOver(t, template, role.UID)
+	takenOver(t, env, template, role.UID)
 }
 
 // awaitImpersonator waits until member3 lets the control plane act for its
 // administrators.
-func awaitImpersonator(t *testing.T, cluster string) {
+func awaitImpersonator(t *testing.T, env *testenv.Env, cluster string) {
 	t.Helper()
-	await(t, member(member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
-	await(t, member(member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
+	await(t, member(env, member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
+	await(t, member(env, member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
 	side := clientOf(t, through(env.Config, cluster))
 	testenv.Eventually(t, "a member that knows of them", func(ctx context.Context) error {
 		_, err := side.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})

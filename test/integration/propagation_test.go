@@ -21,7 +21,7 @@ import (
 )
 
 func TestTemplateIsPropagatedWhicheverOfItAndItsPolicyComesFirst(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, order := range map[string]func(t *testing.T, template, policy client.Object){
 		"the policy first":   func(t *testing.T, template, policy client.Object) { env.Create(t, policy, template) },
 		"the template first": func(t *testing.T, template, policy client.Object) { env.Create(t, template, policy) },
@@ -30,7 +30,7 @@ func TestTemplateIsPropagatedWhicheverOfItAndItsPolicyComesFirst(t *testing.T) {
 			// An object that is created later is propagated: the template was looked at.
 			other := configMap(template.GetNamespace(), "other")
 			env.Create(t, policyFor(t, on(member1), other), other)
-			inMember(t, member1, other, exists)
+			inMember(t, env, member1, other, exists)
 			env.Create(t, policy)
 		},
 	} {
@@ -38,17 +38,17 @@ func TestTemplateIsPropagatedWhicheverOfItAndItsPolicyComesFirst(t *testing.T) {
 			t.Parallel()
 			template := deployment(env.Namespace(t), "web", 2)
 			order(t, template, policyFor(t, on(member1, member2), template))
-			inMember(t, member1, template, exists)
-			inMember(t, member2, template, exists)
+			inMember(t, env, member1, template, exists)
+			inMember(t, env, member2, template, exists)
 			testenv.Eventually(t, "nothing in member3", func(ctx context.Context) error {
-				return absent(ctx, member(member3), template)
+				return absent(ctx, member(env, member3), template)
 			})
 		})
 	}
 }
 
 func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, c := range map[string]struct {
 		selector policyv1alpha1.ResourceSelector
 		selects  []string
@@ -77,10 +77,10 @@ func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
 				},
 			}, a, b)
 			for _, selected := range c.selects {
-				inMember(t, member1, configMap(namespace, selected), exists)
+				inMember(t, env, member1, configMap(namespace, selected), exists)
 			}
 			env.Create(t, policyFor(t, on(member1), last), last)
-			inMember(t, member1, last, exists)
+			inMember(t, env, member1, last, exists)
 			testenv.Eventually(t, "bindings of what is selected", func(ctx context.Context) error {
 				bindings := &workv1alpha2.ResourceBindingList{}
 				if err := env.Karmada.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
@@ -96,7 +96,7 @@ func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
 }
 
 func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 2)
 	policy := policyFor(t, on(member1), template)
 	policy.Name = "propagate-web"
@@ -145,7 +145,7 @@ func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
 		t.Fatal("the Work has no permanent id")
 	}
 
-	made := inMember(t, member1, template, exists)
+	made := inMember(t, env, member1, template, exists)
 	for key, want := range map[string]string{
 		workv1alpha1.ManagedByKarmadaLabel:               workv1alpha1.ManagedByKarmadaLabelValue,
 		workv1alpha1.WorkPermanentIDLabel:                workID,
@@ -180,20 +180,20 @@ func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
 }
 
 func TestClusterPolicyPropagatesObjectsWithAndWithoutNamespace(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	inside := configMap(namespace, "inside")
 	outside := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader:" + namespace},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}},
 	}
-	policy := clusterPolicyFor(t, on(member1, member2), inside, outside)
-	cleanUp(t, outside)
+	policy := clusterPolicyFor(t, env, on(member1, member2), inside, outside)
+	cleanUp(t, env, outside)
 	env.Create(t, policy, inside, outside)
 
-	inMember(t, member1, inside, exists)
-	inMember(t, member2, inside, exists)
-	made := inMember(t, member2, outside, exists)
+	inMember(t, env, member1, inside, exists)
+	inMember(t, env, member2, inside, exists)
+	made := inMember(t, env, member2, outside, exists)
 	bound := await(t, env.Karmada, &workv1alpha2.ClusterResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader." + namespace + "-clusterrole"},
 	}, exists)
@@ -206,20 +206,20 @@ func TestClusterPolicyPropagatesObjectsWithAndWithoutNamespace(t *testing.T) {
 	})
 
 	deleteObject(t, env.Karmada, outside)
-	awaitGone(t, member(member1), outside)
-	awaitGone(t, member(member2), outside)
+	awaitGone(t, member(env, member1), outside)
+	awaitGone(t, member(env, member2), outside)
 	awaitGone(t, env.Karmada, bound)
 }
 
 func TestPolicyOfTheNamespaceBeatsEveryClusterPolicy(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "contested")
 	low, high := int32(-5), int32(100)
-	local, global := policyFor(t, on(member1), template), clusterPolicyFor(t, on(member2), template)
+	local, global := policyFor(t, on(member1), template), clusterPolicyFor(t, env, on(member2), template)
 	local.Spec.Priority, global.Spec.Priority = &low, &high
 	env.Create(t, global, local, template)
 
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(
 			same("clusters", []workv1alpha2.TargetCluster{{Name: member1}}, b.Spec.Clusters),
@@ -228,11 +228,11 @@ func TestPolicyOfTheNamespaceBeatsEveryClusterPolicy(t *testing.T) {
 }
 
 func TestDeletedPolicyLeavesWhatItPropagatedAndANewOneTakesOver(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "kept")
 	first := policyFor(t, on(member1), template)
 	env.Create(t, first, template)
-	made := inMember(t, member1, template, exists)
+	made := inMember(t, env, member1, template, exists)
 
 	deleteObject(t, env.Karmada, first)
 	awaitGone(t, env.Karmada, first)
@@ -246,8 +246,8 @@ func TestDeletedPolicyLeavesWhatItPropagatedAndANewOneTakesOver(t *testing.T) {
 	second := policyFor(t, on(member1, member2), template)
 	second.Name = "second"
 	env.Create(t, second)
-	inMember(t, member2, template, exists)
-	kept := inMember(t, member1, template, exists)
+	inMember(t, env, member2, template, exists)
+	kept := inMember(t, env, member1, template, exists)
 	if kept.UID != made.UID {
 		t.Error("the object was deleted in between")
 	}

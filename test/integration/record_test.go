@@ -22,7 +22,7 @@ type recorded struct {
 }
 
 // record records a Cluster from now on until the test ends.
-func record(t *testing.T, name string) *recorded {
+func record(t *testing.T, env *testenv.Env, name string) *recorded {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, err := env.Karmada.Watch(ctx, &clusterv1alpha1.ClusterList{}, client.MatchingFields{"metadata.name": name})

@@ -42,7 +42,7 @@ import (
 const newcomer = "newcomer"
 
 // newToken makes a token, which is deleted with the test.
-func newToken(t *testing.T, token bootstraptoken.Token) bootstraptoken.Token {
+func newToken(t *testing.T, env *testenv.Env, token bootstraptoken.Token) bootstraptoken.Token {
 	t.Helper()
 	made, err := bootstraptoken.Create(t.Context(), env.Config, token)
 	if err != nil {
@@ -53,7 +53,7 @@ func newToken(t *testing.T, token bootstraptoken.Token) bootstraptoken.Token {
 }
 
 // registering is what an administrator of the member would type.
-func registering(t *testing.T, token bootstraptoken.Token) pull.Register {
+func registering(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
 	t.Helper()
 	pins, err := bootstraptoken.Pins(env.Config)
 	if err != nil {
@@ -62,7 +62,7 @@ func registering(t *testing.T, token bootstraptoken.Token) pull.Register {
 	// Nothing in a member here finishes the deletion of a namespace, so no run may
 	// have created it.
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}
-	if err := member(member3).Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+	if err := member(env, member3).Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	return pull.Register{
@@ -76,13 +76,13 @@ func agentDeployment() *appsv1.Deployment {
 }
 
 // agentIsReady says in the name of the member's controllers that the agent is ready.
-func agentIsReady(t *testing.T) *appsv1.Deployment {
+func agentIsReady(t *testing.T, env *testenv.Env) *appsv1.Deployment {
 	t.Helper()
-	deployment := await(t, member(member3), agentDeployment(), func(*appsv1.Deployment) error { return nil })
+	deployment := await(t, member(env, member3), agentDeployment(), func(*appsv1.Deployment) error { return nil })
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, ReadyReplicas: 1,
 	}
-	if err := member(member3).Status().Update(t.Context(), deployment); err != nil {
+	if err := member(env, member3).Status().Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
 	return deployment
@@ -90,11 +90,11 @@ func agentIsReady(t *testing.T) *appsv1.Deployment {
 
 // register registers the cluster, makes the Cluster in the name of its agent and
 // returns what that reaches the control plane with.
-func register(t *testing.T, wanted pull.Register) *rest.Config {
+func register(t *testing.T, env *testenv.Env, wanted pull.Register) *rest.Config {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
-	config := startAgent(t, wanted.Name)
+	config := startAgent(t, env, wanted.Name)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -103,21 +103,21 @@ func register(t *testing.T, wanted pull.Register) *rest.Config {
 
 // startAgent does what an agent does at its start, and returns what that reaches the
 // control plane with.
-func startAgent(t *testing.T, name string) *rest.Config {
+func startAgent(t *testing.T, env *testenv.Env, name string) *rest.Config {
 	t.Helper()
-	agentIsReady(t)
+	agentIsReady(t, env)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}}
-	secret = await(t, member(member3), secret, exists)
+	secret = await(t, member(env, member3), secret, exists)
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["karmada-kubeconfig"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	karmada, own := as(t, config), reported(t, name)
+	karmada, own := as(t, env, config), reported(t, env, name)
 	testenv.Eventually(t, "the agent makes its Cluster", func(ctx context.Context) error { return karmada.Create(ctx, own) })
 	return config
 }
 
-func as(t *testing.T, config *rest.Config) client.Client {
+func as(t *testing.T, env *testenv.Env, config *rest.Config) client.Client {
 	t.Helper()
 	made, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
 	if err != nil {
@@ -127,9 +127,9 @@ func as(t *testing.T, config *rest.Config) client.Client {
 }
 
 // reported is the Cluster as the agent makes it.
-func reported(t *testing.T, name string) *clusterv1alpha1.Cluster {
+func reported(t *testing.T, env *testenv.Env, name string) *clusterv1alpha1.Cluster {
 	t.Helper()
-	system := await(t, member(member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, exists)
+	system := await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, exists)
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: string(system.UID), SyncMode: clusterv1alpha1.Pull, APIEndpoint: env.Members[member3].Config.Host},
@@ -137,7 +137,7 @@ func reported(t *testing.T, name string) *clusterv1alpha1.Cluster {
 }
 
 // memberHolds lists what a registration puts into a member.
-func memberHolds(t *testing.T) []string {
+func memberHolds(t *testing.T, env *testenv.Env) []string {
 	t.Helper()
 	var found []string
 	for _, object := range []client.Object{
@@ -147,7 +147,7 @@ func memberHolds(t *testing.T) []string {
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
 	} {
-		err := member(member3).Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		err := member(env, member3).Get(t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
@@ -159,9 +159,9 @@ func memberHolds(t *testing.T) []string {
 }
 
 // nothingIsLeft waits until neither side holds anything of the registration.
-func nothingIsLeft(t *testing.T) {
+func nothingIsLeft(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	if found := memberHolds(t); len(found) > 0 {
+	if found := memberHolds(t, env); len(found) > 0 {
 		t.Errorf("the member holds %v", found)
 	}
 	for _, right := range agents.Rights(newcomer, "karmada-cluster") {
@@ -172,13 +172,14 @@ func nothingIsLeft(t *testing.T) {
 }
 
 func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
-	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	karmada := as(t, config)
+	env := sharedWithNewcomer(t)
+	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
+	karmada := as(t, env, config)
 	t.Run("the agent may do what it has to", func(t *testing.T) {
-		agentMay(t, karmada)
+		agentMay(t, env, karmada)
 	})
 	t.Run("the agent may do nothing else", func(t *testing.T) {
-		agentMayNot(t, config)
+		agentMayNot(t, env, config)
 	})
 	t.Run("its rights belong to the Cluster and come back", func(t *testing.T) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
@@ -208,17 +209,17 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 		}
 	})
 	t.Run("nobody else gets its name", func(t *testing.T) {
-		err := registering(t, newToken(t, bootstraptoken.Token{})).Run(t.Context())
+		err := registering(t, env, newToken(t, env, bootstraptoken.Token{})).Run(t.Context())
 		var findings *pull.PreflightError
 		if !errors.As(err, &findings) || len(findings.Findings) != 3 {
 			t.Errorf("in the same member: %v", err)
 		}
-		other := registering(t, newToken(t, bootstraptoken.Token{}))
+		other := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		if err = other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `Cluster "newcomer" exists: choose another name`) {
 			t.Errorf("from another member: %v", err)
 		}
-		if err := absent(t.Context(), member(member2), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}); err != nil {
+		if err := absent(t.Context(), member(env, member2), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}); err != nil {
 			t.Errorf("the other member was changed: %v", err)
 		}
 		await(t, env.Karmada, clusterNamed(newcomer), exists)
@@ -227,15 +228,15 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
-func agentMay(t *testing.T, karmada client.Client) {
-	own := reported(t, newcomer)
+func agentMay(t *testing.T, env *testenv.Env, karmada client.Client) {
+	own := reported(t, env, newcomer)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-" + newcomer}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
-	cleanUp(t, leader, lease, secret)
+	cleanUp(t, env, leader, lease, secret)
 	for _, object := range []client.Object{lease, leader, secret} {
 		if err := karmada.Create(t.Context(), object); err != nil {
 			t.Errorf("creating %T: %v", object, err)
@@ -257,6 +258,7 @@ func agentMay(t *testing.T, karmada client.Client) {
 }
 
 func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -319,13 +321,13 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			wanted := registering(t, newToken(t, test.token))
+			wanted := registering(t, env, newToken(t, env, test.token))
 			wanted.Timeout = 2 * time.Second
 			if test.change != nil {
 				test.change(&wanted)
 			}
 			failsToRegister(t, wanted, test.want...)
-			nothingIsLeft(t)
+			nothingIsLeft(t, env)
 		})
 	}
 	await(t, env.Karmada, clusterNamed(member1), exists)
@@ -358,7 +360,8 @@ func failsToRegister(t *testing.T, wanted pull.Register, told ...string) {
 }
 
 func TestWhatAnAgentMayNotSayShowsBeforeAnythingIsInstalled(t *testing.T) {
-	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	env := sharedWithNewcomer(t)
+	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	wanted.ProxyURL = "ftp://proxy"
 	wanted.Log = func(format string, args ...any) {
 		if told := fmt.Sprintf(format, args...); strings.Contains(told, "Installing the agent") {
@@ -371,7 +374,7 @@ func TestWhatAnAgentMayNotSayShowsBeforeAnythingIsInstalled(t *testing.T) {
 			t.Errorf("got %v, want %q", err, part)
 		}
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 func closedPort(t *testing.T) string {
@@ -380,33 +383,34 @@ func closedPort(t *testing.T) string {
 }
 
 func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
-	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	env := sharedWithNewcomer(t)
+	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	wanted.Timeout = 3 * time.Second
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-1", Labels: map[string]string{"app": "karmada-agent"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "karmada-agent", Image: "nowhere/agent:v0"}}},
 	}
-	if err := member(member3).Create(t.Context(), pod); err != nil {
+	if err := member(env, member3).Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = member(member3).Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0))
+		_ = member(env, member3).Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0))
 	})
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "karmada-agent", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "there is no image nowhere/agent:v0"}},
 	}}
-	if err := member(member3).Status().Update(t.Context(), pod); err != nil {
+	if err := member(env, member3).Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	failsToRegister(t, wanted, "0 of 1 replicas available", "Pod karmada-system/karmada-agent-1: ImagePullBackOff: there is no image")
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 // withWork registers the cluster, in the name of an agent that dies then, and gives
 // it a Work that nobody will take back.
-func withWork(t *testing.T, finalizers ...string) {
+func withWork(t *testing.T, env *testenv.Env, finalizers ...string) {
 	t.Helper()
-	register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
 	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}})
@@ -414,16 +418,18 @@ func withWork(t *testing.T, finalizers ...string) {
 }
 
 func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
-	withWork(t)
+	env := sharedWithNewcomer(t)
+	withWork(t, env)
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
-	withWork(t, "example.com/held")
+	env := sharedWithNewcomer(t)
+	withWork(t, env, "example.com/held")
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
 	for _, part := range []string{"is not gone after 2s", "finalizer example.com/held of the Cluster", "--force"} {
@@ -431,19 +437,20 @@ func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
 			t.Errorf("without force: %v, want %q", err, part)
 		}
 	}
-	if len(memberHolds(t)) == 0 {
+	if len(memberHolds(t, env)) == 0 {
 		t.Error("the agent was removed, and nobody can take back what was propagated")
 	}
 	unregister.Force, unregister.Karmada = true, env.Config
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
-	register(t, registering(t, newToken(t, bootstraptoken.Token{})))
-	t.Cleanup(func() { removeCluster(t, newcomer) })
+	env := sharedWithNewcomer(t)
+	register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
+	t.Cleanup(func() { removeCluster(t, env, newcomer) })
 	var told []string
 	gone := rest.CopyConfig(env.Config)
 	gone.Host = "https://" + closedPort(t)
@@ -463,18 +470,19 @@ func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 			t.Errorf("nothing was said of %q: %q", left, told)
 		}
 	}
-	if found := memberHolds(t); len(found) > 0 {
+	if found := memberHolds(t, env); len(found) > 0 {
 		t.Errorf("the member holds %v", found)
 	}
 }
 
 func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
-	wanted := registering(t, newToken(t, bootstraptoken.Token{}))
+	env := sharedWithNewcomer(t)
+	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
-	await(t, member(member3), agentDeployment(), exists)
+	await(t, member(env, member3), agentDeployment(), exists)
 	// The certificate is issued and the Cluster is still to come.
-	other := registering(t, newToken(t, bootstraptoken.Token{}))
+	other := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 	if err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl delete clusterrole system:karmada:newcomer:agent") {
 		t.Errorf("the other one: %v", err)
@@ -492,7 +500,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	if !refused {
 		t.Error("no request says why it was not approved")
 	}
-	startAgent(t, newcomer)
+	startAgent(t, env, newcomer)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -500,21 +508,22 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.Generator, Groups: []string{agents.Group, "system:authenticated"}}
-	generator := as(t, config)
+	generator := as(t, env, config)
 	const cluster = "generated"
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
-	cleanUp(t, space)
+	cleanUp(t, env, space)
 	if err := generator.Create(t.Context(), space); err != nil {
 		t.Fatal(err)
 	}
 	for _, right := range documentedRights(cluster) {
-		cleanUp(t, right)
+		cleanUp(t, env, right)
 		if err := generator.Create(t.Context(), right); err != nil {
 			t.Errorf("%T %s: %v", right, right.GetName(), err)
 		}
@@ -553,7 +562,7 @@ func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 	}
 	for name, object := range tests {
 		t.Run(name, func(t *testing.T) {
-			cleanUp(t, object)
+			cleanUp(t, env, object)
 			if err := generator.Create(t.Context(), object); !apierrors.IsForbidden(err) {
 				t.Errorf("the answer is %v, want that it is forbidden", err)
 			}
@@ -587,7 +596,7 @@ func documentedRights(cluster string) []client.Object {
 
 // signedFor asks for a certificate as the holder of a token does, and returns what
 // the control plane is reached with then.
-func signedFor(t *testing.T, token bootstraptoken.Token, name, user string) *rest.Config {
+func signedFor(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name, user string) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -610,7 +619,7 @@ func signedFor(t *testing.T, token bootstraptoken.Token, name, user string) *res
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
 	}
-	if err := as(t, holder).Create(t.Context(), request); err != nil {
+	if err := as(t, env, holder).Create(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
@@ -627,25 +636,26 @@ func signedFor(t *testing.T, token bootstraptoken.Token, name, user string) *res
 }
 
 func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
-	token := newToken(t, bootstraptoken.Token{})
+	env := sharedWithNewcomer(t)
+	token := newToken(t, env, bootstraptoken.Token{})
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
-	generator := as(t, signedFor(t, token, request.Name, agents.Generator))
+	generator := as(t, env, signedFor(t, env, token, request.Name, agents.Generator))
 	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
 		t.Errorf("looking for the Cluster: %v", err)
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}
-	cleanUp(t, space)
+	cleanUp(t, env, space)
 	if err := generator.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	rights := documentedRights(newcomer)
-	cleanUp(t, rights...)
+	cleanUp(t, env, rights...)
 	for _, right := range rights {
 		if err := generator.Create(t.Context(), right); err != nil {
 			t.Fatalf("%T %s: %v", right, right.GetName(), err)
 		}
 	}
-	karmada := as(t, signedFor(t, token, newcomer+"-abcde", agents.User(newcomer)))
+	karmada := as(t, env, signedFor(t, env, token, newcomer+"-abcde", agents.User(newcomer)))
 	if err := generator.Delete(t.Context(), request); err != nil {
 		t.Errorf("deleting its own request: %v", err)
 	}
@@ -664,13 +674,14 @@ func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
 	if !slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {
 		t.Errorf("the rules of others were changed: %v", role.Rules)
 	}
-	if err := registering(t, token).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was issued to system:bootstrap:"+token.ID+" already") {
+	if err := registering(t, env, token).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was issued to system:bootstrap:"+token.ID+" already") {
 		t.Errorf("a second one under that name: %v", err)
 	}
 }
 
 func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
-	config := register(t, registering(t, newToken(t, bootstraptoken.Token{})))
+	env := sharedWithNewcomer(t)
+	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
 	for user, want := range map[string]string{agents.User(newcomer): agents.ReasonAutoApproved, agents.User("another"): agents.ReasonNotAllowed} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
@@ -688,7 +699,7 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 				Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}, ExpirationSeconds: &seconds,
 			},
 		}
-		if err := as(t, config).Create(t.Context(), request); err != nil {
+		if err := as(t, env, config).Create(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 		request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
@@ -715,23 +726,24 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
+	env := sharedWithNewcomer(t)
 	// A token that may ask for certificates and have none approved by itself.
-	token := newToken(t, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
+	token := newToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "others-may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: token.Groups[0]}},
 	}
-	cleanUp(t, binding)
+	cleanUp(t, env, binding)
 	if err := env.Karmada.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 	request := signingRequest(t, newcomer+"-people", agents.User(newcomer))
-	cleanUp(t, request)
-	holder := as(t, holding(token))
+	cleanUp(t, env, request)
+	holder := as(t, env, holding(env, token))
 	testenv.Eventually(t, "the token may ask", func(ctx context.Context) error { return holder.Create(ctx, request) })
 	refused := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
 		return conditionOf(request, agents.NotApproved, agents.ReasonNotAllowed)
@@ -746,7 +758,7 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 	if err := env.Karmada.SubResource("approval").Update(t.Context(), refused); err != nil {
 		t.Fatal(err)
 	}
-	cleanUp(t, role)
+	cleanUp(t, env, role)
 	granted := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
 		if len(request.Status.Certificate) == 0 {
 			return errors.New("there is no certificate")
@@ -775,9 +787,9 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
 			awaitGone(t, env.Karmada, right)
 		}
-		leave(t, newcomer)
+		leave(t, env, newcomer)
 	})
-	nothingIsLeft(t)
+	nothingIsLeft(t, env)
 }
 
 // conditionOf tells how a request has not the condition for that reason.
@@ -791,7 +803,7 @@ func conditionOf(request *certificatesv1.CertificateSigningRequest, of certifica
 }
 
 // holding is what the holder of a token reaches the control plane with.
-func holding(token bootstraptoken.Token) *rest.Config {
+func holding(env *testenv.Env, token bootstraptoken.Token) *rest.Config {
 	config := rest.CopyConfig(env.Config)
 	config.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}
 	config.BearerToken = token.String()

@@ -61,14 +61,14 @@ func startShortLived(t *testing.T) *shortLived {
 	if err := os.WriteFile(tokens, []byte(token+",karmada,karmada,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.member, err = standalone.Start(ctx, standalone.Options{
+	s.member, err = testenv.StartCluster(ctx, standalone.Options{
 		Name: "east", CommonName: "east", Dir: dir, CertificateLifetime: shortLife, APIServerFlags: []string{"--token-auth-file=" + tokens},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.member.Stop)
-	s.control, err = controlplane.Start(ctx, controlplane.Options{
+	s.control, err = testenv.StartControlPlane(ctx, controlplane.Options{
 		Dir: t.TempDir(), Ports: s.ports, CertificateLifetime: shortLife,
 		Components: []string{programs.ControllerManager, programs.Scheduler},
 	})
@@ -115,7 +115,7 @@ func (s *shortLived) create(t *testing.T, objects ...client.Object) {
 
 func openClient(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
-	made, err := client.NewWithWatch(config, client.Options{Scheme: env.Karmada.Scheme()})
+	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +191,7 @@ func (s *shortLived) reads(ctx context.Context) error {
 }
 
 func TestCertificatesAreRenewedWhileTheyAreInUse(t *testing.T) {
+	withoutEnvironment(t)
 	s := startShortLived(t)
 	ctx, cancel := context.WithTimeout(t.Context(), renewalLimit)
 	defer cancel()

@@ -1,14 +1,9 @@
 package integration
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +17,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -89,6 +83,7 @@ func oneOfEach(namespace string) []client.Object {
 }
 
 func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
 	templates := oneOfEach(namespace)
 	policy := policyFor(t, on(member1, member2), templates...)
@@ -101,22 +96,22 @@ func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
 	}
 	for _, cluster := range []string{member1, member2} {
 		template := deployment(namespace, "each", 3)
-		rollOut(t, cluster, template, 3)
+		rollOut(t, env, cluster, template, 3)
 	}
 	await(t, env.Karmada, deployment(namespace, "each", 3), func(d *appsv1.Deployment) error {
 		return same("ready", int32(6), d.Status.ReadyReplicas)
 	})
 	// How full the members are is looked at every few seconds, and after a start.
-	restart(t)
-	startsSilently(t)
+	restart(t, env)
+	startsSilently(t, env)
 	// The components are alive: what is new gets through.
 	marker := configMap(namespace, "marker")
 	env.Create(t, policyFor(t, on(member1), marker), marker)
-	inMember(t, member1, marker, exists)
+	inMember(t, env, member1, marker, exists)
 }
 
 // restart ends the components and starts them anew.
-func restart(t testing.TB) {
+func restart(t testing.TB, env *testenv.Env) {
 	t.Helper()
 	if err := env.RestartComponents(t.Context()); err != nil {
 		t.Fatal(err)
@@ -124,7 +119,7 @@ func restart(t testing.TB) {
 }
 
 // awaitNoWrites waits until nothing has been written for a while.
-func awaitNoWrites(t testing.TB) {
+func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 	t.Helper()
 	testenv.Eventually(t, "end of the namespaces of other tests", func(ctx context.Context) error {
 		namespaces := &corev1.NamespaceList{}
@@ -138,9 +133,9 @@ func awaitNoWrites(t testing.TB) {
 		}
 		return nil
 	})
-	last, since := writes(t), clock.now()
+	last, since := writes(t, env, further...), clock.now()
 	testenv.Eventually(t, "end of all writes", func(context.Context) error {
-		now := writes(t)
+		now := writes(t, env, further...)
 		if err := sameWrites(last, now); err != nil {
 			last, since = now, clock.now()
 			return err
@@ -152,72 +147,46 @@ func awaitNoWrites(t testing.TB) {
 	})
 }
 
-// counted is one line of the metric apiserver_request_total.
-var counted = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
-
-// writes are the numbers of writing requests that all API servers of this
-// process have answered. They have one registry of metrics, so any can be asked.
-// What API servers do to themselves, Leases and reviews do not count.
-func writes(t testing.TB) map[string]int {
+// writes returns the numbers of write requests that the API servers of an environment,
+// and of further members, have answered.
+func writes(t testing.TB, env *testenv.Env, further ...*testenv.Member) map[string]int {
 	t.Helper()
-	asked, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	counts, err := env.Writes(further...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := asked.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	numbers := map[string]int{}
-	lines := bufio.NewScanner(bytes.NewReader(answer))
-	lines.Buffer(nil, math.MaxInt)
-	for lines.Scan() {
-		match := counted.FindStringSubmatch(lines.Text())
-		if match == nil || strings.Contains(match[1], `resource="leases"`) || strings.Contains(match[1], `reviews"`) {
-			continue
-		}
-		for _, verb := range []string{"POST", "PUT", "PATCH", "APPLY", "DELETE"} {
-			if strings.Contains(match[1], `verb="`+verb+`"`) {
-				number, err := strconv.ParseFloat(match[2], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				numbers[match[1]] = int(number)
-			}
-		}
-	}
-	return numbers
+	return counts
 }
 
 // startsSilently checks that components that start find nothing to write.
-func startsSilently(t testing.TB) {
+func startsSilently(t testing.TB, env *testenv.Env) {
 	t.Helper()
 	undisturbed(t, "nothing is written after a start", func() error {
-		awaitNoWrites(t)
-		before := writes(t)
-		restart(t)
-		return holdsStill(t, before)
+		awaitNoWrites(t, env)
+		before := writes(t, env)
+		restart(t, env)
+		return holdsStill(t, env, before)
 	})
 }
 
 // holdsStill checks for a while that nothing is written, and lists the latest events
 // if something is: they say best who wrote.
-func holdsStill(t testing.TB, before map[string]int) error {
+func holdsStill(t testing.TB, env *testenv.Env, before map[string]int, further ...*testenv.Member) error {
 	t.Helper()
 	return testenv.Held(t.Context(), longestDelay, func(ctx context.Context) error {
-		err := sameWrites(before, writes(t))
+		err := sameWrites(before, writes(t, env, further...))
 		if err == nil {
 			return nil
 		}
-		return fmt.Errorf("%w; the latest events: %s", err, strings.Join(latestEvents(ctx), "; "))
+		return fmt.Errorf("%w; the latest events: %s", err, strings.Join(latestEvents(ctx, env), "; "))
 	})
 }
 
 // latestEvents are those of the last seconds, of the control plane and its members.
-func latestEvents(ctx context.Context) []string {
+func latestEvents(ctx context.Context, env *testenv.Env) []string {
 	sides := map[string]client.Client{"karmada": env.Karmada}
 	for name := range env.Members {
-		sides[name] = member(name)
+		sides[name] = member(env, name)
 	}
 	var latest []string
 	for name, side := range sides {
@@ -249,6 +218,7 @@ func sameWrites(before, after map[string]int) error {
 }
 
 func TestAfterAStartStatusIsCollectedOfWhatIsHeldBack(t *testing.T) {
+	env := alone(t)
 	template := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}},
@@ -256,18 +226,18 @@ func TestAfterAStartStatusIsCollectedOfWhatIsHeldBack(t *testing.T) {
 	policy := policyFor(t, on(member1), template)
 	env.Create(t, policy, template)
 	await(t, env.Karmada, bindingOf(t, template), fullyApplied)
-	suspend(t, policy)
+	suspend(t, env, policy)
 	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
-	restart(t)
+	restart(t, env)
 	testenv.Eventually(t, "status in the member", func(ctx context.Context) error {
 		inside := &policyv1.PodDisruptionBudget{}
-		if err := member(member1).Get(ctx, client.ObjectKeyFromObject(template), inside); err != nil {
+		if err := member(env, member1).Get(ctx, client.ObjectKeyFromObject(template), inside); err != nil {
 			return err
 		}
 		inside.Status.ExpectedPods = 7
-		return member(member1).Status().Update(ctx, inside)
+		return member(env, member1).Status().Update(ctx, inside)
 	})
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
 		if len(w.Status.ManifestStatuses) == 0 || w.Status.ManifestStatuses[0].Status == nil {

@@ -35,6 +35,7 @@ const (
 // restoration is a control plane with one pushed and one pulled member that is taken
 // back in time.
 type restoration struct {
+	env       *testenv.Env
 	t         *testing.T
 	pulled    *pulled
 	namespace string
@@ -64,14 +65,14 @@ func (r *restoration) side(cluster string) client.Client {
 	if cluster == r.pulled.name {
 		return r.pulled.member.Client
 	}
-	return member(cluster)
+	return member(r.env, cluster)
 }
 
 func (r *restoration) clusters() []string { return []string{member1, r.pulled.name} }
 
 func (r *restoration) create(group []*corev1.ConfigMap) {
 	for _, template := range group {
-		env.Create(r.t, template)
+		r.env.Create(r.t, template)
 	}
 }
 
@@ -116,14 +117,14 @@ func (r *restoration) lost(ctx context.Context, before map[types.UID]string) err
 func (r *restoration) restore() {
 	r.t.Helper()
 	key, value := epochEntry(r.t)
-	if err := env.Replace(r.t.Context(), func() error {
-		restored, before := env.Storage()+".restored", env.Storage()+".before"
+	if err := r.env.Replace(r.t.Context(), func() error {
+		restored, before := r.env.Storage()+".restored", r.env.Storage()+".before"
 		if err := standalone.RestoreSnapshot(r.t.Context(), standalone.RestoreOptions{
-			Snapshot: r.snapshot, DataDir: restored, Replaced: env.Storage(), Put: map[string]string{key: value},
+			Snapshot: r.snapshot, DataDir: restored, Replaced: r.env.Storage(), Put: map[string]string{key: value},
 		}); err != nil {
 			return err
 		}
-		return errors.Join(os.Rename(env.Storage(), before), os.Rename(restored, env.Storage()))
+		return errors.Join(os.Rename(r.env.Storage(), before), os.Rename(restored, r.env.Storage()))
 	}); err != nil {
 		r.t.Fatal(err)
 	}
@@ -149,7 +150,8 @@ func held(of *workv1alpha1.Work) error {
 // TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed takes the storage back by a
 // thousand changes, under components and an agent that run on.
 func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
-	r := &restoration{t: t, pulled: newPulled(t, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
+	env := alone(t)
+	r := &restoration{env: env, t: t, pulled: newPulled(t, env, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
 	running := r.pulled.run(t)
 	r.pulled.awaitReady(t)
 	stay, gone, moved, late, back := r.group("stay"), r.group("gone"), r.group("moved"), r.group("late"), r.group("back")
@@ -210,7 +212,7 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 	for _, cluster := range r.clusters() {
 		r.awaitIn(cluster, stay[1:], hasColor(last+"-again"))
 	}
-	awaitNoWrites(t)
+	awaitNoWrites(t, env, r.pulled.member)
 	if err := r.lost(t.Context(), before); err != nil {
 		t.Errorf("after the confirmation: %v", err)
 	}
@@ -224,7 +226,7 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 // moveTo changes the placement of a group.
 func (r *restoration) moveTo(group, cluster string) {
 	r.t.Helper()
-	testenv.Update(r.t, env.Karmada, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: group}},
+	testenv.Update(r.t, r.env.Karmada, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: group}},
 		func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(cluster) })
 }
 
@@ -234,7 +236,7 @@ func (r *restoration) saveBetween(back []*corev1.ConfigMap) {
 	r.t.Helper()
 	r.moveTo("back", member1)
 	for _, template := range back {
-		await(r.t, env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
+		await(r.t, r.env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
 			if of.DeletionTimestamp == nil || domain.PermittedIn(of) == "" {
 				return fmt.Errorf("annotations %v of Work %s", of.Annotations, of.Name)
 			}
@@ -242,18 +244,18 @@ func (r *restoration) saveBetween(back []*corev1.ConfigMap) {
 		})
 	}
 	r.awaitIn(member1, back, exists)
-	if _, err := standalone.SaveSnapshot(r.t.Context(), env.Storage(), r.snapshot, "/registry/"); err != nil {
+	if _, err := standalone.SaveSnapshot(r.t.Context(), r.env.Storage(), r.snapshot, "/registry/"); err != nil {
 		r.t.Fatal(err)
 	}
 	r.moveTo("back", r.pulled.name)
 	for _, template := range back {
-		await(r.t, env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
+		await(r.t, r.env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
 			if of.DeletionTimestamp != nil {
 				return fmt.Errorf("Work %s is still in deletion", of.Name)
 			}
 			return nil
 		})
-		awaitGone(r.t, member(member1), empty(template))
+		awaitGone(r.t, member(r.env, member1), empty(template))
 	}
 }
 
@@ -263,14 +265,14 @@ func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (l
 	r.t.Helper()
 	r.create(late)
 	for _, template := range gone {
-		deleteObject(r.t, env.Karmada, empty(template))
+		deleteObject(r.t, r.env.Karmada, empty(template))
 	}
 	r.moveTo("moved", r.pulled.name)
 	for round := range rounds {
 		last = fmt.Sprintf("round-%02d", round)
 		change := client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"`+last+`"}}`))
 		for _, template := range stay {
-			if err := env.Karmada.Patch(r.t.Context(), template.DeepCopy(), change); err != nil {
+			if err := r.env.Karmada.Patch(r.t.Context(), template.DeepCopy(), change); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -284,7 +286,7 @@ func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (l
 	}
 	r.awaitIn(r.pulled.name, moved, exists)
 	for _, template := range moved {
-		awaitGone(r.t, member(member1), template)
+		awaitGone(r.t, member(r.env, member1), template)
 	}
 	return last
 }
@@ -294,7 +296,7 @@ func (r *restoration) warned(cluster string) {
 	r.t.Helper()
 	testenv.Eventually(r.t, "a warning on Cluster "+cluster, func(ctx context.Context) error {
 		events := &corev1.EventList{}
-		if err := env.Karmada.List(ctx, events); err != nil {
+		if err := r.env.Karmada.List(ctx, events); err != nil {
 			return err
 		}
 		for _, event := range events.Items {

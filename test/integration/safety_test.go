@@ -29,13 +29,13 @@ const flockLead = 60
 
 // flock is many ConfigMaps that one policy sends to one member, more than half of
 // what that holds then.
-func flock(t testing.TB, cluster, scheduler string) []*corev1.ConfigMap {
+func flock(t testing.TB, env *testenv.Env, cluster, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
-	return flockOn(t, cluster, on(cluster), scheduler)
+	return flockOn(t, env, cluster, on(cluster), scheduler)
 }
 
 // flockOn is a flock by another placement that leads to the member.
-func flockOn(t testing.TB, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
+func flockOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
 	namespace := env.Namespace(t)
 	works := &workv1alpha1.WorkList{}
@@ -55,9 +55,9 @@ func flockOn(t testing.TB, cluster string, placement policyv1alpha1.Placement, s
 }
 
 // uidOf is the UID of an object as it is in a member; empty when it is not.
-func uidOf(ctx context.Context, cluster string, object client.Object) (types.UID, error) {
+func uidOf(ctx context.Context, env *testenv.Env, cluster string, object client.Object) (types.UID, error) {
 	found := empty(object)
-	err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), found)
+	err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), found)
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func uidOf(ctx context.Context, cluster string, object client.Object) (types.UID
 }
 
 // again waits until a Work was made anew and is applied.
-func again(t testing.TB, before *workv1alpha1.Work) {
+func again(t testing.TB, env *testenv.Env, before *workv1alpha1.Work) {
 	t.Helper()
 	await(t, env.Karmada, before, func(w *workv1alpha1.Work) error {
 		if w.UID == before.UID {
@@ -76,38 +76,40 @@ func again(t testing.TB, before *workv1alpha1.Work) {
 }
 
 func TestWorkThatIsDeletedByHandLeavesItsObjectAlone(t *testing.T) {
+	env := alone(t)
 	template := configMap(env.Namespace(t), "wanted")
 	env.Create(t, policyFor(t, on(member3), template), template)
 	of := await(t, env.Karmada, workOf(t, member3, template), applied)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: template.Namespace}}
 	ofNamespace := await(t, env.Karmada, workOf(t, member3, namespace), applied)
 	uids := map[client.Object]types.UID{
-		template:  inMember(t, member3, template, exists).UID,
-		namespace: inMember(t, member3, namespace, exists).UID,
+		template:  inMember(t, env, member3, template, exists).UID,
+		namespace: inMember(t, env, member3, namespace, exists).UID,
 	}
 	for _, deleted := range []*workv1alpha1.Work{of, ofNamespace} {
 		deleteObject(t, env.Karmada, deleted)
-		again(t, deleted)
+		again(t, env, deleted)
 	}
 	for object, uid := range uids {
-		if got, err := uidOf(t.Context(), member3, object); err != nil || got != uid {
+		if got, err := uidOf(t.Context(), env, member3, object); err != nil || got != uid {
 			t.Errorf("%s %s was replaced: %q instead of %q, %v", selectorOf(t, object).Kind, object.GetName(), got, uid, err)
 		}
 	}
 	// The Work that came after owns the object.
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
-	inMember(t, member3, template, hasColor("green"))
+	inMember(t, env, member3, template, hasColor("green"))
 	deleteObject(t, env.Karmada, template)
-	awaitGone(t, member(member3), template)
+	awaitGone(t, member(env, member3), template)
 }
 
 func TestExecutionNamespaceThatIsDeletedByHandTakesNothingAway(t *testing.T) {
-	templates := flock(t, member3, "")
+	env := alone(t)
+	templates := flock(t, env, member3, "")
 	uids := map[string]types.UID{}
 	var works []*workv1alpha1.Work
 	for _, template := range templates {
 		works = append(works, await(t, env.Karmada, workOf(t, member3, template), applied))
-		uids[template.Name] = inMember(t, member3, template, exists).UID
+		uids[template.Name] = inMember(t, env, member3, template, exists).UID
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(member3)}}
 	old := await(t, env.Karmada, space, exists)
@@ -132,36 +134,38 @@ func TestExecutionNamespaceThatIsDeletedByHandTakesNothingAway(t *testing.T) {
 		return nil
 	})
 	for _, of := range works {
-		again(t, of)
+		again(t, env, of)
 	}
 	for _, template := range templates {
-		if got, err := uidOf(t.Context(), member3, template); err != nil || got != uids[template.Name] {
+		if got, err := uidOf(t.Context(), env, member3, template); err != nil || got != uids[template.Name] {
 			t.Errorf("%s was replaced: %q instead of %q, %v", template.Name, got, uids[template.Name], err)
 		}
 	}
 }
 
 func TestManyTemplatesThatTheirUserDeletesGoAtOnce(t *testing.T) {
-	templates := flock(t, member3, "")
+	env := alone(t)
+	templates := flock(t, env, member3, "")
 	for _, template := range templates {
-		inMember(t, member3, template, exists)
+		inMember(t, env, member3, template, exists)
 	}
 	if err := env.Karmada.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templates[0].Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, template := range templates {
-		awaitGone(t, member(member3), template)
+		awaitGone(t, member(env, member3), template)
 		awaitGone(t, env.Karmada, workOf(t, member3, template))
 	}
 }
 
 func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
+	env := alone(t)
 	// What the tests before deleted lately counts as what the cluster holds, and
 	// makes this deletion a smaller part of it. A start forgets.
-	awaitNoWrites(t)
-	restart(t)
+	awaitNoWrites(t, env)
+	restart(t, env)
 	// The test is the scheduler of these templates, and a bad one.
-	templates := flock(t, member3, "careless")
+	templates := flock(t, env, member3, "careless")
 	assign := func(template *corev1.ConfigMap, clusters ...workv1alpha2.TargetCluster) {
 		t.Helper()
 		bound := await(t, env.Karmada, bindingOf(t, template), exists)
@@ -170,7 +174,7 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 	uids := map[string]types.UID{}
 	for _, template := range templates {
 		assign(template, workv1alpha2.TargetCluster{Name: member3})
-		uids[template.Name] = inMember(t, member3, template, exists).UID
+		uids[template.Name] = inMember(t, env, member3, template, exists).UID
 	}
 	began := time.Now()
 	for _, template := range templates {
@@ -213,7 +217,7 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 	})
 	testenv.Holds(t, "what was stopped", quiet, func(ctx context.Context) error {
 		for _, template := range stopped {
-			if uid, err := uidOf(ctx, member3, template); err != nil || uid != uids[template.Name] {
+			if uid, err := uidOf(ctx, env, member3, template); err != nil || uid != uids[template.Name] {
 				return fmt.Errorf("%s: %q, %w", template.Name, uid, err)
 			}
 		}
@@ -235,14 +239,14 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 	}
 	// A confirmation of what was before confirms nothing, but is a reason to look.
 	wake(began.Add(-time.Hour))
-	again(t, of)
+	again(t, env, of)
 	// The others were meant to go after all.
 	wake(time.Now().Add(time.Second))
 	for _, template := range stopped[1:] {
 		awaitGone(t, env.Karmada, workOf(t, member3, template))
-		awaitGone(t, member(member3), template)
+		awaitGone(t, member(env, member3), template)
 	}
-	if uid, err := uidOf(t.Context(), member3, saved); err != nil || uid != uids[saved.Name] {
+	if uid, err := uidOf(t.Context(), env, member3, saved); err != nil || uid != uids[saved.Name] {
 		t.Errorf("%s was replaced: %q instead of %q, %v", saved.Name, uid, uids[saved.Name], err)
 	}
 }

@@ -31,7 +31,7 @@ func names(want ...string) func(*workv1alpha2.ResourceBinding) error {
 }
 
 func TestReplicasAreDuplicatedOrDividedByWeight(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, c := range map[string]struct {
 		placement policyv1alpha1.Placement
 		replicas  int32
@@ -46,7 +46,7 @@ func TestReplicasAreDuplicatedOrDividedByWeight(t *testing.T) {
 			template := deployment(env.Namespace(t), "web", c.replicas)
 			env.Create(t, policyFor(t, c.placement, template), template)
 			for cluster, want := range c.want {
-				inMember(t, cluster, template, replicas(want))
+				inMember(t, env, cluster, template, replicas(want))
 			}
 			await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 				got := map[string]int32{}
@@ -60,7 +60,7 @@ func TestReplicasAreDuplicatedOrDividedByWeight(t *testing.T) {
 }
 
 func TestAffinityChoosesClustersByNameLabelsAndExclusion(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	for name, c := range map[string]struct {
 		affinity *policyv1alpha1.ClusterAffinity
 		want     []string
@@ -85,7 +85,7 @@ func TestAffinityChoosesClustersByNameLabelsAndExclusion(t *testing.T) {
 }
 
 func TestNoClusterFitIsToldWithTheReasonOfEachCluster(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "homeless")
 	policy := policyFor(t, on("nowhere"), template)
 	env.Create(t, policy, template)
@@ -93,10 +93,10 @@ func TestNoClusterFitIsToldWithTheReasonOfEachCluster(t *testing.T) {
 		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
 			"0/3 clusters are available: no cluster matches the cluster affinity (clusterNames nowhere)."))
 	})
-	awaitEvent(t, template, corev1.EventTypeWarning, "ScheduleBindingFailed")
+	awaitEvent(t, env, template, corev1.EventTypeWarning, "ScheduleBindingFailed")
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member1) })
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 }
 
 // widgets defines a kind that a cluster may or may not have.
@@ -142,10 +142,10 @@ func define(t testing.TB, side client.Client, definition *apiextensionsv1.Custom
 }
 
 func TestObjectGoesOnlyWhereItsKindIsServed(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
 	definition := define(t, env.Karmada, widgets())
-	cleanUp(t, definition)
+	cleanUp(t, env, definition)
 	template := widget(namespace)
 	policy := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "widgets"},
@@ -174,21 +174,22 @@ func TestObjectGoesOnlyWhereItsKindIsServed(t *testing.T) {
 			Placement: on(member2),
 		},
 	}
-	cleanUp(t, propagated)
+	cleanUp(t, env, propagated)
 	env.Create(t, propagated)
 	await(t, env.Karmada, bound, names(member2))
-	inMember(t, member2, template, func(w *unstructured.Unstructured) error {
+	inMember(t, env, member2, template, func(w *unstructured.Unstructured) error {
 		size, _, err := unstructured.NestedInt64(w.Object, "spec", "size")
 		return errors.Join(err, same("size", int64(3), size))
 	})
 }
 
 func TestTaintKeepsNewObjectsAwayButNotThoseThatAreThere(t *testing.T) {
+	env := alone(t)
 	taint := corev1.Taint{Key: "maintenance", Value: "soon", Effect: corev1.TaintEffectNoSchedule}
 	namespace := env.Namespace(t)
 	early, late, tolerant := configMap(namespace, "early"), configMap(namespace, "late"), configMap(namespace, "tolerant")
 	env.Create(t, policyFor(t, on(member2, member3), early), early)
-	inMember(t, member3, early, exists)
+	inMember(t, env, member3, early, exists)
 
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member3}}
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = append(c.Spec.Taints, taint) })
@@ -198,22 +199,23 @@ func TestTaintKeepsNewObjectsAwayButNotThoseThatAreThere(t *testing.T) {
 	policy := policyFor(t, on(member2, member3), tolerant)
 	policy.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}
 	env.Create(t, policyFor(t, on(member2, member3), late), late, policy, tolerant)
-	inMember(t, member3, tolerant, exists)
+	inMember(t, env, member3, tolerant, exists)
 	await(t, env.Karmada, bindingOf(t, late), names(member2))
-	inMember(t, member3, early, exists)
+	inMember(t, env, member3, early, exists)
 
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
-	inMember(t, member3, late, exists)
+	inMember(t, env, member3, late, exists)
 }
 
 // Taints keep new work away and take nothing: where every cluster is tainted, what
 // is placed stays where it is, and still follows what its users want of it.
 func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
 	placed, late := deployment(namespace, "placed", 4), configMap(namespace, "late")
 	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 1}), placed), placed)
-	inMember(t, member1, placed, replicas(2))
-	inMember(t, member2, placed, replicas(2))
+	inMember(t, env, member1, placed, replicas(2))
+	inMember(t, env, member2, placed, replicas(2))
 
 	members := []string{member1, member2, member3}
 	taint := func(taints ...corev1.Taint) {
@@ -230,8 +232,8 @@ func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
 	})
 
 	testenv.Update(t, env.Karmada, placed, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })
-	inMember(t, member1, placed, replicas(3))
-	inMember(t, member2, placed, replicas(3))
+	inMember(t, env, member1, placed, replicas(3))
+	inMember(t, env, member2, placed, replicas(3))
 	bound := bindingOf(t, placed)
 	again := metav1.Now()
 	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &again })
@@ -244,22 +246,22 @@ func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
 
 	taint()
 	for _, name := range members {
-		inMember(t, name, late, exists)
+		inMember(t, env, name, late, exists)
 	}
 }
 
 func TestSchedulerFollowsAChangeOfReplicasAndWeights(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 4)
 	policy := policyFor(t, divided(map[string]int64{member1: 1, member2: 3}), template)
 	env.Create(t, policy, template)
-	inMember(t, member1, template, replicas(1))
-	inMember(t, member2, template, replicas(3))
+	inMember(t, env, member1, template, replicas(1))
+	inMember(t, env, member2, template, replicas(3))
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.Placement = divided(map[string]int64{member1: 3, member2: 1})
 	})
-	inMember(t, member1, template, replicas(3))
-	inMember(t, member2, template, replicas(1))
+	inMember(t, env, member1, template, replicas(3))
+	inMember(t, env, member2, template, replicas(1))
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 })
-	inMember(t, member1, template, replicas(0))
+	inMember(t, env, member1, template, replicas(0))
 }

@@ -29,16 +29,16 @@ import (
 
 // rollOut does what the controllers of a member would do to a Deployment: all of
 // its replicas are there, and so many of them are ready.
-func rollOut(t testing.TB, cluster string, template *appsv1.Deployment, ready int32) {
+func rollOut(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
 	t.Helper()
 	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
-		return rolledOut(ctx, cluster, template, ready)
+		return rolledOut(ctx, env, cluster, template, ready)
 	})
 }
 
 // rollsOut rolls an object out as soon as a member has it, until the test ends: for
 // what is not long in a member unless it is well there.
-func rollsOut(t testing.TB, cluster string, template *appsv1.Deployment, ready int32) {
+func rollsOut(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	t.Cleanup(func() {
@@ -48,38 +48,38 @@ func rollsOut(t testing.TB, cluster string, template *appsv1.Deployment, ready i
 	go func() {
 		defer close(ended)
 		_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			return rolledOut(ctx, cluster, template, ready) == nil, nil
+			return rolledOut(ctx, env, cluster, template, ready) == nil, nil
 		})
 	}()
 }
 
 // rolledOut writes the status of an object in a member, of which so many are ready.
-func rolledOut(ctx context.Context, cluster string, template *appsv1.Deployment, ready int32) error {
+func rolledOut(ctx context.Context, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) error {
 	object := deployment(template.Namespace, template.Name, 0)
-	if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	if err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
 	object.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: object.Generation, Replicas: *object.Spec.Replicas, UpdatedReplicas: *object.Spec.Replicas,
 		ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: *object.Spec.Replicas - ready,
 	}
-	return member(cluster).Status().Update(ctx, object)
+	return member(env, cluster).Status().Update(ctx, object)
 }
 
 // reports writes the status of an object as soon as a member has it, again on a
 // conflict.
-func reports[T client.Object](t testing.TB, cluster string, template T, change func(T)) {
+func reports[T client.Object](t testing.TB, env *testenv.Env, cluster string, template T, change func(T)) {
 	t.Helper()
 	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
 		object, ok := empty(template).(T)
 		if !ok {
 			return fmt.Errorf("%T does not copy itself", template)
 		}
-		if err := member(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		if err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		change(object)
-		return member(cluster).Status().Update(ctx, object)
+		return member(env, cluster).Status().Update(ctx, object)
 	})
 }
 
@@ -103,11 +103,11 @@ func healths(want ...workv1alpha2.ResourceHealth) func(*workv1alpha2.ResourceBin
 }
 
 func TestStatusOfMembersIsSummedUpInTheTemplate(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 3)
 	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 2}), template), template)
-	inMember(t, member1, template, replicas(1))
-	inMember(t, member2, template, replicas(2))
+	inMember(t, env, member1, template, replicas(1))
+	inMember(t, env, member2, template, replicas(2))
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(
 			condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue, "Success", "Binding has been scheduled successfully."),
@@ -117,7 +117,7 @@ func TestStatusOfMembersIsSummedUpInTheTemplate(t *testing.T) {
 			same("scheduler's generation", b.Generation, b.Status.SchedulerObservedGeneration))
 	})
 
-	rollOut(t, member1, template, 1)
+	rollOut(t, env, member1, template, 1)
 	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		if len(w.Status.ManifestStatuses) != 1 || w.Status.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy {
 			return fmt.Errorf("manifest statuses are %+v", w.Status.ManifestStatuses)
@@ -136,7 +136,7 @@ func TestStatusOfMembersIsSummedUpInTheTemplate(t *testing.T) {
 		return same("available", int32(1), d.Status.AvailableReplicas)
 	})
 
-	rollOut(t, member2, template, 1)
+	rollOut(t, env, member2, template, 1)
 	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy))
 	if err := same("clusters", []string{member1, member2}, []string{
 		bound.Status.AggregatedStatus[0].ClusterName, bound.Status.AggregatedStatus[1].ClusterName,
@@ -158,13 +158,13 @@ func TestStatusOfMembersIsSummedUpInTheTemplate(t *testing.T) {
 		t.Errorf("the status of member1 is of generation %d of the template, which has %d", reported.ResourceTemplateGeneration, stored.Generation)
 	}
 
-	rollOut(t, member2, template, 2)
+	rollOut(t, env, member2, template, 2)
 	await(t, env.Karmada, bound, healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceHealthy))
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(3), d.Status.ReadyReplicas) })
 }
 
 func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	rolledOut := func(d *appsv1.Deployment) error {
@@ -175,8 +175,8 @@ func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
 		return same("available", int32(2), d.Status.AvailableReplicas)
 	}
 	for _, cluster := range []string{member1, member2} {
-		inMember(t, cluster, template, exists)
-		rollOut(t, cluster, template, 1)
+		inMember(t, env, cluster, template, exists)
+		rollOut(t, env, cluster, template, 1)
 	}
 	await(t, env.Karmada, template, rolledOut)
 
@@ -185,9 +185,9 @@ func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
 		return same("image", image, d.Spec.Template.Spec.Containers[0].Image)
 	}
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image })
-	inMember(t, member1, template, hasImage)
-	inMember(t, member2, template, hasImage)
-	rollOut(t, member1, template, 1)
+	inMember(t, env, member1, template, hasImage)
+	inMember(t, env, member2, template, hasImage)
+	rollOut(t, env, member1, template, 1)
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		var reported struct{ Generation, ObservedGeneration int64 }
 		if err := json.Unmarshal(w.Status.ManifestStatuses[0].Status.Raw, &reported); err != nil {
@@ -208,12 +208,12 @@ func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
 		}
 		return nil
 	})
-	rollOut(t, member2, template, 1)
+	rollOut(t, env, member2, template, 1)
 	await(t, env.Karmada, template, rolledOut)
 }
 
 func TestObjectWithoutAnyStatusIsHealthyOnceApplied(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "plain")
 	env.Create(t, policyFor(t, on(member1), template), template)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
@@ -224,7 +224,7 @@ func TestObjectWithoutAnyStatusIsHealthyOnceApplied(t *testing.T) {
 }
 
 func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
 		Spec: corev1.ServiceSpec{
@@ -233,7 +233,7 @@ func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
 	}
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	for cluster, ip := range map[string]string{member1: "192.0.2.2", member2: "192.0.2.1"} {
-		reports(t, cluster, template, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
+		reports(t, env, cluster, template, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
 	}
 	await(t, env.Karmada, template, func(s *corev1.Service) error {
 		var got []string
@@ -245,16 +245,16 @@ func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
 }
 
 func TestStatusKeepsFlowingWhileDispatchingIsSuspended(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	policy := policyFor(t, on(member1), template)
 	env.Create(t, policy, template)
-	inMember(t, member1, template, exists)
-	suspend(t, policy)
+	inMember(t, env, member1, template, exists)
+	suspend(t, env, policy)
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
-	rollOut(t, member1, template, 1)
+	rollOut(t, env, member1, template, 1)
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(1), d.Status.ReadyReplicas) })
 }
 
@@ -268,7 +268,7 @@ func fullyApplied(b *workv1alpha2.ResourceBinding) error {
 
 // Who waits for the condition, as kubectl wait does, finds what was waited for.
 func TestMembersHaveWhatIsSaidToBeFullyApplied(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "changing")
 	env.Create(t, policyFor(t, on(member1, member2), template), template)
 	bound := await(t, env.Karmada, bindingOf(t, template), fullyApplied)
@@ -283,7 +283,7 @@ func TestMembersHaveWhatIsSaidToBeFullyApplied(t *testing.T) {
 		})
 		for _, cluster := range []string{member1, member2} {
 			held := configMap(template.Namespace, template.Name)
-			if err := member(cluster).Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil {
+			if err := member(env, cluster).Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil {
 				t.Fatal(err)
 			}
 			if err := hasColor(color)(held); err != nil {
@@ -294,14 +294,14 @@ func TestMembersHaveWhatIsSaidToBeFullyApplied(t *testing.T) {
 }
 
 func TestClustersThatCannotBeServedAreNamed(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := configMap(env.Namespace(t), "blocked")
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "impossible"},
 		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/spec/no/such/path", "x", member2)),
 	}
 	env.Create(t, override, policyFor(t, on(member1, member2), template), template)
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
 			return err
@@ -317,11 +317,11 @@ func TestClustersThatCannotBeServedAreNamed(t *testing.T) {
 	})
 	deleteObject(t, env.Karmada, override)
 	await(t, env.Karmada, bound, fullyApplied)
-	inMember(t, member2, template, exists)
+	inMember(t, env, member2, template, exists)
 }
 
 // placeByHand makes a template that no scheduler places, and places it.
-func placeByHand(t testing.TB, template client.Object, cluster string) *workv1alpha2.ResourceBinding {
+func placeByHand(t testing.TB, env *testenv.Env, template client.Object, cluster string) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	policy := policyFor(t, on(cluster), template)
 	policy.Spec.SchedulerName = "nobody"
@@ -336,6 +336,7 @@ func placeByHand(t testing.TB, template client.Object, cluster string) *workv1al
 // It runs before those that run in parallel, which count the clusters, and wait for
 // namespaces to leave all of them.
 func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	namespace := env.Namespace(t)
 	lost := clusterNamed("lost-" + namespace)
 	lost.Spec = clusterv1alpha1.ClusterSpec{
@@ -343,13 +344,13 @@ func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
 		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: namespace, Name: "credentials"},
 	}
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, StringData: map[string]string{"token": "x"}}
-	cleanUp(t, lost)
+	cleanUp(t, env, lost)
 	env.Create(t, credentials, lost)
 	since := await(t, env.Karmada, lost, func(c *clusterv1alpha1.Cluster) error {
 		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
 	})
 	template := configMap(namespace, "stranded")
-	bound := placeByHand(t, template, lost.Name)
+	bound := placeByHand(t, env, template, lost.Name)
 	at := meta.FindStatusCondition(since.Status.Conditions, clusterv1alpha1.ClusterConditionReady).LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		want := []workv1alpha2.AggregatedStatusItem{{
@@ -358,23 +359,23 @@ func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
 		return same("aggregated status", want, b.Status.AggregatedStatus)
 	})
 	deleteObject(t, env.Karmada, template)
-	leave(t, lost.Name)
+	leave(t, env, lost.Name)
 }
 
 func TestObjectThatIsGoneFromAMemberHasNoStatus(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
 	policy := policyFor(t, on(member1), template)
 	env.Create(t, policy, template)
-	inMember(t, member1, template, exists)
-	rollOut(t, member1, template, 1)
+	inMember(t, env, member1, template, exists)
+	rollOut(t, env, member1, template, 1)
 	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy))
-	suspend(t, policy)
+	suspend(t, env, policy)
 	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
 
-	deleteObject(t, member(member1), deployment(template.Namespace, template.Name, 1))
+	deleteObject(t, member(env, member1), deployment(template.Namespace, template.Name, 1))
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error { return same("manifest statuses", 0, len(w.Status.ManifestStatuses)) })
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		want := []workv1alpha2.AggregatedStatusItem{{ClusterName: member1, Applied: true, Health: workv1alpha2.ResourceUnknown}}
@@ -384,9 +385,9 @@ func TestObjectThatIsGoneFromAMemberHasNoStatus(t *testing.T) {
 }
 
 func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, member1, namespace)
+	namespaceIn(t, env, member1, namespace)
 	byHand := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: namespace}}
 	for _, manifest := range []client.Object{configMap(namespace, "one"), deployment(namespace, "two", 1), configMap(namespace, "three")} {
 		of := selectorOf(t, manifest)
@@ -402,10 +403,10 @@ func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
 		}
 		byHand.Spec.Workload.Manifests = append(byHand.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
 	}
-	cleanUp(t, byHand)
+	cleanUp(t, env, byHand)
 	env.Create(t, byHand)
-	inMember(t, member1, deployment(namespace, "two", 1), exists)
-	rollOut(t, member1, deployment(namespace, "two", 1), 1)
+	inMember(t, env, member1, deployment(namespace, "two", 1), exists)
+	rollOut(t, env, member1, deployment(namespace, "two", 1), 1)
 	await(t, env.Karmada, byHand, func(w *workv1alpha1.Work) error {
 		var got []string
 		for _, status := range w.Status.ManifestStatuses {
@@ -418,7 +419,7 @@ func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
 }
 
 func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
-	t.Parallel()
+	env := shared(t)
 	template := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "once"},
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -433,12 +434,12 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 		}
 		return conditions
 	}
-	reports(t, member1, template, func(j *batchv1.Job) {
+	reports(t, env, member1, template, func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
 	})
 	// The status of a Job that has failed is final: what comes later does not count.
 	await(t, env.Karmada, template, func(j *batchv1.Job) error { return same("succeeded", int32(1), j.Status.Succeeded) })
-	reports(t, member2, template, func(j *batchv1.Job) {
+	reports(t, env, member2, template, func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)}
 	})
 	await(t, env.Karmada, template, func(j *batchv1.Job) error {

@@ -21,35 +21,36 @@ import (
 
 // Not parallel: the components have other settings.
 func TestEverySuccessIsAnEventForThoseWhoWantThemAll(t *testing.T) {
-	withSettings(t, "", func(s *programs.Settings) { s.Controllers.Events = observe.All })
+	env := alone(t)
+	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = observe.All })
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)
 	env.Create(t, settings, following(t, on(member1), template), template)
-	inMember(t, member1, settings, exists)
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, settings, exists)
+	inMember(t, env, member1, template, exists)
 	ofTemplate := []string{
 		workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonGetDependenciesSucceed,
 		workv1alpha2.EventReasonGetReplicasSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
 	}
-	awaitSuccesses(t, template, 1, ofTemplate...)
-	awaitSuccesses(t, bindingOf(t, template), 0, workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
+	awaitSuccesses(t, env, template, 1, ofTemplate...)
+	awaitSuccesses(t, env, bindingOf(t, template), 0, workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
 		workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed)
-	awaitSuccesses(t, workOf(t, member1, template), 0, workv1alpha1.EventReasonWorkDispatching, workv1alpha1.EventReasonSyncSucceed,
+	awaitSuccesses(t, env, workOf(t, member1, template), 0, workv1alpha1.EventReasonWorkDispatching, workv1alpha1.EventReasonSyncSucceed,
 		workv1alpha1.EventReasonReflectStatusSucceed, workv1alpha1.EventReasonInterpretHealthSucceed)
 
 	// A label is no change of what the template says, and goes the whole way.
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { metav1.SetMetaDataLabel(&d.ObjectMeta, "looked", "at") })
-	inMember(t, member1, template, func(d *appsv1.Deployment) error { return same("label", "at", d.Labels["looked"]) })
+	inMember(t, env, member1, template, func(d *appsv1.Deployment) error { return same("label", "at", d.Labels["looked"]) })
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		return current(w.Status.Conditions, workv1alpha1.WorkApplied, w.Generation)
 	})
-	awaitSuccesses(t, template, 1, ofTemplate...)
+	awaitSuccesses(t, env, template, 1, ofTemplate...)
 }
 
 // awaitSuccesses waits until there are events of an object with all reasons, and checks
 // how often there is one: as often as most says, or once for each generation if it is 0.
-func awaitSuccesses(t *testing.T, object client.Object, most int, reasons ...string) {
+func awaitSuccesses(t *testing.T, env *testenv.Env, object client.Object, most int, reasons ...string) {
 	t.Helper()
 	counts := map[string]int{}
 	testenv.Eventually(t, fmt.Sprintf("events of %T %s", object, object.GetName()), func(ctx context.Context) error {

@@ -18,13 +18,14 @@ func matching(kind string, operator policyv1alpha1.MatchConditionOperator, statu
 }
 
 func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
-	withSettings(t, "Failover=true", func(s *programs.Settings) {
+	env := alone(t)
+	withSettings(t, env, "Failover=true", func(s *programs.Settings) {
 		// Nobody renews a Lease of the cluster.
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = time.Hour, time.Hour
 	})
-	cluster := inPullMode(t, "tainted")
+	cluster := inPullMode(t, env, "tainted")
 	dns := func(status metav1.ConditionStatus) {
-		report(t, cluster.Name, reportsReady, metav1.Condition{Type: "ServiceDomainNameResolutionReady", Status: status, Reason: "Detected"})
+		report(t, env, cluster.Name, reportsReady, metav1.Condition{Type: "ServiceDomainNameResolutionReady", Status: status, Reason: "Detected"})
 	}
 	broken := &policyv1alpha1.ClusterTaintPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "dns"},
@@ -44,15 +45,15 @@ func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
 		},
 	}
 	// No agent is there to let go of what the namespaces of other tests left in it.
-	t.Cleanup(func() { report(t, cluster.Name, reportsLost) })
-	cleanUp(t, broken, labelled)
-	report(t, cluster.Name, reportsReady)
+	t.Cleanup(func() { report(t, env, cluster.Name, reportsLost) })
+	cleanUp(t, env, broken, labelled)
+	report(t, env, cluster.Name, reportsReady)
 	env.Create(t, broken, labelled)
 	// Without the condition, NotIn says nothing.
 	await(t, env.Karmada, cluster, taintedBy())
 	dns(metav1.ConditionFalse)
 	await(t, env.Karmada, cluster, taintedBy("dns:NoSchedule"))
-	awaitEvent(t, cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonTaintClusterSucceed)
+	awaitEvent(t, env, cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonTaintClusterSucceed)
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tainted-test": "yes"} })
 	await(t, env.Karmada, cluster, taintedBy("dns:NoSchedule", "labelled:NoSchedule"))
 	dns(metav1.ConditionTrue)

@@ -28,6 +28,7 @@ const loot = "loot"
 
 // tenancy is a namespace with users who have one role each in it, and nothing else.
 type tenancy struct {
+	env              *testenv.Env
 	namespace, other string
 	users            map[string]client.Client
 }
@@ -37,9 +38,9 @@ type tenancy struct {
 // Kubernetes.
 var roles = []string{"view", "edit", "admin", "karmada-binding-edit"}
 
-func newTenancy(t *testing.T) *tenancy {
+func newTenancy(t *testing.T, env *testenv.Env) *tenancy {
 	t.Helper()
-	place := &tenancy{namespace: env.Namespace(t), other: env.Namespace(t), users: map[string]client.Client{}}
+	place := &tenancy{env: env, namespace: env.Namespace(t), other: env.Namespace(t), users: map[string]client.Client{}}
 	for _, role := range roles {
 		user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: place.namespace + "-" + role}
 		env.Create(t, &rbacv1.RoleBinding{
@@ -153,8 +154,8 @@ func refusedAttacks() map[string]tenantAttack {
 // not refused must be harmless: what exists in the members and in the control plane
 // counts.
 func TestATenantStaysATenant(t *testing.T) {
-	t.Parallel()
-	place := newTenancy(t)
+	env := shared(t)
+	place := newTenancy(t, env)
 	env.Create(t, configMap(place.other, loot))
 	for what, attack := range refusedAttacks() {
 		t.Run(what, func(t *testing.T) {
@@ -185,8 +186,8 @@ func propagationOf(apiVersion, kind, name string) string {
 func (p *tenancy) changesNoBinding(t *testing.T) {
 	p.create(t, "edit", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: plain}, data: {color: blue}}\n---\n"+propagationOf("v1", "ConfigMap", "plain"))
 	template := configMap(p.namespace, "plain")
-	inMember(t, member1, template, hasColor("blue"))
-	bound := await(t, env.Karmada, bindingOf(t, template), delivered)
+	inMember(t, p.env, member1, template, hasColor("blue"))
+	bound := await(t, p.env.Karmada, bindingOf(t, template), delivered)
 	for _, role := range []string{"view", "edit", "admin"} {
 		as := p.users[role]
 		change := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"clusters":[{"name":"member2"}]}}`))
@@ -215,7 +216,7 @@ func (p *tenancy) changesNoBinding(t *testing.T) {
 // awaitReason waits until a binding names all of the texts as a reason why it is not applied.
 func (p *tenancy) awaitReason(t *testing.T, template client.Object, texts ...string) {
 	t.Helper()
-	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+	await(t, p.env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		found := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied)
 		if found == nil || found.Status != metav1.ConditionFalse {
 			return fmt.Errorf("the condition is %v", found)
@@ -233,10 +234,10 @@ func (p *tenancy) changesTheGroup(t *testing.T) {
 	const other = `{apiVersion: policy.karmada.io/v1alpha1, kind: OverridePolicy, metadata: {namespace: $NS, name: regroup}, spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap, name: regrouped}], overrideRules: [{overriders: {plaintext: [{path: /data/color, operator: replace, value: red}]}}, {overriders: {plaintext: [{path: /apiVersion, operator: replace, value: rbac.authorization.k8s.io/v1}]}}]}}`
 	p.create(t, "edit", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: regrouped}, data: {color: blue}}\n---\n"+propagationOf("v1", "ConfigMap", "regrouped"))
 	template := configMap(p.namespace, "regrouped")
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, p.env, member1, template, hasColor("blue"))
 	p.create(t, "edit", other)
 	p.awaitReason(t, template, `OverridePolicy "`+p.namespace+`/regroup"`, "spec.overrideRules[1].overriders.plaintext[0]", `"/apiVersion"`)
-	inMember(t, member1, template, hasColor("blue"))
+	inMember(t, p.env, member1, template, hasColor("blue"))
 }
 
 // givesNoRights propagates rights that an administrator gave in the control plane, and
@@ -245,12 +246,12 @@ func (p *tenancy) givesNoRights(t *testing.T) {
 	const grant = `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {namespace: $NS, name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]}`
 	const widen = `{apiVersion: policy.karmada.io/v1alpha1, kind: OverridePolicy, metadata: {namespace: $NS, name: widen}, spec: {resourceSelectors: [{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, name: readers}], overrideRules: [{overriders: {plaintext: [{path: /roleRef/name, operator: replace, value: cluster-admin}]}}]}}`
 	for _, object := range p.objects(t, grant) {
-		env.Create(t, object)
+		p.env.Create(t, object)
 	}
 	p.create(t, "edit", widen+"\n---\n"+propagationOf("rbac.authorization.k8s.io/v1", "RoleBinding", "readers"))
 	template := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "readers"}}
 	p.awaitReason(t, template, `OverridePolicy "`+p.namespace+`/widen"`, `"/roleRef"`, "use a ClusterOverridePolicy")
-	if err := absent(t.Context(), member(member1), template); err != nil {
+	if err := absent(t.Context(), member(p.env, member1), template); err != nil {
 		t.Errorf("the RoleBinding in the member: %v", err)
 	}
 }
@@ -259,20 +260,20 @@ func (p *tenancy) givesNoRights(t *testing.T) {
 // Karmada knows its own.
 func (p *tenancy) forgesNoMarks(t *testing.T) {
 	victim := configMap(p.other, "victim")
-	env.Create(t, victim, policyFor(t, on(member1), victim))
-	held := inMember(t, member1, victim, hasColor("blue"))
+	p.env.Create(t, victim, policyFor(t, on(member1), victim))
+	held := inMember(t, p.env, member1, victim, hasColor("blue"))
 	marks := fmt.Sprintf(`{karmada.io/managed: "false", work.karmada.io/permanent-id: %q, resourcebinding.karmada.io/permanent-id: %q}`,
 		held.Labels["work.karmada.io/permanent-id"], held.Labels["resourcebinding.karmada.io/permanent-id"])
 	places := fmt.Sprintf(`{work.karmada.io/name: %q, work.karmada.io/namespace: karmada-es-member1, resourcetemplate.karmada.io/uid: %q, resourcebinding.karmada.io/namespace: $OTHER, resourcebinding.karmada.io/name: victim-configmap, resourcebinding.karmada.io/dependencies: '[{"apiVersion":"v1","kind":"Secret","namespace":"karmada-cluster","name":"member1"}]', propagationpolicy.karmada.io/namespace: $OTHER, propagationpolicy.karmada.io/name: victim}`,
 		held.Annotations["work.karmada.io/name"], held.Annotations["resourcetemplate.karmada.io/uid"])
 	// An owner that exists, so that the garbage collector leaves the template alone.
-	owner := await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}, exists)
+	owner := await(t, p.env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}, exists)
 	p.create(t, "edit", `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: forged, labels: `+marks+`, annotations: `+places+`, finalizers: [loot.example.io/stay], ownerReferences: [{apiVersion: v1, kind: Namespace, name: $NS, uid: `+string(owner.UID)+`}]}, data: {color: red}}`+
 		"\n---\n"+strings.ReplaceAll(overridePolicy(`labelsOverrider: [{operator: add, value: `+marks+`}], annotationsOverrider: [{operator: add, value: `+places+`}], plaintext: [{path: /metadata/finalizers, operator: add, value: [loot.example.io/stay]}, {path: /metadata/ownerReferences, operator: add, value: [{apiVersion: v1, kind: Namespace, name: x, uid: y}]}]`), "name: loot", "name: forge")+
 		"\n---\n"+propagationOf("v1", "ConfigMap", "forged"))
 	forged := configMap(p.namespace, "forged")
 	t.Cleanup(func() { p.unhold(t, forged) })
-	inMember(t, member1, forged, func(c *corev1.ConfigMap) error {
+	inMember(t, p.env, member1, forged, func(c *corev1.ConfigMap) error {
 		return errors.Join(hasColor("red")(c), same("managed", "true", c.Labels["karmada.io/managed"]),
 			same("own Work", false, c.Labels["work.karmada.io/permanent-id"] == held.Labels["work.karmada.io/permanent-id"]),
 			same("own binding", false, c.Labels["resourcebinding.karmada.io/permanent-id"] == held.Labels["resourcebinding.karmada.io/permanent-id"]),
@@ -280,7 +281,7 @@ func (p *tenancy) forgesNoMarks(t *testing.T) {
 			same("namespace of the binding", p.namespace, c.Annotations["resourcebinding.karmada.io/namespace"]),
 			same("finalizers", 0, len(c.Finalizers)), same("owners", 0, len(c.OwnerReferences)))
 	})
-	now := inMember(t, member1, victim, hasColor("blue"))
+	now := inMember(t, p.env, member1, victim, hasColor("blue"))
 	if now.ResourceVersion != held.ResourceVersion {
 		t.Error("the object of another tenant was written")
 	}
@@ -290,15 +291,15 @@ func (p *tenancy) forgesNoMarks(t *testing.T) {
 // labels does, and deletes the Work of that one. The object in the member stays.
 func (p *tenancy) copiesNoID(t *testing.T) {
 	victim := configMap(p.other, "kept")
-	env.Create(t, victim, policyFor(t, on(member1), victim))
-	held := inMember(t, member1, victim, hasColor("blue"))
-	id := await(t, env.Karmada, bindingOf(t, victim), delivered).Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
+	p.env.Create(t, victim, policyFor(t, on(member1), victim))
+	held := inMember(t, p.env, member1, victim, hasColor("blue"))
+	id := await(t, p.env.Karmada, bindingOf(t, victim), delivered).Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
 	p.create(t, "edit", "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: copied}, data: {color: red}}")
 	p.create(t, "karmada-binding-edit", `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {namespace: $NS, name: copied-configmap, labels: {`+
 		workv1alpha2.ResourceBindingPermanentIDLabel+`: "`+id+`"}}, spec: {resource: {apiVersion: v1, kind: ConfigMap, namespace: $NS, name: copied}, clusters: [{name: member1}]}}`)
 	copied := configMap(p.namespace, "copied")
-	inMember(t, member1, copied, hasColor("red"))
-	bound := await(t, env.Karmada, bindingOf(t, copied), exists)
+	inMember(t, p.env, member1, copied, hasColor("red"))
+	bound := await(t, p.env.Karmada, bindingOf(t, copied), exists)
 	if bound.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == id {
 		t.Error("a new binding keeps the id of another one")
 	}
@@ -306,14 +307,14 @@ func (p *tenancy) copiesNoID(t *testing.T) {
 	if err := p.users["karmada-binding-edit"].Patch(t.Context(), bound, change); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the permanent id is immutable") {
 		t.Errorf("the id of a binding is changed: %v", err)
 	}
-	lost := await(t, env.Karmada, workOf(t, member1, victim), exists)
-	if err := env.Karmada.Delete(t.Context(), lost); err != nil {
+	lost := await(t, p.env.Karmada, workOf(t, member1, victim), exists)
+	if err := p.env.Karmada.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	await(t, env.Karmada, workOf(t, member1, victim), func(w *workv1alpha1.Work) error {
+	await(t, p.env.Karmada, workOf(t, member1, victim), func(w *workv1alpha1.Work) error {
 		return errors.Join(same("the Work is another one", true, w.UID != lost.UID), same("it stays", true, w.DeletionTimestamp == nil))
 	})
-	if now := inMember(t, member1, victim, hasColor("blue")); now.UID != held.UID {
+	if now := inMember(t, p.env, member1, victim, hasColor("blue")); now.UID != held.UID {
 		t.Error("the object of another tenant was deleted and made again")
 	}
 }
@@ -321,7 +322,7 @@ func (p *tenancy) copiesNoID(t *testing.T) {
 // unhold takes the finalizer off, so that the namespace can go.
 func (p *tenancy) unhold(t *testing.T, template *corev1.ConfigMap) {
 	free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(env.Karmada.Patch(context.WithoutCancel(t.Context()), template.DeepCopy(), free)); err != nil {
+	if err := client.IgnoreNotFound(p.env.Karmada.Patch(context.WithoutCancel(t.Context()), template.DeepCopy(), free)); err != nil {
 		t.Error(err)
 	}
 }
@@ -337,11 +338,11 @@ func (p *tenancy) takesNoSecretAlong(t *testing.T) {
 ---
 `
 	p.create(t, "edit", secrets+propagationOf("apps/v1", "Deployment", "courier"))
-	inMember(t, member1, deployment(p.namespace, "courier", 1), exists)
+	inMember(t, p.env, member1, deployment(p.namespace, "courier", 1), exists)
 	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "courier-token"}}
-	await(t, env.Karmada, workOf(t, member1, token), exists)
+	await(t, p.env.Karmada, workOf(t, member1, token), exists)
 	taken := &corev1.SecretList{}
-	if err := member(member1).List(t.Context(), taken); err != nil {
+	if err := member(p.env, member1).List(t.Context(), taken); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range taken.Items {
@@ -356,9 +357,9 @@ func (p *tenancy) selectsNothingOutside(t *testing.T) {
 	p.create(t, "edit", strings.ReplaceAll(propagating(`apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: cluster-admin`, `placement: {}`), "name: loot", "name: outside")+"\n---\n"+
 		"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: fence}, data: {color: blue}}\n---\n"+propagationOf("v1", "ConfigMap", "fence"))
 	// The policy that came first was looked at first.
-	inMember(t, member1, configMap(p.namespace, "fence"), hasColor("blue"))
+	inMember(t, p.env, member1, configMap(p.namespace, "fence"), hasColor("blue"))
 	bound := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin-clusterrole"}}
-	if err := absent(t.Context(), env.Karmada, bound); err != nil {
+	if err := absent(t.Context(), p.env.Karmada, bound); err != nil {
 		t.Errorf("the binding of a ClusterRole: %v", err)
 	}
 }
@@ -367,7 +368,7 @@ func (p *tenancy) selectsNothingOutside(t *testing.T) {
 func (p *tenancy) lootNowhere(t *testing.T) {
 	t.Helper()
 	const controlPlane = "the control plane"
-	sides := map[string]client.Client{controlPlane: env.Karmada, member1: member(member1), member2: member(member2), member3: member(member3)}
+	sides := map[string]client.Client{controlPlane: p.env.Karmada, member1: member(p.env, member1), member2: member(p.env, member2), member3: member(p.env, member3)}
 	for side, reader := range sides {
 		for _, list := range []client.ObjectList{
 			&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.RoleBindingList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &corev1.NamespaceList{},

@@ -26,12 +26,13 @@ import (
 // A member that is out of reach loses nothing, holds up nobody, and catches up
 // when it is back.
 func TestMemberThatReturnsCatchesUp(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
 	changing, going := configMap(namespace, "changing"), configMap(namespace, "going")
 	env.Create(t, policyFor(t, on(member2, member3), changing, going), changing, going)
 	for _, cluster := range []string{member2, member3} {
-		inMember(t, cluster, changing, exists)
-		inMember(t, cluster, going, exists)
+		inMember(t, env, cluster, changing, exists)
+		inMember(t, env, cluster, going, exists)
 	}
 
 	lost := env.Members[member3]
@@ -41,9 +42,9 @@ func TestMemberThatReturnsCatchesUp(t *testing.T) {
 	coming := configMap(namespace, "coming")
 	policy := policyFor(t, on(member2, member3), coming)
 	env.Create(t, policy, coming)
-	inMember(t, member2, changing, hasColor("green"))
-	awaitGone(t, member(member2), going)
-	inMember(t, member2, coming, exists)
+	inMember(t, env, member2, changing, hasColor("green"))
+	awaitGone(t, member(env, member2), going)
+	inMember(t, env, member2, coming, exists)
 	testenv.Holds(t, "what the lost member has to hold", quiet, func(ctx context.Context) error {
 		bound := bindingOf(t, changing)
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(bound), bound); err != nil {
@@ -58,13 +59,14 @@ func TestMemberThatReturnsCatchesUp(t *testing.T) {
 	if err := lost.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	inMember(t, member3, changing, hasColor("green"))
-	inMember(t, member3, coming, exists)
-	awaitGone(t, member(member3), going)
+	inMember(t, env, member3, changing, hasColor("green"))
+	inMember(t, env, member3, coming, exists)
+	awaitGone(t, member(env, member3), going)
 	awaitGone(t, env.Karmada, workOf(t, member3, going))
 }
 
 func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
+	env := sharedWithNewClusters(t)
 	const name = "member4"
 	leaving, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -77,9 +79,9 @@ func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
 	template := configMap(env.Namespace(t), "everywhere")
 	env.Create(t, policyFor(t, on(), template), template)
 	await(t, leaving.Client, template, exists)
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 
-	leave(t, name)
+	leave(t, env, name)
 	// The Cluster goes last, so what belonged to it is gone when it is. Its namespace
 	// takes some seconds to find out that it is empty.
 	if err := absent(t.Context(), leaving.Client, template); err != nil {
@@ -88,12 +90,13 @@ func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
 	awaitGone(t, env.Karmada, namespaceNamed(work.ExecutionNamespace(name)))
 	awaitGone(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}})
 	await(t, env.Karmada, bindingOf(t, template), names(member1, member2, member3))
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 }
 
 // A member that accepts every request and answers none costs its own workers only,
 // and gets what has waited for it as soon as it answers.
 func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
+	env := alone(t)
 	const name, number = "hanging", 20
 	hanging, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -105,13 +108,13 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.Update(t, env.Karmada, clusterNamed(name), func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = between.URL() })
-	defer leave(t, name)
+	defer leave(t, env, name)
 
 	// deliver sends a number of templates to both members and tells how long the
 	// healthy one waited for them.
 	deliver := func(prefix string) ([]*corev1.ConfigMap, time.Duration) {
 		namespace := env.Namespace(t)
-		namespaceIn(t, member1, namespace)
+		namespaceIn(t, env, member1, namespace)
 		var templates []*corev1.ConfigMap
 		var objects []client.Object
 		for i := range number {
@@ -121,7 +124,7 @@ func TestMemberThatHangsDelaysNobodyElse(t *testing.T) {
 		began := clock.now()
 		env.Create(t, append([]client.Object{policyFor(t, on(member1, name), objects...)}, objects...)...)
 		for _, template := range templates {
-			inMember(t, member1, template, exists)
+			inMember(t, env, member1, template, exists)
 		}
 		return templates, clock.since(began)
 	}

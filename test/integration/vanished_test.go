@@ -16,13 +16,14 @@ import (
 // bound of it, and other work goes on. Whether the binding goes too is the garbage
 // collector's affair: it takes the binding along if it had come to know the kind.
 func TestABindingWhoseKindIsDefinedNoMoreIsLeftInPeace(t *testing.T) {
+	env := alone(t)
 	namespace := env.Namespace(t)
 	kind := widgets()
 	kind.Name, kind.Spec.Group = "widgets.example.org", "example.org"
 	definition := define(t, env.Karmada, kind)
-	inside := define(t, member(member1), kind)
+	inside := define(t, member(env, member1), kind)
 	t.Cleanup(func() {
-		if err := member(member1).Delete(context.WithoutCancel(t.Context()), inside); err != nil {
+		if err := member(env, member1).Delete(context.WithoutCancel(t.Context()), inside); err != nil {
 			t.Error(err)
 		}
 	})
@@ -39,7 +40,7 @@ func TestABindingWhoseKindIsDefinedNoMoreIsLeftInPeace(t *testing.T) {
 	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
 	})
-	inMember(t, member1, template, exists)
+	inMember(t, env, member1, template, exists)
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
@@ -48,8 +49,8 @@ func TestABindingWhoseKindIsDefinedNoMoreIsLeftInPeace(t *testing.T) {
 	deleteObject(t, env.Karmada, definition)
 	awaitGone(t, env.Karmada, definition)
 	// Every binding is looked at after a start. Events are writes as well.
-	startsSilently(t)
+	startsSilently(t, env)
 	marker := configMap(namespace, "marker")
 	env.Create(t, policyFor(t, on(member1), marker), marker)
-	inMember(t, member1, marker, exists)
+	inMember(t, env, member1, marker, exists)
 }

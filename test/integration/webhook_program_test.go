@@ -102,6 +102,7 @@ func freePort(t testing.TB) int {
 // plain is an API server without anything of Karmada inside, with the programs of
 // Karmada beside it.
 type plain struct {
+	env *testenv.Env
 	*standalone.Cluster
 	karmada client.WithWatch
 	certs   pki.Dir
@@ -111,16 +112,16 @@ type plain struct {
 	stopWebhook         func()
 }
 
-func startPlain(t *testing.T) *plain {
+func startPlain(t *testing.T, env *testenv.Env) *plain {
 	t.Helper()
-	p := &plain{certs: pki.Dir{Path: t.TempDir()}, webhook: freePort(t), aggregated: freePort(t)}
+	p := &plain{env: env, certs: pki.Dir{Path: t.TempDir()}, webhook: freePort(t), aggregated: freePort(t)}
 	var err error
 	if p.issuer, err = p.certs.EnsureAuthority("ca", "programs"); err != nil {
 		t.Fatal(err)
 	}
 	p.issue(t, "first")
 	// The context of a test ends before its programs do.
-	p.Cluster, err = standalone.Start(context.WithoutCancel(t.Context()), standalone.Options{
+	p.Cluster, err = testenv.StartCluster(context.WithoutCancel(t.Context()), standalone.Options{
 		Name: "plain", CommonName: "plain", Dir: t.TempDir(), APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
 	if err != nil {
@@ -186,10 +187,9 @@ func (p *plain) served(ctx context.Context, port int) (string, error) {
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// Not in parallel: an API server that starts among all the others may take longer than
-// Kubernetes lets it.
 func TestProgramsServeAPlainAPIServer(t *testing.T) {
-	p := startPlain(t)
+	env := shared(t)
+	p := startPlain(t, env)
 	t.Run("the webhook answers as the plugin does", p.testAnswers)
 	t.Run("fields without effect are warned about", p.testWarnings)
 	t.Run("customizations do not contradict each other", p.testCustomizations)
@@ -220,7 +220,7 @@ func cause(err error) string {
 }
 
 func (p *plain) testAnswers(t *testing.T) {
-	namespace := env.Namespace(t)
+	namespace := p.env.Namespace(t)
 	p.namespace(t, namespace)
 	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
 	binding := func(dependencies string) func(string) client.Object {
@@ -255,7 +255,7 @@ func (p *plain) testAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inside, outside := c.object(namespace), c.object(namespace)
-			insideErr := env.Karmada.Create(t.Context(), inside, client.DryRunAll)
+			insideErr := p.env.Karmada.Create(t.Context(), inside, client.DryRunAll)
 			outsideErr := p.karmada.Create(t.Context(), outside, client.DryRunAll)
 			if (outsideErr != nil) != c.refused {
 				t.Errorf("the answer is %v", outsideErr)
@@ -290,7 +290,7 @@ func withoutIdentity(object client.Object) client.Object {
 func (p *plain) testWarnings(t *testing.T) {
 	listener, config := &heard{}, rest.CopyConfig(p.Config())
 	config.WarningHandlerWithContext = listener
-	karmada, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
+	karmada, err := client.New(config, client.Options{Scheme: p.env.Karmada.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func (p *plain) testCustomizations(t *testing.T) {
 		c.Spec.Customizations.Retention = &configv1alpha1.LocalValueRetention{LuaScript: "function Retain(d, o) return d end"}
 		return c
 	}
-	for side, karmada := range map[string]client.Client{"the plugin": env.Karmada, "the webhook": p.karmada} {
+	for side, karmada := range map[string]client.Client{"the plugin": p.env.Karmada, "the webhook": p.karmada} {
 		first := customization("first")
 		if err := karmada.Create(t.Context(), first); err != nil {
 			t.Fatalf("%s: %v", side, err)

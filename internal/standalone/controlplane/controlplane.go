@@ -74,6 +74,8 @@ type Options struct {
 	Extra []string
 	// AuditLog is the file in which the API server records requests; empty means none.
 	AuditLog string
+	// AuditPolicy says which; see standalone.Options.
+	AuditPolicy string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
 	// Step is told of each step and runs it; nil just runs it.
@@ -124,7 +126,7 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
 		StartOver: c.options.StartOver, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
-		AuditLog: c.options.AuditLog, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
+		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Templates are stored here, not run: nothing may demand what only a
 		// cluster with nodes and service accounts has.

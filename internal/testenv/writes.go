@@ -1,0 +1,104 @@
+package testenv
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// writesOnly is the audit policy of the servers of an environment: they record the
+// requests that change objects of users. Leases change all the time, and a review
+// changes nothing.
+const writesOnly = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: None
+  resources:
+  - {group: coordination.k8s.io, resources: [leases]}
+  - {group: authentication.k8s.io}
+  - {group: authorization.k8s.io}
+- level: None
+  nonResourceURLs: ["*"]
+- level: Metadata
+`
+
+// writeLog counts the write requests that an API server has recorded.
+type writeLog struct {
+	path string
+
+	mu     sync.Mutex
+	offset int64
+	counts map[string]int
+}
+
+// Writes returns how many write requests the control plane and its members have
+// answered, by what they did and who made them. Further members are counted too.
+func (e *Env) Writes(further ...*Member) (map[string]int, error) {
+	total := map[string]int{}
+	err := e.writes.addTo(total, "karmada")
+	for name, member := range e.Members {
+		err = errors.Join(err, member.writes.addTo(total, name))
+	}
+	for _, member := range further {
+		err = errors.Join(err, member.writes.addTo(total, member.options.Name))
+	}
+	return total, err
+}
+
+// addTo reads what the server has recorded since the last call, and adds its counts.
+func (l *writeLog) addTo(total map[string]int, server string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, err := os.Open(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // The server has recorded nothing yet.
+	}
+	if err != nil {
+		return fmt.Errorf("opening the write log of %s: %w", server, err)
+	}
+	defer func() { _ = file.Close() }()
+	recorded, err := io.ReadAll(io.NewSectionReader(file, l.offset, 1<<40))
+	if err != nil {
+		return fmt.Errorf("reading the write log of %s: %w", server, err)
+	}
+	// The server may be in the middle of a line.
+	whole := recorded[:bytes.LastIndexByte(recorded, '\n')+1]
+	l.offset += int64(len(whole))
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	for line := range bytes.Lines(whole) {
+		event := &auditv1.Event{}
+		if err := json.Unmarshal(line, event); err != nil {
+			return fmt.Errorf("reading the write log of %s: %w", server, err)
+		}
+		l.counts[describe(event)]++
+	}
+	for what, count := range l.counts {
+		total[server+": "+what] += count
+	}
+	return nil
+}
+
+// describe returns the verb, the object and the program of a write request.
+func describe(event *auditv1.Event) string {
+	program, _, _ := strings.Cut(event.UserAgent, " ")
+	of := event.ObjectRef
+	if of == nil {
+		return fmt.Sprintf("%s %s by %s", event.Verb, event.RequestURI, program)
+	}
+	resource := strings.TrimSuffix(of.Resource+"/"+of.Subresource, "/")
+	return fmt.Sprintf("%s %s %s by %s", event.Verb, resource, strings.TrimPrefix(of.Namespace+"/"+of.Name, "/"), program)
+}
