@@ -30,15 +30,6 @@ LDFLAGS := -s -w \
   -X $(MODULE)/internal/version.gitTreeState=$(shell test -n "$$(git status --porcelain 2>/dev/null)" && echo dirty || echo clean) \
   -X $(MODULE)/internal/version.buildDate=$(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 
-# Packages that compile in kube-apiserver and etcd; test/architecture checks that
-# no other package does. They are tested apart: without the race detector, which
-# would compile Kubernetes a second time, and one package at a time, since each
-# test program takes gigabytes to link.
-existing = $(patsubst %,./%/...,$(wildcard $(1)))
-HEAVY := $(call existing,internal/standalone internal/testenv cmd test/integration test/e2e test/compat)
-LIGHT := $(call existing,api internal test/architecture test/bench)
-NOT_LIGHT := ^$(MODULE)/internal/(standalone|testenv)(/|$$)
-
 # The race detector needs a C compiler.
 RACE = $(shell command -v $$($(GO) env CC) >/dev/null && echo -race)
 
@@ -62,18 +53,25 @@ build: go-version ## compile every program into bin/ (minutes the first time)
 
 test: test-tools test-light test-heavy ## run all tests
 
-test-light: go-version
-	@packages=$$($(GO) list $(LIGHT) | grep -v -E '$(NOT_LIGHT)'); export CGO_ENABLED=$(if $(RACE),1,0); \
+# The linters run vet.
+TEST = bin/tools/gotestsum --jsonfile bin/tests/$(1).json --format $(2) -- -vet=off -shuffle=on
+
+gotestsum:
+	@mkdir -p bin/tools bin/tests
+	@$(GO) build -modfile=tools/go.mod -o bin/tools/gotestsum gotest.tools/gotestsum
+
+test-light: go-version gotestsum # see .ci/packages
+	@packages=$$(.ci/packages light); export CGO_ENABLED=$(if $(RACE),1,0); \
 	  .ci/progress $(GO) build -v $(RACE) $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $$packages); \
-	  echo "$(GO) test $(RACE) -shuffle=on -timeout=10m $(LIGHT)"; \
-	  $(GO) test $(RACE) -shuffle=on -timeout=10m $$packages
+	  $(call TEST,light,pkgname) $(RACE) -timeout=10m $$packages
 
 test-tools: go-version
 	$(GO) -C tools test -shuffle=on ./...
 
-test-heavy: go-version
-	@.ci/progress $(GO) build -v $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(HEAVY))
-	$(GO) test -shuffle=on -p 1 -timeout=45m $(HEAVY)
+test-heavy: go-version gotestsum # see .ci/packages
+	@packages=$$(.ci/packages heavy); \
+	  .ci/progress $(GO) build -v ./internal/standalone/... ./internal/testenv; \
+	  $(call TEST,heavy,testname) -p 1 -timeout=45m $$packages
 
 lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
@@ -115,4 +113,4 @@ bench: build ## measure propagation on this machine
 clean: ## remove what was built
 	rm -rf bin
 
-.PHONY: help go-version build test test-tools test-light test-heavy lint generate verify licenses sbom vulncheck reproducible up demo bench clean
+.PHONY: help go-version build gotestsum test test-tools test-light test-heavy lint generate verify licenses sbom vulncheck reproducible up demo bench clean

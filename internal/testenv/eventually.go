@@ -12,8 +12,17 @@ import (
 )
 
 const (
-	eventuallyPoll = 20 * time.Millisecond
-	lastLook       = 10 * time.Second
+	// firstPoll and longestPoll bound the time between two checks. What has not happened
+	// for a while is checked less often: the checks of many tests that wait would take
+	// the processor from what they wait for.
+	firstPoll   = 20 * time.Millisecond
+	longestPoll = 250 * time.Millisecond
+	// pollShare is the part of the time waited so far that passes until the next check.
+	pollShare = 10
+	// holdPoll is the time between two checks that nothing changes.
+	holdPoll = 50 * time.Millisecond
+
+	lastLook = 10 * time.Second
 )
 
 // Eventually waits until check finds nothing wrong. What it found wrong last is
@@ -23,8 +32,9 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 	// A test's context ends before its clean-up begins.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
-	ticker := time.NewTicker(eventuallyPoll)
-	defer ticker.Stop()
+	began := time.Now()
+	next := time.NewTimer(firstPoll)
+	defer next.Stop()
 	var wrong error
 	for {
 		err := check(ctx)
@@ -43,7 +53,8 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 				return
 			}
 			t.Fatalf("%s: still wrong after %s: %v", what, Patience, wrong)
-		case <-ticker.C:
+		case <-next.C:
+			next.Reset(min(max(time.Since(began)/pollShare, firstPoll), longestPoll))
 		}
 	}
 }
@@ -60,7 +71,7 @@ func Holds(t testing.TB, what string, during time.Duration, check func(ctx conte
 func Held(ctx context.Context, during time.Duration, check func(ctx context.Context) error) error {
 	deadline := time.NewTimer(during)
 	defer deadline.Stop()
-	ticker := time.NewTicker(eventuallyPoll)
+	ticker := time.NewTicker(holdPoll)
 	defer ticker.Stop()
 	for {
 		if err := check(ctx); err != nil {
