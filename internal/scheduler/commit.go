@@ -68,7 +68,7 @@ func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, 
 	}
 	s.tellResult(p, desired, v)
 	if moved {
-		klog.FromContext(ctx).Info("Placed", "why", p.decision.Why, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
+		klog.FromContext(ctx).Info("Placed", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
 	}
 	return desired, v, moved
 }
@@ -79,7 +79,7 @@ func (s *scheduler) place(ctx context.Context, p pass) (desired binding.Object, 
 func (s *scheduler) leave(ctx context.Context, p pass) (desired binding.Object, moved bool) {
 	desired = binding.Copy(p.stored)
 	spec := desired.BindingSpec()
-	spec.Clusters = placement.WithoutLeaving(spec.Clusters, p.world.find)
+	spec.Clusters = placement.WithoutTerminatingClusters(spec.Clusters, p.world.find)
 	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
 		return p.stored, false
 	}
@@ -100,10 +100,10 @@ func (s *scheduler) input(ctx context.Context, p pass) (placement.Input, error) 
 		return placement.Input{}, err
 	}
 	return placement.Input{
-		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), Applied: applied(p.stored),
-		Clusters: p.world.clusters, Estimate: s.estimate(ctx, p.stored.BindingSpec()),
+		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: applied(p.stored),
+		Clusters: p.world.clusters, EstimateReplicas: s.estimate(ctx, p.stored.BindingSpec()),
 		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
-		Avoid: failover.FailuresOf(p.stored, p.started).Avoided(), AvoidOnly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
+		AvoidClusters: failover.FailuresOf(p.stored, p.started).Avoided(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
 		Observer: s.measured.observer(s.now),
 	}, nil
 }

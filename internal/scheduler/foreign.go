@@ -68,7 +68,7 @@ func (s *scheduler) awaitForeign(of binding.Object) (left time.Duration, first b
 func (s *scheduler) lacksReport(of binding.Object) bool {
 	spec := of.BindingSpec()
 	return s.options.Name == policyv1alpha1.DefaultSchedulerName && of.GetDeletionTimestamp() == nil && placement.Schedulable(of, spec) && !s.owns(of) &&
-		placement.Unreported(of.GetGeneration(), of.BindingStatus())
+		placement.IsSchedulingUnreported(of.GetGeneration(), of.BindingStatus())
 }
 
 // reportUnserved says in the condition of a binding, nil if it is gone, that the

@@ -92,10 +92,10 @@ func (m measurements) observer(now func() time.Time) placement.Observer {
 	}
 	return placement.Observer{
 		Step: func(step placement.Step) func() { return watch(m.steps.WithLabelValues(string(step))) },
-		Point: func(point placement.Point) func() {
+		ExtensionPoint: func(point placement.ExtensionPoint) func() {
 			return watch(m.points.WithLabelValues(string(point), resultSuccess))
 		},
-		Plugin: func(point placement.Point, plugin string) func() {
+		Plugin: func(point placement.ExtensionPoint, plugin string) func() {
 			return watch(m.plugins.WithLabelValues(plugin, string(point), resultSuccess))
 		},
 	}

@@ -20,8 +20,8 @@ func TestTheInsideOfASchedulingIsMeasured(t *testing.T) {
 	observer := m.observer(func() time.Time { return now })
 	for _, begin := range []func() func(){
 		func() func() { return observer.Step(placement.StepAssignReplicas) },
-		func() func() { return observer.Point(placement.PointFilter) },
-		func() func() { return observer.Plugin(placement.PointScore, placement.PluginClusterLocality) },
+		func() func() { return observer.ExtensionPoint(placement.ExtensionPointFilter) },
+		func() func() { return observer.Plugin(placement.ExtensionPointScore, placement.PluginClusterLocality) },
 	} {
 		end := begin()
 		now = now.Add(250 * time.Millisecond)

@@ -62,7 +62,7 @@ type verdict struct {
 func outcome(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
 	desired := binding.Copy(stored)
 	v := verdictOf(err)
-	v.affinity, v.groups, v.placed = result.AffinityName, result.Failed, err == nil
+	v.affinity, v.groups, v.placed = result.AffinityName, result.FailedGroups, err == nil
 	if !sameTargets(stored.BindingSpec().Clusters, result.Clusters) {
 		desired.BindingSpec().Clusters = slices.Clip(result.Clusters)
 	}
@@ -168,10 +168,10 @@ func (v verdict) lacking(desired binding.Object) verdict {
 
 // remarking is the verdict that names, too, clusters of the placement that do not
 // exist: a success may be less than the user hoped for, and a failure due to it.
-func (v verdict) remarking(stored binding.Object, find placement.Lookup) verdict {
+func (v verdict) remarking(stored binding.Object, find placement.ClusterLookup) verdict {
 	if v.message != "" {
 		v.message = withSentence(v.message,
-			placement.RemarkUnknown(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinity, v.err != nil, find)))
+			placement.DescribeUnknownClusters(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinity, v.err != nil, find)))
 	}
 	return v
 }
@@ -190,7 +190,7 @@ func withSentence(message, sentence string) string {
 
 // outdated tells that a binding which needs nothing has a condition that says
 // something else than is true now: clusters that its placement names came or went.
-func outdated(stored binding.Object, find placement.Lookup) bool {
+func outdated(stored binding.Object, find placement.ClusterLookup) bool {
 	told := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	return told != nil && told.Status == metav1.ConditionTrue && told.Message != settled(stored).remarking(stored, find).message
 }
@@ -198,17 +198,17 @@ func outdated(stored binding.Object, find placement.Lookup) bool {
 // decide says what a binding needs. A result of which it is not known to which
 // affinity group it belongs, because a scheduler ended between its two writes, is
 // made anew.
-func decide(stored binding.Object, find placement.Lookup, features placement.Features) (placement.Decision, error) {
+func decide(stored binding.Object, find placement.ClusterLookup, features placement.Features) (placement.Decision, error) {
 	spec, status := stored.BindingSpec(), stored.BindingStatus()
 	decision, err := placement.Decide(stored, spec, status, find, features)
 	if err == nil && decision.Action == placement.ActionObserve &&
 		len(spec.Placement.ClusterAffinities) > 0 && status.SchedulerObservedAffinityName == "" {
 		return placement.Decision{
-			Action: placement.ActionSchedule, Type: placement.ReconcileSchedule, Why: "the affinity group in use is not recorded",
+			Action: placement.ActionSchedule, Type: placement.ReconcileSchedule, Reason: "the affinity group in use is not recorded",
 		}, nil
 	}
 	if err == nil && decision.Action == placement.ActionNone && outdated(stored, find) {
-		return placement.Decision{Action: placement.ActionObserve, Why: "what the condition says of clusters is not true any more"}, nil
+		return placement.Decision{Action: placement.ActionObserve, Reason: "what the condition says of clusters is not true any more"}, nil
 	}
 	return decision, err
 }

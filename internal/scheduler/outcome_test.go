@@ -99,7 +99,7 @@ func run(t *testing.T, stored binding.Object, now metav1.Time, clusters ...*clus
 	switch decision.Action {
 	case placement.ActionSchedule:
 		result, err := placement.Schedule(placement.Input{
-			Spec: stored.BindingSpec(), Status: stored.BindingStatus(), Applied: applied(stored), Clusters: w.snapshot().clusters,
+			Spec: stored.BindingSpec(), Status: stored.BindingStatus(), AppliedPlacement: applied(stored), Clusters: w.snapshot().clusters,
 		})
 		var desired binding.Object
 		desired, v = outcome(stored, result, err)

@@ -178,7 +178,7 @@ func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error)
 }
 
 func (s *scheduler) owns(of binding.Object) bool {
-	return placement.Owned(of, of.BindingSpec(), s.options.Name)
+	return placement.IsHandledBy(of, of.BindingSpec(), s.options.Name)
 }
 
 // forget drops what is remembered of a binding that is gone, or that this scheduler

@@ -196,7 +196,7 @@ func (o *source) clusterDeleted(obj any) {
 func (o *source) pushAffected(states ...*clusterv1alpha1.Cluster) {
 	err := o.scan(func(of binding.Object) {
 		for _, cluster := range states {
-			if o.scheduler.owns(of) && placement.AffectedBy(cluster, of, of.BindingSpec(), of.BindingStatus()) {
+			if o.scheduler.owns(of) && placement.IsAffectedByCluster(cluster, of, of.BindingSpec(), of.BindingStatus()) {
 				o.push(of, background, causeCluster)
 				return
 			}
@@ -234,7 +234,7 @@ func (o *source) wake(cluster *clusterv1alpha1.Cluster) {
 		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, of, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}
-		if o.scheduler.owns(of) && placement.AffectedBy(cluster, of, of.BindingSpec(), of.BindingStatus()) {
+		if o.scheduler.owns(of) && placement.IsAffectedByCluster(cluster, of, of.BindingSpec(), of.BindingStatus()) {
 			o.push(of, background, causeCluster)
 		}
 	}

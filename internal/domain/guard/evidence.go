@@ -72,10 +72,10 @@ func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBind
 	if spec.Placement == nil {
 		return false
 	}
-	if placement.Unspreadable(spec.Placement, cluster) != "" {
+	if placement.MissingSpreadField(spec.Placement, cluster) != "" {
 		return true
 	}
-	return !placement.SelectsNow(spec, status, cluster) &&
+	return !placement.SelectsWithActiveGroup(spec, status, cluster) &&
 		slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
 			return !placement.Matches(cluster, affinity) && selectsByName(affinity, cluster)
 		})

@@ -12,19 +12,19 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Matches reports whether the affinity selects the cluster: not excluded, named
-// if it names any, and accepted by both selectors. A nil affinity selects every
-// cluster; a selector that cannot be parsed selects none.
+// Matches reports whether the affinity selects the cluster. The cluster must not be excluded,
+// must be listed in clusterNames if that list is not empty, and must match both selectors. A nil
+// affinity selects every cluster. A selector that cannot be parsed selects no cluster.
 //
-// To ask about many clusters, Compile once instead.
+// To test many clusters against one affinity, call Compile once instead.
 func Matches(cluster *clusterv1alpha1.Cluster, affinity *policyv1alpha1.ClusterAffinity) bool {
 	return Compile(affinity).Matches(cluster)
 }
 
-// Matcher is an affinity made ready to be asked about many clusters. It is
-// immutable and may be used concurrently. The zero value selects every cluster.
+// Matcher is an affinity with parsed selectors. It is immutable and safe for concurrent use. The
+// zero value selects every cluster.
 type Matcher struct {
-	unusable bool
+	invalid  bool
 	affinity *policyv1alpha1.ClusterAffinity
 	labels   labels.Selector
 	fields   []fieldMatcher
@@ -33,8 +33,8 @@ type Matcher struct {
 // fieldMatcher is one expression of a field selector.
 type fieldMatcher func(*clusterv1alpha1.ClusterSpec) bool
 
-// Compile parses the selectors of the affinity. It keeps a reference to the
-// affinity, which must not be changed afterwards.
+// Compile parses the selectors of the affinity. The Matcher keeps a reference to the affinity,
+// which must not be changed afterwards.
 func Compile(affinity *policyv1alpha1.ClusterAffinity) Matcher {
 	if affinity == nil {
 		return Matcher{}
@@ -43,7 +43,7 @@ func Compile(affinity *policyv1alpha1.ClusterAffinity) Matcher {
 	if affinity.LabelSelector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(affinity.LabelSelector)
 		if err != nil {
-			return Matcher{affinity: affinity, unusable: true}
+			return Matcher{affinity: affinity, invalid: true}
 		}
 		matcher.labels = selector
 	}
@@ -60,7 +60,7 @@ func (m Matcher) Matches(cluster *clusterv1alpha1.Cluster) bool {
 	switch {
 	case m.affinity == nil:
 		return true
-	case m.unusable,
+	case m.invalid,
 		slices.Contains(m.affinity.ExcludeClusters, cluster.Name),
 		len(m.affinity.ClusterNames) > 0 && !slices.Contains(m.affinity.ClusterNames, cluster.Name),
 		m.labels != nil && !m.labels.Matches(labels.Set(cluster.Labels)):
@@ -74,20 +74,21 @@ func (m Matcher) Matches(cluster *clusterv1alpha1.Cluster) bool {
 	return true
 }
 
-func never(*clusterv1alpha1.ClusterSpec) bool { return false }
+func matchesNoCluster(*clusterv1alpha1.ClusterSpec) bool { return false }
 
 func compileField(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	switch expression.Key {
 	case policyv1alpha1.ClusterFieldZone:
 		return compileZones(expression)
 	case policyv1alpha1.ClusterFieldProvider, policyv1alpha1.ClusterFieldRegion:
-		return compileProperty(expression)
+		return compileProviderOrRegion(expression)
 	default:
-		return never
+		return matchesNoCluster
 	}
 }
 
-// compileZones tests the list of zones of a cluster as a set.
+// compileZones compiles an expression that is tested against the list of zones of a cluster as a
+// set.
 func compileZones(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	overlaps := func(spec *clusterv1alpha1.ClusterSpec) bool {
 		return slices.ContainsFunc(spec.Zones, func(zone string) bool {
@@ -104,12 +105,12 @@ func compileZones(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	case corev1.NodeSelectorOpDoesNotExist:
 		return func(spec *clusterv1alpha1.ClusterSpec) bool { return len(spec.Zones) == 0 }
 	default:
-		return never
+		return matchesNoCluster
 	}
 }
 
-// selectionOperator translates the operators of node selectors to those of
-// label selectors.
+// selectionOperator translates the operators of node selectors to the operators of label
+// selectors.
 func selectionOperator(operator corev1.NodeSelectorOperator) selection.Operator {
 	switch operator {
 	case corev1.NodeSelectorOpIn:
@@ -125,38 +126,39 @@ func selectionOperator(operator corev1.NodeSelectorOperator) selection.Operator 
 	case corev1.NodeSelectorOpLt:
 		return selection.LessThan
 	default:
-		return selection.Operator(operator) // refused by labels.NewRequirement
+		return selection.Operator(operator) // rejected by labels.NewRequirement
 	}
 }
 
-// compileProperty tests provider or region as a node selector tests a label; a
-// cluster with an empty value is like a node without the label.
-func compileProperty(expression corev1.NodeSelectorRequirement) fieldMatcher {
+// compileProviderOrRegion tests provider or region in the same way as a node selector tests a
+// label. An empty value counts as a missing label.
+func compileProviderOrRegion(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	requirement, err := labels.NewRequirement(expression.Key, selectionOperator(expression.Operator), expression.Values)
 	if err != nil {
-		return never
+		return matchesNoCluster
 	}
 	return func(spec *clusterv1alpha1.ClusterSpec) bool {
 		value := spec.Provider
 		if expression.Key == policyv1alpha1.ClusterFieldRegion {
 			value = spec.Region
 		}
-		return requirement.Matches(property{key: expression.Key, value: value})
+		return requirement.Matches(fieldLabel{key: expression.Key, value: value})
 	}
 }
 
-// property presents one field as labels, without allocating a map a cluster.
-type property struct{ key, value string }
+// fieldLabel presents one field as labels.Labels. This avoids the allocation of a map for each
+// cluster.
+type fieldLabel struct{ key, value string }
 
-func (p property) Has(key string) bool { return key == p.key && p.value != "" }
+func (p fieldLabel) Has(key string) bool { return key == p.key && p.value != "" }
 
-func (p property) Get(key string) string {
+func (p fieldLabel) Get(key string) string {
 	if !p.Has(key) {
 		return ""
 	}
 	return p.value
 }
 
-func (p property) Lookup(key string) (string, bool) { return p.Get(key), p.Has(key) }
+func (p fieldLabel) Lookup(key string) (string, bool) { return p.Get(key), p.Has(key) }
 
-var _ labels.Labels = property{}
+var _ labels.Labels = fieldLabel{}

@@ -10,7 +10,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func field(key string, operator corev1.NodeSelectorOperator, values ...string) *policyv1alpha1.ClusterAffinity {
+func fieldAffinity(key string, operator corev1.NodeSelectorOperator, values ...string) *policyv1alpha1.ClusterAffinity {
 	return &policyv1alpha1.ClusterAffinity{FieldSelector: &policyv1alpha1.FieldSelector{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}},
 	}}
@@ -27,40 +27,40 @@ func TestMatches(t *testing.T) {
 	}{
 		"no affinity selects every cluster":             {here, nil, true},
 		"an empty affinity selects every cluster":       {here, &policyv1alpha1.ClusterAffinity{}, true},
-		"a named cluster":                               {here, named("m1"), true},
-		"a cluster that is not among the named":         {here, named("m2"), false},
-		"an excluded cluster, though it is named":       {here, &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}, ExcludeClusters: []string{"m1"}}, false},
+		"a named cluster":                               {here, clustersNamed("m1"), true},
+		"a cluster that is not named":                   {here, clustersNamed("m2"), false},
+		"an excluded cluster that is also named":        {here, &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m1"}, ExcludeClusters: []string{"m1"}}, false},
 		"a cluster with the label":                      {here, &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
 		"a cluster without the label":                   {bare, &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, false},
 		"an empty label selector selects":               {here, &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{}}, true},
 		"a selector that cannot be parsed selects none": {here, &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Like"}}}}, false},
 		"an empty field selector selects":               {here, &policyv1alpha1.ClusterAffinity{FieldSelector: &policyv1alpha1.FieldSelector{}}, true},
 
-		"zone In with one zone in common":  {here, field("zone", corev1.NodeSelectorOpIn, "z2", "z9"), true},
-		"zone In with no zone in common":   {here, field("zone", corev1.NodeSelectorOpIn, "z9"), false},
-		"zone In of a cluster without":     {bare, field("zone", corev1.NodeSelectorOpIn, "z1"), false},
-		"zone NotIn with one in common":    {here, field("zone", corev1.NodeSelectorOpNotIn, "z2", "z9"), false},
-		"zone NotIn with none in common":   {here, field("zone", corev1.NodeSelectorOpNotIn, "z9"), true},
-		"zone NotIn of a cluster without":  {bare, field("zone", corev1.NodeSelectorOpNotIn, "z1"), true},
-		"zone Exists":                      {here, field("zone", corev1.NodeSelectorOpExists), true},
-		"zone Exists of a cluster without": {bare, field("zone", corev1.NodeSelectorOpExists), false},
-		"zone DoesNotExist":                {here, field("zone", corev1.NodeSelectorOpDoesNotExist), false},
-		"zone DoesNotExist of one without": {bare, field("zone", corev1.NodeSelectorOpDoesNotExist), true},
-		"zone with another operator":       {here, field("zone", corev1.NodeSelectorOpGt, "1"), false},
-		"provider In":                      {here, field("provider", corev1.NodeSelectorOpIn, "p1"), true},
-		"provider In with another":         {here, field("provider", corev1.NodeSelectorOpIn, "p2"), false},
-		"provider In of a cluster without": {bare, field("provider", corev1.NodeSelectorOpIn, "p1"), false},
-		"provider In of an empty value":    {bare, field("provider", corev1.NodeSelectorOpIn, ""), false},
-		"provider NotIn of one without":    {bare, field("provider", corev1.NodeSelectorOpNotIn, "p1"), true},
-		"region NotIn":                     {here, field("region", corev1.NodeSelectorOpNotIn, "r1"), false},
-		"region Exists":                    {here, field("region", corev1.NodeSelectorOpExists), true},
-		"region Exists of one without":     {bare, field("region", corev1.NodeSelectorOpExists), false},
-		"region DoesNotExist":              {bare, field("region", corev1.NodeSelectorOpDoesNotExist), true},
-		"region greater":                   {numbered, field("region", corev1.NodeSelectorOpGt, "6"), true},
-		"region not less":                  {numbered, field("region", corev1.NodeSelectorOpLt, "7"), false},
-		"region with an unknown operator":  {here, field("region", "Like", "r1"), false},
-		"region In of no values":           {here, field("region", corev1.NodeSelectorOpIn), false},
-		"an unknown field":                 {here, field("colour", corev1.NodeSelectorOpExists), false},
+		"zone In with one zone in common": {here, fieldAffinity("zone", corev1.NodeSelectorOpIn, "z2", "z9"), true},
+		"zone In with no zone in common":  {here, fieldAffinity("zone", corev1.NodeSelectorOpIn, "z9"), false},
+		"zone In, no zones":               {bare, fieldAffinity("zone", corev1.NodeSelectorOpIn, "z1"), false},
+		"zone NotIn with one in common":   {here, fieldAffinity("zone", corev1.NodeSelectorOpNotIn, "z2", "z9"), false},
+		"zone NotIn with none in common":  {here, fieldAffinity("zone", corev1.NodeSelectorOpNotIn, "z9"), true},
+		"zone NotIn, no zones":            {bare, fieldAffinity("zone", corev1.NodeSelectorOpNotIn, "z1"), true},
+		"zone Exists":                     {here, fieldAffinity("zone", corev1.NodeSelectorOpExists), true},
+		"zone Exists, no zones":           {bare, fieldAffinity("zone", corev1.NodeSelectorOpExists), false},
+		"zone DoesNotExist":               {here, fieldAffinity("zone", corev1.NodeSelectorOpDoesNotExist), false},
+		"zone DoesNotExist, no zones":     {bare, fieldAffinity("zone", corev1.NodeSelectorOpDoesNotExist), true},
+		"zone with another operator":      {here, fieldAffinity("zone", corev1.NodeSelectorOpGt, "1"), false},
+		"provider In":                     {here, fieldAffinity("provider", corev1.NodeSelectorOpIn, "p1"), true},
+		"provider In with another":        {here, fieldAffinity("provider", corev1.NodeSelectorOpIn, "p2"), false},
+		"provider In, no provider":        {bare, fieldAffinity("provider", corev1.NodeSelectorOpIn, "p1"), false},
+		"provider In of an empty value":   {bare, fieldAffinity("provider", corev1.NodeSelectorOpIn, ""), false},
+		"provider NotIn, no provider":     {bare, fieldAffinity("provider", corev1.NodeSelectorOpNotIn, "p1"), true},
+		"region NotIn":                    {here, fieldAffinity("region", corev1.NodeSelectorOpNotIn, "r1"), false},
+		"region Exists":                   {here, fieldAffinity("region", corev1.NodeSelectorOpExists), true},
+		"region Exists, no region":        {bare, fieldAffinity("region", corev1.NodeSelectorOpExists), false},
+		"region DoesNotExist":             {bare, fieldAffinity("region", corev1.NodeSelectorOpDoesNotExist), true},
+		"region greater":                  {numbered, fieldAffinity("region", corev1.NodeSelectorOpGt, "6"), true},
+		"region not less":                 {numbered, fieldAffinity("region", corev1.NodeSelectorOpLt, "7"), false},
+		"region with an unknown operator": {here, fieldAffinity("region", "Like", "r1"), false},
+		"region In of no values":          {here, fieldAffinity("region", corev1.NodeSelectorOpIn), false},
+		"an unknown field":                {here, fieldAffinity("colour", corev1.NodeSelectorOpExists), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMatches(t *testing.T) {
 }
 
 func TestEveryExpressionMustMatch(t *testing.T) {
-	affinity := field("zone", corev1.NodeSelectorOpIn, "z1")
+	affinity := fieldAffinity("zone", corev1.NodeSelectorOpIn, "z1")
 	affinity.FieldSelector.MatchExpressions = append(affinity.FieldSelector.MatchExpressions,
 		corev1.NodeSelectorRequirement{Key: "provider", Operator: corev1.NodeSelectorOpIn, Values: []string{"p1"}})
 	if !Matches(member("m1", ofProvider("p1"), inZones("z1")), affinity) {

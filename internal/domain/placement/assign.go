@@ -9,19 +9,19 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// division divides a number of replicas over candidates.
-type division func(t *task, candidates []candidate, want int64) ([]Share, error)
+// divideFunc divides want replicas over the candidates.
+type divideFunc func(t *task, candidates []candidate, want int64) ([]Share, error)
 
-// divisionOf finds the division that a strategy asks for. A strategy that divides
-// and does not say how divides by weight.
-func divisionOf(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (division, error) {
+// divideFuncFor returns the divideFunc for a strategy. The type Divided without a preference
+// divides by weight.
+func divideFuncFor(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (divideFunc, error) {
 	if strategy.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided {
 		switch strategy.ReplicaDivisionPreference {
 		case policyv1alpha1.ReplicaDivisionPreferenceAggregated:
 			return divideAggregated, nil
 		case policyv1alpha1.ReplicaDivisionPreferenceWeighted, "":
-			if byCapacity(strategy) {
-				return divideByRoom, nil
+			if dividesByCapacity(strategy) {
+				return divideByCapacity, nil
 			}
 			return divideByWeight, nil
 		}
@@ -30,8 +30,9 @@ func divisionOf(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (division, e
 		strategy.ReplicaSchedulingType, strategy.ReplicaDivisionPreference)
 }
 
-// byCapacity reports whether the strategy divides by what clusters have room for.
-func byCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
+// dividesByCapacity reports whether the strategy divides by the available replicas of the
+// clusters.
+func dividesByCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	if strategy == nil || strategy.ReplicaSchedulingType != policyv1alpha1.ReplicaSchedulingTypeDivided {
 		return false
 	}
@@ -39,93 +40,90 @@ func byCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 		strategy.WeightPreference != nil && strategy.WeightPreference.DynamicWeight != ""
 }
 
-// assign makes targets of the selected candidates.
-func (t *task) assign(selected []candidate) ([]workv1alpha2.TargetCluster, error) {
+// assignReplicas turns the selected candidates into targets.
+func (t *task) assignReplicas(candidates []candidate) ([]workv1alpha2.TargetCluster, error) {
 	if !t.hasReplicas() {
-		return t.targetWhole(selected), nil
+		return t.wholeTargets(candidates), nil
 	}
-	shares, err := t.share(selected)
+	shares, err := t.replicaShares(candidates)
 	if err != nil {
 		return nil, err
 	}
-	return t.targetShares(selected, shares), nil
+	return t.targetsFromShares(candidates, shares), nil
 }
 
-// hasReplicas reports whether there is a number of replicas to speak of: of one
-// pod template, that is.
 func (t *task) hasReplicas() bool { return HasReplicas(t.spec) }
 
-// HasReplicas reports whether the targets of a binding carry a number of replicas.
-// Kinds without replicas, and those with several components, have none.
+// HasReplicas reports whether the targets of a binding carry a number of replicas. Kinds without
+// replicas and kinds with several components have none.
 func HasReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return (spec.Replicas > 0 || spec.ReplicaRequirements != nil) && len(spec.Components) <= 1
 }
 
-// targetWhole makes every candidate a target without a number of replicas, by
-// name, so that another order of preference is no difference.
-func (t *task) targetWhole(selected []candidate) []workv1alpha2.TargetCluster {
+// wholeTargets returns one target without a number of replicas for each candidate. The targets
+// are sorted by name, so that another order of preference makes no difference.
+func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster {
 	var components []workv1alpha2.TargetComponent
 	if PlacesComponents(t.spec, t.input.Features) {
 		components = targetComponents(t.spec)
 	}
-	targets := make([]workv1alpha2.TargetCluster, len(selected))
-	for i := range selected {
-		targets[i] = workv1alpha2.TargetCluster{Name: selected[i].name, Components: slices.Clone(components)}
+	targets := make([]workv1alpha2.TargetCluster, len(candidates))
+	for i := range candidates {
+		targets[i] = workv1alpha2.TargetCluster{Name: candidates[i].name, Components: slices.Clone(components)}
 	}
 	slices.SortFunc(targets, func(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) })
 	return targets
 }
 
-// targetShares makes the shares targets. Candidates without replicas are left out,
-// or come last, most preferred first, if empty workloads are wanted.
-func (t *task) targetShares(selected []candidate, shares []Share) []workv1alpha2.TargetCluster {
-	targets := make([]workv1alpha2.TargetCluster, 0, len(selected))
-	used := make(map[string]bool, len(shares))
+// targetsFromShares turns the shares into targets. Candidates without replicas are omitted. If
+// empty workloads are propagated, they come last instead, in the order of preference.
+func (t *task) targetsFromShares(candidates []candidate, shares []Share) []workv1alpha2.TargetCluster {
+	targets := make([]workv1alpha2.TargetCluster, 0, len(candidates))
+	hasShare := make(map[string]bool, len(shares))
 	for _, share := range shares {
 		if share.Replicas > 0 {
 			targets = append(targets, workv1alpha2.TargetCluster{Name: share.Name, Replicas: int32(share.Replicas)})
-			used[share.Name] = true
+			hasShare[share.Name] = true
 		}
 	}
 	if !t.input.Features.EmptyWorkload {
 		return targets
 	}
-	for i := range selected {
-		if !used[selected[i].name] {
-			targets = append(targets, workv1alpha2.TargetCluster{Name: selected[i].name})
+	for i := range candidates {
+		if !hasShare[candidates[i].name] {
+			targets = append(targets, workv1alpha2.TargetCluster{Name: candidates[i].name})
 		}
 	}
 	return targets
 }
 
-// share gives every candidate all replicas, or divides them.
-func (t *task) share(selected []candidate) ([]Share, error) {
-	if duplicated(t.spec.Placement) {
-		return copies(selected, int64(t.spec.Replicas)), nil
+// replicaShares gives every candidate all replicas, or divides the replicas over the candidates.
+func (t *task) replicaShares(candidates []candidate) ([]Share, error) {
+	if isDuplicated(t.spec.Placement) {
+		return duplicatedShares(candidates, int64(t.spec.Replicas)), nil
 	}
-	divide, err := divisionOf(t.spec.Placement.ReplicaScheduling)
+	divide, err := divideFuncFor(t.spec.Placement.ReplicaScheduling)
 	if err != nil {
 		return nil, err
 	}
-	if len(t.affinities) < 2 {
-		return divide(t, selected, int64(t.spec.Replicas))
+	if len(t.affinityMatchers) < 2 {
+		return divide(t, candidates, int64(t.spec.Replicas))
 	}
-	return t.shareByTier(selected, divide)
+	return t.sharesByTier(candidates, divide)
 }
 
-func copies(selected []candidate, replicas int64) []Share {
-	shares := make([]Share, len(selected))
-	for i := range selected {
-		shares[i] = Share{Name: selected[i].name, Replicas: replicas}
+func duplicatedShares(candidates []candidate, replicas int64) []Share {
+	shares := make([]Share, len(candidates))
+	for i := range candidates {
+		shares[i] = Share{Name: candidates[i].name, Replicas: replicas}
 	}
 	slices.SortFunc(shares, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return shares
 }
 
-// shareByTier fills one tier after the other, each as far as it has room. Since
-// every tier is divided on its own, a workload that shrinks leaves the last tiers
-// first.
-func (t *task) shareByTier(selected []candidate, divide division) ([]Share, error) {
+// sharesByTier fills one tier after the other up to the capacity of the tier. Each tier is
+// divided separately, so a workload that shrinks leaves the last tiers first.
+func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]Share, error) {
 	var shares []Share
 	remaining, all := int64(t.spec.Replicas), selected
 	for len(selected) > 0 && remaining > 0 {
@@ -133,7 +131,7 @@ func (t *task) shareByTier(selected []candidate, divide division) ([]Share, erro
 		for end < len(selected) && selected[end].tier == selected[0].tier {
 			end++
 		}
-		part := min(remaining, roomOf(selected[:end]))
+		part := min(remaining, totalAvailable(selected[:end]))
 		divided, err := divide(t, selected[:end], part)
 		if err != nil {
 			return nil, err
@@ -143,27 +141,26 @@ func (t *task) shareByTier(selected []candidate, divide division) ([]Share, erro
 		remaining -= part
 	}
 	if remaining > 0 {
-		return nil, t.notEnoughInAnyTier(int64(t.spec.Replicas), all)
+		return nil, t.notEnoughInTiersError(int64(t.spec.Replicas), all)
 	}
 	return shares, nil
 }
 
-// divideByWeight divides by fixed weights. What clusters have or can take plays no
-// part.
+// divideByWeight divides by fixed weights. It ignores present replicas and capacity.
 func divideByWeight(t *task, candidates []candidate, want int64) ([]Share, error) {
-	return Divide(want, t.weights(candidates), t.tieUID()), nil
+	return Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
 }
 
-func (t *task) tieUID() string { return string(t.spec.Resource.UID) }
+func (t *task) tieBreakUID() string { return string(t.spec.Resource.UID) }
 
-// weights gives each candidate the largest weight of the entries that select it.
-// Those that none selects are left out; if that is all of them, or there are no
-// weights, all weigh the same.
-func (t *task) weights(candidates []candidate) []Party {
+// clusterWeights gives each candidate the largest weight of the entries that select it.
+// Candidates that no entry selects are omitted. If no candidate is left, or if there are no
+// weights, all candidates get the same weight.
+func (t *task) clusterWeights(candidates []candidate) []Party {
 	var parties []Party
 	preference := t.spec.Placement.ReplicaScheduling.WeightPreference
 	if preference != nil {
-		parties = t.weighed(candidates, preference.StaticWeightList)
+		parties = t.matchedWeights(candidates, preference.StaticWeightList)
 	}
 	if len(parties) > 0 {
 		return parties
@@ -174,17 +171,17 @@ func (t *task) weights(candidates []candidate) []Party {
 	return parties
 }
 
-func (t *task) weighed(candidates []candidate, entries []policyv1alpha1.StaticClusterWeight) []Party {
-	matchers := make([]Matcher, len(entries))
-	for i := range entries {
-		matchers[i] = Compile(&entries[i].TargetCluster)
+func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []Party {
+	matchers := make([]Matcher, len(weightEntries))
+	for i := range weightEntries {
+		matchers[i] = Compile(&weightEntries[i].TargetCluster)
 	}
 	var parties []Party
 	for i := range candidates {
 		weight := int64(0)
-		for j := range entries {
-			if entries[j].Weight > weight && matchers[j].Matches(candidates[i].cluster) {
-				weight = entries[j].Weight
+		for j := range weightEntries {
+			if weightEntries[j].Weight > weight && matchers[j].Matches(candidates[i].cluster) {
+				weight = weightEntries[j].Weight
 			}
 		}
 		if weight > 0 {

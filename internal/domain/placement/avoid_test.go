@@ -14,25 +14,25 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestAvoidedClustersAreTheLastThatAreChosen(t *testing.T) {
+func TestAvoidedClusters(t *testing.T) {
 	everywhere := policyv1alpha1.Placement{}
-	inOne := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spread(policyv1alpha1.SpreadByFieldCluster, 1, 1)}}
-	inTwo := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spread(policyv1alpha1.SpreadByFieldCluster, 2, 2)}}
+	inOne := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spreadBy(policyv1alpha1.SpreadByFieldCluster, 1, 1)}}
+	inTwo := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spreadBy(policyv1alpha1.SpreadByFieldCluster, 2, 2)}}
 	tests := map[string]struct {
 		placement policyv1alpha1.Placement
 		avoid     []string
 		change    func(*Input)
 		want      []string
 	}{
-		"nothing is avoided":                          {everywhere, nil, nil, []string{"a", "b"}},
-		"one of two is":                               {everywhere, []string{"a"}, nil, []string{"b"}},
-		"both are all there is":                       {everywhere, []string{"a", "b"}, nil, []string{"a", "b"}},
-		"the other one is as good":                    {inOne, []string{"a"}, nil, []string{"b"}},
-		"as many are needed as there are":             {inTwo, []string{"a"}, nil, []string{"a", "b"}},
-		"both are, and there is a copy elsewhere":     {everywhere, []string{"a", "b"}, func(i *Input) { i.AvoidOnly = true }, nil},
-		"what is there stays there":                   {everywhere, []string{"a"}, func(i *Input) { i.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 0)} }, []string{"a", "b"}},
-		"a placement that changed is what users want": {everywhere, []string{"a"}, func(i *Input) { i.Applied = `{"clusterTolerations":[{"key":"k"}]}` }, []string{"a", "b"}},
-		"so is a wish to schedule anew": {everywhere, []string{"a"}, func(i *Input) {
+		"no avoided cluster":                   {everywhere, nil, nil, []string{"a", "b"}},
+		"one of two avoided":                   {everywhere, []string{"a"}, nil, []string{"b"}},
+		"all clusters avoided":                 {everywhere, []string{"a", "b"}, nil, []string{"a", "b"}},
+		"the other cluster is equivalent":      {inOne, []string{"a"}, nil, []string{"b"}},
+		"all clusters are needed":              {inTwo, []string{"a"}, nil, []string{"a", "b"}},
+		"all avoided strictly":                 {everywhere, []string{"a", "b"}, func(i *Input) { i.AvoidStrictly = true }, nil},
+		"a present target stays":               {everywhere, []string{"a"}, func(i *Input) { i.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 0)} }, []string{"a", "b"}},
+		"a changed placement takes precedence": {everywhere, []string{"a"}, func(i *Input) { i.AppliedPlacement = `{"clusterTolerations":[{"key":"k"}]}` }, []string{"a", "b"}},
+		"a reschedule request takes precedence": {everywhere, []string{"a"}, func(i *Input) {
 			i.Status.LastScheduledTime = &metav1.Time{Time: time.Unix(1, 0)}
 			i.Spec.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(2, 0)}
 		}, []string{"a", "b"}},
@@ -45,7 +45,7 @@ func TestAvoidedClustersAreTheLastThatAreChosen(t *testing.T) {
 			}
 			input := Input{
 				Spec: &workv1alpha2.ResourceBindingSpec{Placement: &test.placement}, Status: &workv1alpha2.ResourceBindingStatus{},
-				Applied: string(applied), Avoid: sets.New(test.avoid...),
+				AppliedPlacement: string(applied), AvoidClusters: sets.New(test.avoid...),
 			}
 			input.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap"}
 			for _, name := range []string{"b", "a"} {

@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// member builds a cluster that serves Deployments.
+// member returns a cluster that serves ConfigMaps and Deployments.
 func member(name string, change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	cluster.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
@@ -80,26 +80,26 @@ var (
 	}
 )
 
-// staticWeight weighs clusters by name.
+// staticWeight returns a strategy with fixed weights.
 func staticWeight(entries ...policyv1alpha1.StaticClusterWeight) *policyv1alpha1.ReplicaSchedulingStrategy {
 	strategy := evenly.DeepCopy()
 	strategy.WeightPreference = &policyv1alpha1.ClusterPreferences{StaticWeightList: entries}
 	return strategy
 }
 
-func weight(weight int64, names ...string) policyv1alpha1.StaticClusterWeight {
-	return policyv1alpha1.StaticClusterWeight{TargetCluster: *named(names...), Weight: weight}
+func clusterWeight(weight int64, names ...string) policyv1alpha1.StaticClusterWeight {
+	return policyv1alpha1.StaticClusterWeight{TargetCluster: *clustersNamed(names...), Weight: weight}
 }
 
-func named(names ...string) *policyv1alpha1.ClusterAffinity {
+func clustersNamed(names ...string) *policyv1alpha1.ClusterAffinity {
 	return &policyv1alpha1.ClusterAffinity{ClusterNames: names}
 }
 
-func group(name string, clusters ...string) policyv1alpha1.ClusterAffinityTerm {
-	return policyv1alpha1.ClusterAffinityTerm{AffinityName: name, ClusterAffinity: *named(clusters...)}
+func affinityGroup(name string, clusters ...string) policyv1alpha1.ClusterAffinityTerm {
+	return policyv1alpha1.ClusterAffinityTerm{AffinityName: name, ClusterAffinity: *clustersNamed(clusters...)}
 }
 
-func spread(field policyv1alpha1.SpreadFieldValue, least, most int) policyv1alpha1.SpreadConstraint {
+func spreadBy(field policyv1alpha1.SpreadFieldValue, least, most int) policyv1alpha1.SpreadConstraint {
 	return policyv1alpha1.SpreadConstraint{SpreadByField: field, MinGroups: least, MaxGroups: most}
 }
 
@@ -116,12 +116,12 @@ func target(name string, replicas int32) workv1alpha2.TargetCluster {
 	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
 }
 
-// room answers estimates from a table.
-func room(replicas map[string]int32) func([]*clusterv1alpha1.Cluster) map[string]int32 {
+// fixedEstimates returns an estimator with fixed results.
+func fixedEstimates(replicas map[string]int32) func([]*clusterv1alpha1.Cluster) map[string]int32 {
 	return func([]*clusterv1alpha1.Cluster) map[string]int32 { return replicas }
 }
 
-func mustApply(t testing.TB, placement *policyv1alpha1.Placement) string {
+func mustEncodePlacement(t testing.TB, placement *policyv1alpha1.Placement) string {
 	t.Helper()
 	applied, err := AppliedPlacement(placement)
 	if err != nil {
@@ -130,19 +130,19 @@ func mustApply(t testing.TB, placement *policyv1alpha1.Placement) string {
 	return applied
 }
 
-func input(spec *workv1alpha2.ResourceBindingSpec, clusters []*clusterv1alpha1.Cluster, replicas map[string]int32) Input {
-	return Input{Spec: spec, Status: &workv1alpha2.ResourceBindingStatus{}, Clusters: clusters, Estimate: room(replicas)}
+func newInput(spec *workv1alpha2.ResourceBindingSpec, clusters []*clusterv1alpha1.Cluster, replicas map[string]int32) Input {
+	return Input{Spec: spec, Status: &workv1alpha2.ResourceBindingStatus{}, Clusters: clusters, EstimateReplicas: fixedEstimates(replicas)}
 }
 
-// rebalanced makes a reschedule be requested after the last scheduling.
-func rebalanced(in Input) Input {
+// withRescheduleRequest adds a reschedule request that is newer than the last scheduling.
+func withRescheduleRequest(in Input) Input {
 	in.Spec.RescheduleTriggeredAt = &metav1.Time{Time: noon.Add(1)}
 	in.Status.LastScheduledTime = &metav1.Time{Time: noon}
 	return in
 }
 
-// check schedules and compares targets and error text.
-func check(t *testing.T, in Input, want []workv1alpha2.TargetCluster, wantError string) Result {
+// checkSchedule calls Schedule and compares the targets and the error text.
+func checkSchedule(t *testing.T, in Input, want []workv1alpha2.TargetCluster, wantError string) Result {
 	t.Helper()
 	result, err := Schedule(in)
 	text := ""

@@ -8,54 +8,53 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// localityScore is the score of a cluster that has the template already. All
-// others have 0.
+// localityScore is the score of a cluster that is already a target of the template. All other
+// clusters have the score 0.
 const localityScore = 100
 
-// noTier is the tier of a cluster that matches no affinity, which happens when
-// the affinity filter is switched off.
-const noTier = 1000
+// unmatchedTier is the tier of a cluster that matches no affinity. It is used only if the
+// affinity filter is disabled.
+const unmatchedTier = 1000
 
-// candidate is a cluster that may be used.
+// candidate is a cluster that passed the filters.
 type candidate struct {
 	cluster *clusterv1alpha1.Cluster
 	name    string
 	region  string
 	score   int64
-	// allocatable is how many more replicas fit; available adds those that are
-	// there already.
+	// allocatable is the number of additional replicas that fit into the cluster. available is
+	// allocatable plus the replicas that are already assigned to the cluster.
 	allocatable, available int64
-	// tier is 0 in the affinity group itself, 1 in its first overflow group, and
-	// so on.
+	// tier is 0 for the affinity group itself, 1 for its first overflow group, and so on.
 	tier int
-	// order is the place among the candidates, most preferred first.
-	order int
+	// rank is the index in the order of preference.
+	rank int
 }
 
-// scores are those of the feasible clusters, in their order.
-func (t *task) scores(feasible []*clusterv1alpha1.Cluster) []int64 {
-	defer t.input.Observer.point(PointScore)()
+// clusterScores returns the scores of the feasible clusters, in the same order.
+func (t *task) clusterScores(feasible []*clusterv1alpha1.Cluster) []int64 {
+	defer t.input.Observer.startExtensionPoint(ExtensionPointScore)()
 	scores := make([]int64, len(feasible))
 	if t.input.Plugins.Enabled(PluginClusterLocality) {
-		t.preferPresent(feasible, scores)
+		t.scoreClusterLocality(feasible, scores)
 	}
 	return scores
 }
 
-// preferPresent scores the clusters that have the template already.
-func (t *task) preferPresent(feasible []*clusterv1alpha1.Cluster, scores []int64) {
-	defer t.input.Observer.plugin(PointScore, PluginClusterLocality)()
+// scoreClusterLocality adds localityScore to the clusters that are already targets.
+func (t *task) scoreClusterLocality(feasible []*clusterv1alpha1.Cluster, scores []int64) {
+	defer t.input.Observer.startPlugin(ExtensionPointScore, PluginClusterLocality)()
 	for i, cluster := range feasible {
-		if t.targets(cluster.Name) {
+		if t.isTarget(cluster.Name) {
 			scores[i] += localityScore
 		}
 	}
 }
 
-// candidates turns feasible clusters into candidates, most preferred first:
-// lowest tier, then highest score, most room, and name.
-func (t *task) candidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
-	estimates := t.estimates(feasible)
+// rankedCandidates turns feasible clusters into candidates, most preferred first: by lowest
+// tier, then highest score, most available replicas, and name.
+func (t *task) rankedCandidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
+	estimates := t.estimateReplicas(feasible)
 	candidates := make([]candidate, len(feasible))
 	for i, cluster := range feasible {
 		candidates[i] = candidate{
@@ -63,10 +62,10 @@ func (t *task) candidates(feasible []*clusterv1alpha1.Cluster, scores []int64) [
 			name:        cluster.Name,
 			region:      cluster.Spec.Region,
 			score:       scores[i],
-			allocatable: t.allocatable(estimates, cluster.Name),
-			tier:        t.tier(cluster),
+			allocatable: t.allocatableReplicas(estimates, cluster.Name),
+			tier:        t.affinityTier(cluster),
 		}
-		candidates[i].available = candidates[i].allocatable + t.assigned[cluster.Name]
+		candidates[i].available = candidates[i].allocatable + t.assignedReplicas[cluster.Name]
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(
@@ -77,49 +76,50 @@ func (t *task) candidates(feasible []*clusterv1alpha1.Cluster, scores []int64) [
 		)
 	})
 	for i := range candidates {
-		candidates[i].order = i
+		candidates[i].rank = i
 	}
 	return candidates
 }
 
-// estimates asks for capacity if anything depends on it. That saves asking every
-// member for templates that go everywhere or by fixed weights.
-func (t *task) estimates(feasible []*clusterv1alpha1.Cluster) map[string]int32 {
+// estimateReplicas calls the estimator only if the result depends on capacity. Templates that go
+// to every cluster, or that are divided by fixed weights, cause no calls to members.
+func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) map[string]int32 {
 	unlimited := t.spec.Replicas == 0 && len(t.spec.Components) == 0
-	if t.input.Estimate == nil || unlimited || !t.dependsOnCapacity() {
+	if t.input.EstimateReplicas == nil || unlimited || !t.dependsOnCapacity() {
 		return nil
 	}
-	return t.input.Estimate(feasible)
+	return t.input.EstimateReplicas(feasible)
 }
 
 func (t *task) dependsOnCapacity() bool {
-	return !t.ignoresSpread() || len(t.affinities) > 1 || byCapacity(t.spec.Placement.ReplicaScheduling)
+	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || dividesByCapacity(t.spec.Placement.ReplicaScheduling)
 }
 
-// allocatable is the estimate, or as much as the workload needs if there is none.
-func (t *task) allocatable(estimates map[string]int32, name string) int64 {
+// allocatableReplicas returns the estimate for the cluster. Without an estimate it returns all
+// replicas that the workload needs.
+func (t *task) allocatableReplicas(estimates map[string]int32, name string) int64 {
 	estimate, ok := estimates[name]
 	if !ok || estimate < 0 || estimate == math.MaxInt32 {
-		return max(int64(t.spec.Replicas), t.need())
+		return max(int64(t.spec.Replicas), t.requiredCapacity())
 	}
 	return int64(estimate)
 }
 
-// tier is the index of the first affinity that the cluster matches.
-func (t *task) tier(cluster *clusterv1alpha1.Cluster) int {
-	if len(t.affinities) < 2 {
+// affinityTier returns the index of the first affinity that the cluster matches.
+func (t *task) affinityTier(cluster *clusterv1alpha1.Cluster) int {
+	if len(t.affinityMatchers) < 2 {
 		return 0
 	}
-	for i := range t.affinities {
-		if t.affinities[i].Matches(cluster) {
+	for i := range t.affinityMatchers {
+		if t.affinityMatchers[i].Matches(cluster) {
 			return i
 		}
 	}
-	return noTier
+	return unmatchedTier
 }
 
-// roomOf is the number of replicas that the candidates hold or can take.
-func roomOf(candidates []candidate) int64 {
+// totalAvailable returns the number of replicas that the candidates together hold or can take.
+func totalAvailable(candidates []candidate) int64 {
 	sum := int64(0)
 	for i := range candidates {
 		sum = addSaturated(sum, candidates[i].available)
@@ -127,7 +127,7 @@ func roomOf(candidates []candidate) int64 {
 	return sum
 }
 
-// addSaturated adds numbers that are not negative and stops at the largest.
+// addSaturated adds two non-negative numbers and returns math.MaxInt64 on overflow.
 func addSaturated(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -135,4 +135,4 @@ func addSaturated(a, b int64) int64 {
 	return a + b
 }
 
-func byOrder(a, b candidate) int { return cmp.Compare(a.order, b.order) }
+func compareRank(a, b candidate) int { return cmp.Compare(a.rank, b.rank) }

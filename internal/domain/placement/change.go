@@ -11,9 +11,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// AppliedPlacement is the compact JSON of a placement, as it is stored in
-// policyv1alpha1.AppliedPlacementAnnotation together with the clusters that were
-// chosen for it.
+// AppliedPlacement returns the compact JSON of a placement. The scheduler stores it in
+// policyv1alpha1.AppliedPlacementAnnotation together with the clusters that it chose for the
+// placement.
 func AppliedPlacement(placement *policyv1alpha1.Placement) (string, error) {
 	text, err := json.Marshal(placement)
 	if err != nil {
@@ -22,50 +22,50 @@ func AppliedPlacement(placement *policyv1alpha1.Placement) (string, error) {
 	return string(text), nil
 }
 
-// PlacementChanged reports whether the placement differs, in what concerns the
-// present choice of clusters, from the applied one: the content of
-// policyv1alpha1.AppliedPlacementAnnotation.
+// PlacementChanged compares the placement with the applied placement, which is the content of
+// policyv1alpha1.AppliedPlacementAnnotation. It reports whether they differ in a field that
+// affects the present choice of clusters.
 //
-// Nothing applied yet is a change. An annotation that is no JSON is none: it
-// proves nothing, and workloads must not move because of it. With affinity groups
-// only the group in use (observing, from the status) counts, so that others can
-// be added, removed and reordered without moving anything.
-func PlacementChanged(placement *policyv1alpha1.Placement, applied, observing string) bool {
+// An empty annotation counts as a change. An annotation that is not valid JSON does not:
+// workloads must not move because of it. With affinity groups only the group in use
+// (activeGroup, from the status) is compared. Other groups can be added, removed and reordered
+// without moving a workload.
+func PlacementChanged(placement *policyv1alpha1.Placement, applied, activeGroup string) bool {
 	if applied == "" {
 		return true
 	}
 	if placement == nil {
 		return false
 	}
-	before := &policyv1alpha1.Placement{}
-	if err := json.Unmarshal([]byte(applied), before); err != nil {
+	appliedPlacement := &policyv1alpha1.Placement{}
+	if err := json.Unmarshal([]byte(applied), appliedPlacement); err != nil {
 		return false
 	}
-	same := equality.Semantic.DeepEqual
+	equal := equality.Semantic.DeepEqual
 	switch {
-	case same(before, placement):
+	case equal(appliedPlacement, placement):
 		return false
-	case !same(before.ClusterAffinity, placement.ClusterAffinity),
-		!same(before.ClusterTolerations, placement.ClusterTolerations),
-		!same(before.SpreadConstraints, placement.SpreadConstraints),
-		!same(before.ReplicaScheduling, placement.ReplicaScheduling):
+	case !equal(appliedPlacement.ClusterAffinity, placement.ClusterAffinity),
+		!equal(appliedPlacement.ClusterTolerations, placement.ClusterTolerations),
+		!equal(appliedPlacement.SpreadConstraints, placement.SpreadConstraints),
+		!equal(appliedPlacement.ReplicaScheduling, placement.ReplicaScheduling):
 		return true
 	}
-	return groupChanged(before.ClusterAffinities, placement.ClusterAffinities, observing)
+	return affinityGroupChanged(appliedPlacement.ClusterAffinities, placement.ClusterAffinities, activeGroup)
 }
 
-func groupChanged(before, after []policyv1alpha1.ClusterAffinityTerm, observing string) bool {
-	if observing == "" {
+func affinityGroupChanged(before, after []policyv1alpha1.ClusterAffinityTerm, activeGroup string) bool {
+	if activeGroup == "" {
 		return true
 	}
-	named := func(term policyv1alpha1.ClusterAffinityTerm) bool { return term.AffinityName == observing }
+	named := func(term policyv1alpha1.ClusterAffinityTerm) bool { return term.AffinityName == activeGroup }
 	i, j := slices.IndexFunc(before, named), slices.IndexFunc(after, named)
 	return i < 0 || j < 0 || !equality.Semantic.DeepEqual(before[i], after[j])
 }
 
-// ReplicasChanged reports whether the recorded clusters hold another number of
-// replicas than the template asks for, because it was scaled or because a cluster
-// lost its share.
+// ReplicasChanged reports whether the recorded targets hold another number of replicas than the
+// template requests. That is the case after the template was scaled, or after a cluster lost its
+// share.
 func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
@@ -89,8 +89,8 @@ func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) 
 	}
 }
 
-// componentsChanged reports whether components are not placed yet or were scaled
-// since. Targets without recorded components were not placed as components.
+// componentsChanged reports whether components are not placed yet, or were scaled after they
+// were placed. Targets without recorded components were not placed as components.
 func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if len(spec.Components) == 0 {
 		return false
@@ -104,8 +104,8 @@ func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	})
 }
 
-// targetComponents are the components as a target records them. A single one is
-// not recorded: its workload has but one pod template.
+// targetComponents returns the components as a target records them. A single component is not
+// recorded, because its workload has only one pod template.
 func targetComponents(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetComponent {
 	if len(spec.Components) < 2 {
 		return nil

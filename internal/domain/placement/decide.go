@@ -12,114 +12,114 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Action is what a binding at the head of the queue needs.
+// Action is the action that Decide returns for a binding.
 type Action string
 
 // Values of Action.
 const (
-	// ActionNone: the result is right and recorded.
+	// ActionNone means that the result is up to date and recorded.
 	ActionNone Action = "None"
-	// ActionRefuse: the binding is being deleted; it is not placed any more.
-	ActionRefuse Action = "Refuse"
-	// ActionObserve: the result is right, but status.schedulerObservedGeneration
-	// does not say so yet.
+	// ActionReject means that the binding is being deleted and is not scheduled any more.
+	ActionReject Action = "Refuse"
+	// ActionObserve means that the result is up to date, but status.schedulerObservedGeneration
+	// is behind.
 	ActionObserve Action = "Observe"
-	// ActionSchedule: choose clusters.
+	// ActionSchedule means that clusters have to be chosen.
 	ActionSchedule Action = "Schedule"
 )
 
-// ScheduleType tells, as a metric label, why a binding is scheduled.
+// ScheduleType is the cause of a scheduling, as a metric label.
 type ScheduleType string
 
 // Values of ScheduleType.
 const (
-	// ReconcileSchedule: what the user asks for, or a cluster, is different.
+	// ReconcileSchedule means that the placement or a cluster changed.
 	ReconcileSchedule ScheduleType = "ReconcileSchedule"
-	// ScaleSchedule: the number of replicas is different.
+	// ScaleSchedule means that the number of replicas changed.
 	ScaleSchedule ScheduleType = "ScaleSchedule"
 )
 
-// Decision is what to do with a binding and why.
+// Decision is the action for a binding and the reason for it.
 type Decision struct {
 	Action Action
 	// Type is set with ActionSchedule only.
 	Type ScheduleType
-	// Why is the rule that decided, for logs.
-	Why string
+	// Reason names the rule that applied, for logs.
+	Reason string
 }
 
-// ErrNoPlacement is the answer to a binding that does not say where it may go.
+// ErrNoPlacement is returned for a binding whose spec.placement is empty.
 var ErrNoPlacement = errors.New("the binding has no placement")
 
-// Features are the feature gates and flags that placement depends on. The zero
-// value has all of them off.
+// Features are the feature gates and flags on which placement depends. The zero value disables
+// all of them.
 type Features struct {
 	// MultiplePodTemplates is the gate MultiplePodTemplatesScheduling.
 	MultiplePodTemplates bool
-	// WorkloadAffinity is the gate of that name.
+	// WorkloadAffinity is the gate WorkloadAffinity.
 	WorkloadAffinity bool
-	// EmptyWorkload keeps selected clusters that got no replicas as targets with
-	// 0 replicas (flag --enable-empty-workload-propagation).
+	// EmptyWorkload keeps selected clusters that got no replicas as targets with 0 replicas
+	// (flag --enable-empty-workload-propagation).
 	EmptyWorkload bool
 }
 
-// Lookup finds a cluster by name; nil if it is not known.
-type Lookup func(name string) *clusterv1alpha1.Cluster
+// ClusterLookup returns a cluster by name, or nil if the cache has no such cluster.
+type ClusterLookup func(name string) *clusterv1alpha1.Cluster
 
-// Decide looks whether a binding has to be scheduled. The rules are asked in the
-// order of the table in this function; the first that applies decides.
+// Decide returns whether a binding has to be scheduled. It checks the rules in the order of the
+// switch below. The first rule that applies decides.
 //
-// A divided workload is sticky: when none of the first rules applies, a change of
-// the labels or taints of a cluster does not move it. A target cluster that is
-// not known is no reason to move anything: the cache may be behind.
+// A divided workload is sticky: when none of the first rules applies, a change of the labels or
+// taints of a cluster does not move it. An unknown target cluster does not move anything either,
+// because the cache may be behind.
 func Decide(
 	meta metav1.Object,
 	spec *workv1alpha2.ResourceBindingSpec,
 	status *workv1alpha2.ResourceBindingStatus,
-	clusters Lookup,
+	clusters ClusterLookup,
 	features Features,
 ) (Decision, error) {
 	if meta.GetDeletionTimestamp() != nil {
-		return Decision{Action: ActionRefuse, Why: "the binding is being deleted"}, nil
+		return Decision{Action: ActionReject, Reason: "the binding is being deleted"}, nil
 	}
 	if spec.Placement == nil {
 		return Decision{}, ErrNoPlacement
 	}
 	applied := meta.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
-	observing := status.SchedulerObservedAffinityName
+	activeGroup := status.SchedulerObservedAffinityName
 	switch {
-	case PlacementChanged(spec.Placement, applied, observing):
-		return schedule(ReconcileSchedule, "the placement changed"), nil
+	case PlacementChanged(spec.Placement, applied, activeGroup):
+		return scheduleDecision(ReconcileSchedule, "the placement changed"), nil
 	case ReplicasChanged(spec, features):
-		return schedule(ScaleSchedule, "the replicas changed"), nil
+		return scheduleDecision(ScaleSchedule, "the replicas changed"), nil
 	case RescheduleRequested(spec, status):
-		return schedule(ReconcileSchedule, "a reschedule was requested"), nil
-	case !binding.IsWorkload(spec) || duplicated(spec.Placement):
-		return schedule(ReconcileSchedule, "every fitting cluster gets the same"), nil
-	case slices.ContainsFunc(spec.Clusters, clusters.leaving):
-		return schedule(ReconcileSchedule, "a target cluster is being removed"), nil
+		return scheduleDecision(ReconcileSchedule, "a reschedule was requested"), nil
+	case !binding.IsWorkload(spec) || isDuplicated(spec.Placement):
+		return scheduleDecision(ReconcileSchedule, "every fitting cluster gets the same"), nil
+	case slices.ContainsFunc(spec.Clusters, clusters.isTerminating):
+		return scheduleDecision(ReconcileSchedule, "a target cluster is being removed"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration:
-		return Decision{Action: ActionObserve, Why: "the result holds for the new generation"}, nil
+		return Decision{Action: ActionObserve, Reason: "the result holds for the new generation"}, nil
 	default:
-		return Decision{Action: ActionNone, Why: "nothing changed"}, nil
+		return Decision{Action: ActionNone, Reason: "nothing changed"}, nil
 	}
 }
 
-func schedule(kind ScheduleType, why string) Decision {
-	return Decision{Action: ActionSchedule, Type: kind, Why: why}
+func scheduleDecision(kind ScheduleType, why string) Decision {
+	return Decision{Action: ActionSchedule, Type: kind, Reason: why}
 }
 
-// RescheduleRequested reports whether a rebalance was asked for after the last
-// scheduling. Then the workload is placed afresh: the first affinity group gets
-// another chance, and a division by capacity starts from nothing.
+// RescheduleRequested reports whether a rebalance was requested after the last scheduling. The
+// workload is then placed from scratch: the first affinity group is tried again, and a division
+// by capacity ignores the present shares.
 func RescheduleRequested(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	return spec.RescheduleTriggeredAt != nil && status.LastScheduledTime != nil &&
 		spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time)
 }
 
-// duplicated reports whether every cluster gets all replicas. That is so without
-// a strategy, too.
-func duplicated(placement *policyv1alpha1.Placement) bool {
+// isDuplicated reports whether every cluster gets all replicas. A placement without a strategy
+// counts as duplicated.
+func isDuplicated(placement *policyv1alpha1.Placement) bool {
 	return placement.ReplicaScheduling == nil ||
 		placement.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDuplicated
 }

@@ -18,14 +18,14 @@ var (
 	equateEmpty = cmpopts.EquateEmpty()
 )
 
-// settled is a divided binding whose result is up to date.
-func settled(t *testing.T) *workv1alpha2.ResourceBinding {
-	placement := policyv1alpha1.Placement{ClusterAffinity: named("a", "b"), ReplicaScheduling: aggregate}
+// scheduledBinding returns a divided binding whose result is up to date.
+func scheduledBinding(t *testing.T) *workv1alpha2.ResourceBinding {
+	placement := policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a", "b"), ReplicaScheduling: aggregate}
 	b := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "web-deployment", Namespace: "default", Generation: 3,
 			Labels:      map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id"},
-			Annotations: map[string]string{policyv1alpha1.AppliedPlacementAnnotation: mustApply(t, &placement)},
+			Annotations: map[string]string{policyv1alpha1.AppliedPlacementAnnotation: mustEncodePlacement(t, &placement)},
 		},
 		Spec: *deployment(5, placement, target("a", 3), target("b", 2)),
 	}
@@ -48,7 +48,7 @@ func TestDecide(t *testing.T) {
 			action: ActionObserve,
 		},
 		"the placement changed": {
-			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = named("a") },
+			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = clustersNamed("a") },
 			action: ActionSchedule, kind: ReconcileSchedule,
 		},
 		"never scheduled before": {
@@ -63,9 +63,9 @@ func TestDecide(t *testing.T) {
 			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] },
 			action: ActionSchedule, kind: ScaleSchedule,
 		},
-		"placement and replicas changed: the placement comes first": {
+		"placement and replicas changed: the placement takes precedence": {
 			change: func(b *workv1alpha2.ResourceBinding) {
-				b.Spec.Placement.ClusterAffinity, b.Spec.Replicas = named("a"), 6
+				b.Spec.Placement.ClusterAffinity, b.Spec.Replicas = clustersNamed("a"), 6
 			},
 			action: ActionSchedule, kind: ReconcileSchedule,
 		},
@@ -86,22 +86,22 @@ func TestDecide(t *testing.T) {
 			},
 			action: ActionNone,
 		},
-		"duplicated workloads are scheduled always": {
+		"duplicated workloads are always scheduled": {
 			change: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.ReplicaScheduling = duplicate
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{target("a", 5)}
-				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustApply(t, b.Spec.Placement)
+				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustEncodePlacement(t, b.Spec.Placement)
 			},
 			action: ActionSchedule, kind: ReconcileSchedule,
 		},
 		"no strategy counts as duplicated": {
 			change: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.ReplicaScheduling = nil
-				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustApply(t, b.Spec.Placement)
+				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustEncodePlacement(t, b.Spec.Placement)
 			},
 			action: ActionSchedule, kind: ReconcileSchedule,
 		},
-		"templates without replicas are scheduled always": {
+		"templates without replicas are always scheduled": {
 			change: func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Replicas = 0
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a"}}
@@ -116,7 +116,7 @@ func TestDecide(t *testing.T) {
 			cluster: member("z", beingRemoved),
 			action:  ActionNone,
 		},
-		"a cluster got a taint, a divided workload stays": {
+		"a new taint does not move a divided workload": {
 			cluster: member("a", tainted("k", "v", "NoSchedule")),
 			action:  ActionNone,
 		},
@@ -130,12 +130,12 @@ func TestDecide(t *testing.T) {
 		},
 		"a binding that is being deleted": {
 			change: func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} },
-			action: ActionRefuse,
+			action: ActionReject,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := settled(t)
+			b := scheduledBinding(t)
 			if test.change != nil {
 				test.change(b)
 			}
@@ -152,32 +152,32 @@ func TestDecide(t *testing.T) {
 			if got.Action != test.action || got.Type != test.kind {
 				t.Errorf("decided %+v, want %s %s", got, test.action, test.kind)
 			}
-			if got.Why == "" {
-				t.Error("the decision does not say why")
+			if got.Reason == "" {
+				t.Error("the decision has no reason")
 			}
 		})
 	}
 }
 
-func TestDecideWantsAPlacement(t *testing.T) {
-	b := settled(t)
+func TestDecideRequiresPlacement(t *testing.T) {
+	b := scheduledBinding(t)
 	b.Spec.Placement = nil
 	if _, err := Decide(b, &b.Spec, &b.Status, nil, Features{}); !errors.Is(err, ErrNoPlacement) {
 		t.Errorf("error %v, want ErrNoPlacement", err)
 	}
 }
 
-func TestOwned(t *testing.T) {
+func TestIsHandledBy(t *testing.T) {
 	yes, no := true, false
 	tests := map[string]struct {
 		change func(*workv1alpha2.ResourceBinding)
 		name   string
 		want   bool
 	}{
-		"no scheduler named, asked as the default":  {name: "default-scheduler", want: true},
-		"no scheduler named, asked as another":      {name: "mine", want: false},
-		"another scheduler named, asked as default": {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "default-scheduler", false},
-		"named, asked as that one":                  {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "mine", true},
+		"no scheduler named, default scheduler":      {name: "default-scheduler", want: true},
+		"no scheduler named, other scheduler":        {name: "mine", want: false},
+		"another scheduler named, default scheduler": {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "default-scheduler", false},
+		"named, same scheduler":                      {func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }, "mine", true},
 		"scheduling suspended": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: &yes}
 		}, "default-scheduler", false},
@@ -186,7 +186,7 @@ func TestOwned(t *testing.T) {
 		}, "default-scheduler", true},
 		"dispatching suspended only":  {func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = &workv1alpha2.Suspension{} }, "default-scheduler", true},
 		"attached to another binding": {func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }, "default-scheduler", false},
-		"an empty id is none": {func(b *workv1alpha2.ResourceBinding) {
+		"an empty ID does not count": {func(b *workv1alpha2.ResourceBinding) {
 			b.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: ""}
 		}, "default-scheduler", false},
 		"claimed by a cluster policy": {func(b *workv1alpha2.ResourceBinding) {
@@ -198,21 +198,21 @@ func TestOwned(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := settled(t)
+			b := scheduledBinding(t)
 			if test.change != nil {
 				test.change(b)
 			}
-			if got := Owned(b, &b.Spec, test.name); got != test.want {
+			if got := IsHandledBy(b, &b.Spec, test.name); got != test.want {
 				t.Errorf("Owned = %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func TestAffectedBy(t *testing.T) {
-	overflowing := group("second", "b")
-	overflowing.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "more", ClusterAffinity: *named("c")}}
-	groups := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("first", "a"), overflowing}}
+func TestIsAffectedByCluster(t *testing.T) {
+	overflowing := affinityGroup("second", "b")
+	overflowing.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "more", ClusterAffinity: *clustersNamed("c")}}
+	groups := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{affinityGroup("first", "a"), overflowing}}
 	tests := map[string]struct {
 		placement *policyv1alpha1.Placement
 		observing string
@@ -221,20 +221,20 @@ func TestAffectedBy(t *testing.T) {
 		want      bool
 		failed    bool
 	}{
-		"no placement":                              {nil, "", 1, "a", false, false},
-		"no affinity":                               {&policyv1alpha1.Placement{}, "", 1, "a", true, false},
-		"an affinity that matches":                  {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "a", true, false},
-		"an affinity that does not match":           {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "b", false, false},
-		"the group in use matches":                  {&groups, "second", 1, "b", true, false},
-		"another group matches":                     {&groups, "second", 1, "a", false, false},
-		"an overflow group of the one in use":       {&groups, "second", 1, "c", true, false},
-		"the first group if none is in use":         {&groups, "", 1, "a", true, false},
-		"the first group if the one in use is gone": {&groups, "gone", 1, "a", true, false},
-		"any cluster as long as it is unobserved":   {&groups, "second", 0, "z", true, false},
-		"a group behind the one that failed":        {&groups, "first", 1, "c", true, true},
-		"a target that no affinity selects":         {&policyv1alpha1.Placement{ClusterAffinity: named("a")}, "", 1, "target", true, false},
-		"a target without a placement":              {nil, "", 1, "target", true, false},
-		"a group before the one that failed":        {&groups, "second", 1, "a", false, true},
+		"no placement":                                     {nil, "", 1, "a", false, false},
+		"no affinity":                                      {&policyv1alpha1.Placement{}, "", 1, "a", true, false},
+		"an affinity that matches":                         {&policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a")}, "", 1, "a", true, false},
+		"an affinity that does not match":                  {&policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a")}, "", 1, "b", false, false},
+		"the group in use matches":                         {&groups, "second", 1, "b", true, false},
+		"another group matches":                            {&groups, "second", 1, "a", false, false},
+		"an overflow group of the one in use":              {&groups, "second", 1, "c", true, false},
+		"the first group if none is in use":                {&groups, "", 1, "a", true, false},
+		"the first group if the one in use is gone":        {&groups, "gone", 1, "a", true, false},
+		"any cluster while the generation is not observed": {&groups, "second", 0, "z", true, false},
+		"a group behind the one that failed":               {&groups, "first", 1, "c", true, true},
+		"a target that no affinity selects":                {&policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a")}, "", 1, "target", true, false},
+		"a target without a placement":                     {nil, "", 1, "target", true, false},
+		"a group before the one that failed":               {&groups, "second", 1, "a", false, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAffectedBy(t *testing.T) {
 			if test.failed {
 				b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse}}
 			}
-			if got := AffectedBy(member(test.cluster), b, &b.Spec, &b.Status); got != test.want {
+			if got := IsAffectedByCluster(member(test.cluster), b, &b.Spec, &b.Status); got != test.want {
 				t.Errorf("AffectedBy = %v, want %v", got, test.want)
 			}
 		})

@@ -9,46 +9,46 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// affinityName is what a message calls the affinities being tried; empty if there are
-// none. It is worked out for a failure only.
-func (t *task) affinityName() string {
-	if t.group != nil {
-		return fmt.Sprintf("cluster affinity group %q", t.group.AffinityName)
+// describeAffinityInUse describes, for an error message, the affinity or the affinity group that
+// is being tried. It returns an empty string if there is none.
+func (t *task) describeAffinityInUse() string {
+	if t.affinityGroup != nil {
+		return fmt.Sprintf("cluster affinity group %q", t.affinityGroup.AffinityName)
 	}
 	return describeAffinity(t.spec.Placement.ClusterAffinity)
 }
 
-// describeAffinity words an affinity by what it asks for; empty for nil, which
-// selects every cluster.
+// describeAffinity describes the criteria of an affinity. It returns an empty string for nil,
+// which selects every cluster.
 func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	if affinity == nil {
 		return ""
 	}
 	var parts []string
 	if len(affinity.ClusterNames) > 0 {
-		parts = append(parts, "clusterNames "+namedFirst(affinity.ClusterNames))
+		parts = append(parts, "clusterNames "+joinFirstNames(affinity.ClusterNames))
 	}
 	if len(affinity.ExcludeClusters) > 0 {
-		parts = append(parts, "exclude "+namedFirst(affinity.ExcludeClusters))
+		parts = append(parts, "exclude "+joinFirstNames(affinity.ExcludeClusters))
 	}
 	if affinity.LabelSelector != nil {
 		parts = append(parts, "labelSelector "+metav1.FormatLabelSelector(affinity.LabelSelector))
 	}
 	if affinity.FieldSelector != nil {
 		for _, expression := range affinity.FieldSelector.MatchExpressions {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", expression.Key, expression.Operator, namedFirst(expression.Values))))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", expression.Key, expression.Operator, joinFirstNames(expression.Values))))
 		}
 	}
 	if len(parts) == 0 {
 		return "cluster affinity"
 	}
-	return fmt.Sprintf("cluster affinity (%s)", listed(parts))
+	return fmt.Sprintf("cluster affinity (%s)", joinBounded(parts))
 }
 
-// namedFirst lists the first few names and counts the others.
-func namedFirst(names []string) string {
-	text := strings.Join(names[:min(len(names), namedUnknown)], ", ")
-	if more := len(names) - namedUnknown; more > 0 {
+// joinFirstNames lists the first maxNamedClusters names and counts the remaining ones.
+func joinFirstNames(names []string) string {
+	text := strings.Join(names[:min(len(names), maxNamedClusters)], ", ")
+	if more := len(names) - maxNamedClusters; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -5,37 +5,39 @@ import (
 	"slices"
 )
 
-// capacity is the room of a candidate in a division by capacity.
-type capacity struct {
-	name string
-	room int64
-	held bool // the candidate has replicas already
+// clusterCapacity is a candidate in a division by capacity. replicas is the largest share that
+// the candidate can get.
+type clusterCapacity struct {
+	name        string
+	replicas    int64
+	hasReplicas bool // before the division
 }
 
-// divideByRoom divides in proportion to the room of the clusters.
-func divideByRoom(t *task, candidates []candidate, want int64) ([]Share, error) {
-	return t.divideDynamic(candidates, want, proportional)
+// divideByCapacity divides in proportion to the capacity of the clusters.
+func divideByCapacity(t *task, candidates []candidate, want int64) ([]Share, error) {
+	return t.divideDynamic(candidates, want, selectAll)
 }
 
-// divideAggregated divides over as few clusters as have room, first over those
-// that run the workload already.
+// divideAggregated divides over as few clusters as possible. Clusters that already run the
+// workload come first.
 func divideAggregated(t *task, candidates []candidate, want int64) ([]Share, error) {
-	return t.divideDynamic(candidates, want, aggregated)
+	return t.divideDynamic(candidates, want, selectFewest)
 }
 
-// narrow picks, of capacities in descending order, those that share want.
-type narrow func(capacities []capacity, want int64) []capacity
+// capacitySelector selects the capacities over which want is divided. The capacities are passed
+// in descending order.
+type capacitySelector func(capacities []clusterCapacity, want int64) []clusterCapacity
 
-func proportional(capacities []capacity, _ int64) []capacity { return capacities }
+func selectAll(capacities []clusterCapacity, _ int64) []clusterCapacity { return capacities }
 
-// aggregated is the shortest prefix that has room for want, clusters which hold
-// replicas going first.
-func aggregated(capacities []capacity, want int64) []capacity {
-	slices.SortStableFunc(capacities, func(a, b capacity) int {
+// selectFewest returns the shortest prefix with enough capacity for want. Clusters that already
+// have replicas come first.
+func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
+	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int {
 		switch {
-		case a.held == b.held:
+		case a.hasReplicas == b.hasReplicas:
 			return 0
-		case a.held:
+		case a.hasReplicas:
 			return -1
 		default:
 			return 1
@@ -46,112 +48,112 @@ func aggregated(capacities []capacity, want int64) []capacity {
 		if sum >= want {
 			return capacities[:i]
 		}
-		sum = addSaturated(sum, capacities[i].room)
+		sum = addSaturated(sum, capacities[i].replicas)
 	}
 	return capacities
 }
 
-// divideDynamic adds what is missing to the present shares, or takes away what is
-// too much, and leaves them alone otherwise. A requested reschedule starts from
-// nothing instead.
-func (t *task) divideDynamic(candidates []candidate, want int64, by narrow) ([]Share, error) {
-	current := t.current(candidates)
-	held := int64(0)
+// divideDynamic adds the missing replicas to the present shares, or removes the surplus from
+// them. It changes nothing if the number is right. A requested reschedule ignores the present
+// shares.
+func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
+	current := t.currentShares(candidates)
+	placed := int64(0)
 	for _, share := range current {
-		held = addSaturated(held, share.Replicas)
+		placed = addSaturated(placed, share.Replicas)
 	}
 	switch {
-	case t.fresh:
-		shares, err := t.divideFresh(candidates, want, by)
+	case t.rescheduleRequested:
+		shares, err := t.divideFresh(candidates, want, selector)
 		return shares, stepError("failed to schedule afresh", err)
-	case held > want:
-		shares, err := t.scaleDown(current, want, by)
+	case placed > want:
+		shares, err := t.scaleDown(current, want, selector)
 		return shares, stepError("failed to scale down", err)
-	case held < want:
-		shares, err := t.scaleUp(candidates, current, want-held, by)
+	case placed < want:
+		shares, err := t.scaleUp(candidates, current, want-placed, selector)
 		return shares, stepError("failed to scale up", err)
 	default:
 		return current, nil
 	}
 }
 
-// current are the present shares of the clusters that are still candidates, in
-// their recorded order.
-func (t *task) current(candidates []candidate) []Share {
-	still := make(map[string]bool, len(candidates))
+// currentShares returns the present shares of the clusters that are still candidates, in the
+// order of spec.clusters.
+func (t *task) currentShares(candidates []candidate) []Share {
+	isCandidate := make(map[string]bool, len(candidates))
 	for i := range candidates {
-		still[candidates[i].name] = true
+		isCandidate[candidates[i].name] = true
 	}
 	var shares []Share
-	for _, name := range t.previous {
-		if still[name] {
-			shares = append(shares, Share{Name: name, Replicas: t.assigned[name]})
+	for _, name := range t.previousTargets {
+		if isCandidate[name] {
+			shares = append(shares, Share{Name: name, Replicas: t.assignedReplicas[name]})
 		}
 	}
 	return shares
 }
 
-// divideFresh divides as if the present replicas were free room.
-func (t *task) divideFresh(candidates []candidate, want int64, by narrow) ([]Share, error) {
-	capacities := make([]capacity, len(candidates))
+// divideFresh divides as if the capacity of the present replicas were free.
+func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
+	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
-		capacities[i] = capacity{name: candidates[i].name, room: candidates[i].available}
+		capacities[i] = clusterCapacity{name: candidates[i].name, replicas: candidates[i].available}
 	}
-	return t.divideCapacities(capacities, want, nounReplica, by)
+	return t.divideCapacities(capacities, want, nounReplica, selector)
 }
 
-// scaleDown divides in proportion to what each cluster has. Their real room is not
-// asked: giving up replicas needs none.
-func (t *task) scaleDown(current []Share, want int64, by narrow) ([]Share, error) {
-	capacities := make([]capacity, len(current))
+// scaleDown divides in proportion to the present shares. It ignores the real capacity, because
+// fewer replicas always fit.
+func (t *task) scaleDown(current []Share, want int64, selector capacitySelector) ([]Share, error) {
+	capacities := make([]clusterCapacity, len(current))
 	for i, share := range current {
-		capacities[i] = capacity{name: share.Name, room: share.Replicas}
+		capacities[i] = clusterCapacity{name: share.Name, replicas: share.Replicas}
 	}
-	return t.divideCapacities(capacities, want, nounReplica, by)
+	return t.divideCapacities(capacities, want, nounReplica, selector)
 }
 
-// scaleUp divides the missing replicas by free room and adds them to the present
-// ones: first the clusters of the new division by name, then the others by name.
-func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, by narrow) ([]Share, error) {
-	capacities := make([]capacity, len(candidates))
+// scaleUp divides the missing replicas by free capacity and adds them to the present shares. The
+// result lists the clusters of the new division by name, then the other clusters by name.
+func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, selector capacitySelector) ([]Share, error) {
+	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		name := candidates[i].name
-		capacities[i] = capacity{name: name, room: candidates[i].allocatable, held: t.assigned[name] > 0}
+		capacities[i] = clusterCapacity{name: name, replicas: candidates[i].allocatable, hasReplicas: t.assignedReplicas[name] > 0}
 	}
-	shares, err := t.divideCapacities(capacities, missing, missingNoun(len(current)), by)
+	shares, err := t.divideCapacities(capacities, missing, missingReplicasNoun(len(current)), selector)
 	if err != nil {
 		return nil, err
 	}
-	added := make(map[string]bool, len(shares))
+	isScaledUp := make(map[string]bool, len(shares))
 	for i := range shares {
-		added[shares[i].Name] = true
-		shares[i].Replicas += t.assigned[shares[i].Name]
+		isScaledUp[shares[i].Name] = true
+		shares[i].Replicas += t.assignedReplicas[shares[i].Name]
 	}
-	others := slices.DeleteFunc(slices.Clone(current), func(share Share) bool { return added[share.Name] })
+	others := slices.DeleteFunc(slices.Clone(current), func(share Share) bool { return isScaledUp[share.Name] })
 	slices.SortFunc(others, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return append(shares, others...), nil
 }
 
-// missingNoun is what a message calls the replicas that are missing beside those
-// in that many clusters.
-func missingNoun(present int) string {
+// missingReplicasNoun returns the noun for missing replicas in a message: "more replica" if some
+// clusters already have replicas.
+func missingReplicasNoun(present int) string {
 	if present > 0 {
 		return nounMoreReplica
 	}
 	return nounReplica
 }
 
-// divideCapacities divides want over capacities, which it reorders. A message calls
-// what is wanted by the noun.
-func (t *task) divideCapacities(capacities []capacity, want int64, noun string, by narrow) ([]Share, error) {
-	if roomIn(capacities) < want {
-		return nil, t.notEnough(want, noun, capacities)
+// divideCapacities divides want over capacities, which it reorders. noun is the noun for want in
+// an error message.
+func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]Share, error) {
+	if totalCapacity(capacities) < want {
+		return nil, t.notEnoughError(want, noun, capacities)
 	}
-	slices.SortStableFunc(capacities, func(a, b capacity) int { return cmp.Compare(b.room, a.room) })
-	chosen := by(capacities, want)
+	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int { return cmp.Compare(b.replicas, a.replicas) })
+	chosen := selector(capacities, want)
 	parties := make([]Party, len(chosen))
 	for i := range chosen {
-		parties[i] = Party{Name: chosen[i].name, Weight: chosen[i].room}
+		parties[i] = Party{Name: chosen[i].name, Weight: chosen[i].replicas}
 	}
-	return Divide(want, parties, t.tieUID()), nil
+	return Divide(want, parties, t.tieBreakUID()), nil
 }

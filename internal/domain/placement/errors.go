@@ -9,103 +9,103 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// FitError says that no cluster passed the filters. Its text is the message of
-// the Scheduled condition. Retrying is no use before something changes.
+// FitError is returned if no cluster passes the filters. Its text is the message of the
+// Scheduled condition. A retry does not help before a cluster or the binding changes.
 type FitError struct {
-	// Total is the number of known clusters, those being removed included.
+	// Total is the number of known clusters, including terminating ones.
 	Total int
-	// Rejections name the clusters that the affinity selects, each under the first
-	// reason for which it was rejected.
+	// Rejections names the clusters that the affinity selects. Each cluster is listed under the
+	// first reason for which it was rejected.
 	Rejections []Rejection
 	// Affinity describes the affinity if it selects none of the clusters.
 	Affinity string
-	// KeepsPrevious says what the Result beside this error holds. True: the user
-	// has asked for nothing new since the last scheduling, so it is the clusters
-	// that lost their fitness, and the previous targets are kept rather than
-	// withdrawn, but for those that the affinity does not select any longer. False:
-	// the user asked for this placement, nothing satisfies it, and the targets are
-	// empty.
+	// KeepsPrevious reports whether the Result that is returned with this error holds the
+	// previous targets. It is true if the user requested nothing new since the last scheduling,
+	// so only the clusters changed. The previous targets are then kept, except those that the
+	// affinity does not select any more. It is false if the user requested this placement and no
+	// cluster satisfies it. The targets are then empty.
 	KeepsPrevious bool
 }
 
-// Error names the rejected clusters with the reason of each.
+// Error names the rejected clusters and the reason for each of them.
 func (e *FitError) Error() string {
-	why := "no cluster exists"
+	reason := "no cluster exists"
 	switch {
 	case len(e.Rejections) > 0:
-		why = listRejections(e.Rejections)
+		reason = listRejections(e.Rejections)
 	case e.Affinity != "":
-		why = "no cluster matches the " + e.Affinity
+		reason = "no cluster matches the " + e.Affinity
 	}
-	return fmt.Sprintf("0/%d clusters are available: %s.", e.Total, why)
+	return fmt.Sprintf("0/%d clusters are available: %s.", e.Total, reason)
 }
 
-// UnschedulableError says that the selected clusters have room for fewer replicas
-// than are wanted. Retrying helps once there is more.
+// UnschedulableError is returned if the selected clusters have capacity for fewer replicas than
+// requested. A retry helps once there is more capacity.
 type UnschedulableError struct{ message string }
 
 func (e *UnschedulableError) Error() string { return e.message }
 
-// notEnough says what is wanted, by the noun, and what each cluster has room for.
-func (t *task) notEnough(want int64, noun string, rooms []capacity) error {
-	sum := roomIn(rooms)
+// notEnoughError returns an error that names the requested number and the capacity of each
+// cluster.
+func (t *task) notEnoughError(want int64, noun string, capacities []clusterCapacity) error {
+	sum := totalCapacity(capacities)
 	return &UnschedulableError{fmt.Sprintf("Clusters available replicas %d are not enough to schedule: %s wanted, room for %d%s%s.",
-		sum, counted(want, noun), sum, describeRooms(rooms), t.besides())}
+		sum, countWithNoun(want, noun), sum, describeCapacities(capacities), t.rejectionSuffix())}
 }
 
-func (t *task) notEnoughInAnyTier(want int64, candidates []candidate) error {
-	rooms := roomsOf(candidates)
+func (t *task) notEnoughInTiersError(want int64, candidates []candidate) error {
+	capacities := availableCapacities(candidates)
 	return &UnschedulableError{fmt.Sprintf("Clusters available replicas are not enough to schedule: %s wanted, room for %d%s%s.",
-		counted(want, nounReplica), roomIn(rooms), describeRooms(rooms), t.besides())}
+		countWithNoun(want, nounReplica), totalCapacity(capacities), describeCapacities(capacities), t.rejectionSuffix())}
 }
 
-// Nouns of what a message counts.
+// Nouns for counted objects in messages.
 const (
 	nounReplica     = "replica"
 	nounMoreReplica = "more replica"
 )
 
-// counted is the number with the noun, which takes an s in the plural.
-func counted(number int64, noun string) string {
+// countWithNoun returns the number followed by the noun, in the plural if the number is not 1.
+func countWithNoun(number int64, noun string) string {
 	if number != 1 {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", number, noun)
 }
 
-func roomsOf(candidates []candidate) []capacity {
-	rooms := make([]capacity, len(candidates))
+func availableCapacities(candidates []candidate) []clusterCapacity {
+	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
-		rooms[i] = capacity{name: candidates[i].name, room: candidates[i].available}
+		capacities[i] = clusterCapacity{name: candidates[i].name, replicas: candidates[i].available}
 	}
-	return rooms
+	return capacities
 }
 
-func roomIn(rooms []capacity) int64 {
+func totalCapacity(capacities []clusterCapacity) int64 {
 	sum := int64(0)
-	for i := range rooms {
-		sum = addSaturated(sum, rooms[i].room)
+	for i := range capacities {
+		sum = addSaturated(sum, capacities[i].replicas)
 	}
 	return sum
 }
 
-// describeRooms names each cluster with its room; empty without clusters.
-func describeRooms(rooms []capacity) string {
-	if len(rooms) == 0 {
+// describeCapacities lists each cluster with its capacity. It returns an empty string without
+// clusters.
+func describeCapacities(capacities []clusterCapacity) string {
+	if len(capacities) == 0 {
 		return ""
 	}
-	sorted := slices.SortedFunc(slices.Values(rooms), func(a, b capacity) int { return cmp.Compare(a.name, b.name) })
+	sorted := slices.SortedFunc(slices.Values(capacities), func(a, b clusterCapacity) int { return cmp.Compare(a.name, b.name) })
 	texts := make([]string, len(sorted))
 	for i := range sorted {
-		texts[i] = fmt.Sprintf("%s %d", sorted[i].name, sorted[i].room)
+		texts[i] = fmt.Sprintf("%s %d", sorted[i].name, sorted[i].replicas)
 	}
-	return " (" + listed(texts) + ")"
+	return " (" + joinBounded(texts) + ")"
 }
 
-// Reason is the reason of the Scheduled condition for the outcome of Schedule:
-// Success without an error, NoClusterFit for a FitError, Unschedulable for an
-// UnschedulableError, SchedulerError for everything else, such as a spread
-// constraint that cannot be met.
+// Reason returns the reason of the Scheduled condition for the outcome of Schedule: Success
+// without an error, NoClusterFit for a FitError, Unschedulable for an UnschedulableError, and
+// SchedulerError for every other error, such as a spread constraint that cannot be met.
 func Reason(err error) string {
 	var fit *FitError
 	var unschedulable *UnschedulableError
@@ -121,8 +121,8 @@ func Reason(err error) string {
 	}
 }
 
-// stepError says in which step an error came up; nil stays nil. The words are part
-// of what users read in the condition and in events.
+// stepError wraps an error with the step in which it occurred. It returns nil for nil. Users
+// read this text in the condition and in events.
 func stepError(step string, err error) error {
 	if err == nil {
 		return nil
@@ -130,11 +130,12 @@ func stepError(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// tooFew says how many of a kind a spread constraint wants and which there are.
-func (t *task) tooFew(cause error, want int, noun string, present []string) error {
+// tooFewError returns an error that names the number that a spread constraint requires and the
+// feasible clusters or regions.
+func (t *task) tooFewError(cause error, want int, noun string, present []string) error {
 	names := ""
 	if len(present) > 0 {
-		names = " (" + listed(slices.Sorted(slices.Values(present))) + ")"
+		names = " (" + joinBounded(slices.Sorted(slices.Values(present))) + ")"
 	}
-	return fmt.Errorf("%w: %s wanted, %d feasible%s%s", cause, counted(int64(want), noun), len(present), names, t.besides())
+	return fmt.Errorf("%w: %s wanted, %d feasible%s%s", cause, countWithNoun(int64(want), noun), len(present), names, t.rejectionSuffix())
 }

@@ -17,14 +17,14 @@ import (
 )
 
 func TestFilters(t *testing.T) {
-	strategyless := policyv1alpha1.Placement{}
+	noStrategy := policyv1alpha1.Placement{}
 	tolerating := func(tolerations ...corev1.Toleration) policyv1alpha1.Placement {
 		return policyv1alpha1.Placement{ClusterTolerations: tolerations}
 	}
 	spreading := func(fields ...policyv1alpha1.SpreadFieldValue) policyv1alpha1.Placement {
 		placement := policyv1alpha1.Placement{}
 		for _, field := range fields {
-			placement.SpreadConstraints = append(placement.SpreadConstraints, spread(field, 1, 1))
+			placement.SpreadConstraints = append(placement.SpreadConstraints, spreadBy(field, 1, 1))
 		}
 		return placement
 	}
@@ -51,12 +51,12 @@ func TestFilters(t *testing.T) {
 	forAMinute := corev1.Toleration{Key: "n", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(60))}
 
 	const (
-		noAPI     = "cluster a: does not serve apps/v1 Deployment"
-		untol     = "cluster a: untolerated taint {k=v:NoSchedule}"
-		mismatch  = "no cluster matches the cluster affinity (clusterNames b)"
-		evictions = "cluster a: eviction in progress"
-		stranger  = "cluster a: not every workload of affinity group \"app=x\" is there"
-		rival     = "cluster a: another workload of anti-affinity group \"app=x\" is there"
+		noAPI        = "cluster a: does not serve apps/v1 Deployment"
+		untolerated  = "cluster a: untolerated taint {k=v:NoSchedule}"
+		mismatch     = "no cluster matches the cluster affinity (clusterNames b)"
+		evictions    = "cluster a: eviction in progress"
+		affinity     = "cluster a: not every workload of affinity group \"app=x\" is there"
+		antiAffinity = "cluster a: another workload of anti-affinity group \"app=x\" is there"
 	)
 	tests := map[string]struct {
 		cluster   *clusterv1alpha1.Cluster
@@ -68,58 +68,58 @@ func TestFilters(t *testing.T) {
 		now       time.Time
 		want      string // reason, empty if the cluster passes
 	}{
-		"a fitting cluster passes":                       {cluster: member("a")},
-		"the API is missing":                             {cluster: member("a", withoutAPIs), want: noAPI},
-		"the API is missing where the template runs":     {cluster: member("a", withoutAPIs), change: present},
-		"an untolerated taint":                           {cluster: member("a", taint), want: untol},
-		"a NoExecute taint":                              {cluster: member("a", tainted("k", "", corev1.TaintEffectNoExecute)), want: "cluster a: untolerated taint {k=:NoExecute}"},
-		"a PreferNoSchedule taint keeps nothing out":     {cluster: member("a", tainted("k", "v", corev1.TaintEffectPreferNoSchedule))},
-		"a taint where the template runs":                {cluster: member("a", taint), change: present},
-		"the first untolerated of several taints":        {cluster: member("a", tainted("t", "v", "NoSchedule"), taint), placement: tolerating(corev1.Toleration{Key: "t", Value: "v"}), want: untol},
-		"a toleration that equals":                       {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Equal", Value: "v", Effect: "NoSchedule"})},
-		"a toleration without operator means equal":      {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Value: "w"}), want: untol},
-		"a toleration of whatever value":                 {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Exists"})},
-		"a toleration of everything":                     {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Operator: "Exists"})},
-		"a toleration of another effect":                 {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), want: untol},
-		"a toleration of another key":                    {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "l", Operator: "Exists"}), want: untol},
-		"comparing tolerations are not supported":        {cluster: member("a", tainted("k", "5", "NoSchedule")), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Gt", Value: "1"}), want: "cluster a: untolerated taint {k=5:NoSchedule}"},
-		"the affinity does not match":                    {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
-		"the affinity does not match where it runs":      {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, change: present, want: mismatch},
-		"spread by provider, the cluster has none":       {cluster: member("a"), placement: spreading("cluster", "provider"), want: "cluster a: no spec.provider to spread by"},
-		"spread by region, the cluster has none":         {cluster: member("a"), placement: spreading("cluster", "region"), want: "cluster a: no spec.region to spread by"},
-		"spread by zone, the cluster has none":           {cluster: member("a"), placement: spreading("cluster", "zone"), want: "cluster a: no spec.zones to spread by"},
-		"spread by zone, the cluster has one":            {cluster: member("a", inZones("z")), placement: spreading("cluster", "zone")},
-		"an eviction from the cluster":                   {cluster: member("a"), change: evicting("a"), want: evictions},
-		"an eviction from another cluster":               {cluster: member("a"), change: evicting("b")},
-		"no peer targets this cluster":                   {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("b")}}, want: stranger},
-		"one peer of two targets this cluster":           {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("a", "b"), sets.New("b")}}, want: stranger},
-		"all peers target this cluster":                  {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("a", "b"), sets.New("a")}}},
-		"the first of a group goes anywhere":             {cluster: member("a"), change: grouped(near), features: gate},
-		"peers without targets say nothing":              {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New[string]()}}},
-		"affinity with the gate off":                     {cluster: member("a"), change: grouped(near), peers: Peers{Affinity: []sets.Set[string]{sets.New("b")}}},
-		"a rival targets this cluster":                   {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b"), sets.New("a")}}, want: rival},
-		"a rival targets another cluster":                {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b")}}},
-		"a rival, but the template is there already":     {cluster: member("a"), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("a")}}, change: func(s *workv1alpha2.ResourceBindingSpec) { grouped(apart)(s); present(s) }},
-		"a toleration whose time is over":                {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Minute), want: "cluster a: untolerated taint {n=:NoExecute}"},
-		"a toleration whose time is not over":            {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(59 * time.Second)},
-		"a toleration whose time is over, where it runs": {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Hour), change: present},
-		"a cluster being removed":                        {cluster: member("a", beingRemoved, withoutAPIs), want: "cluster a: being removed"},
-		"being removed, and the affinity does not match": {cluster: member("a", beingRemoved), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
-		"the first filter in the table gives the reason": {cluster: member("a", withoutAPIs, taint), want: noAPI},
-		"what the affinity does not match has no reason": {cluster: member("a", withoutAPIs, taint), placement: policyv1alpha1.Placement{ClusterAffinity: named("b")}, want: mismatch},
-		"a filter switched off":                          {cluster: member("a", withoutAPIs), plugins: Plugins{"*", "-APIEnablement"}, placement: strategyless},
-		"only one filter switched on":                    {cluster: member("a", withoutAPIs, taint), plugins: Plugins{"TaintToleration"}, want: untol},
+		"a fitting cluster passes":                        {cluster: member("a")},
+		"the API is missing":                              {cluster: member("a", withoutAPIs), want: noAPI},
+		"the API is missing, present target":              {cluster: member("a", withoutAPIs), change: present},
+		"an untolerated taint":                            {cluster: member("a", taint), want: untolerated},
+		"a NoExecute taint":                               {cluster: member("a", tainted("k", "", corev1.TaintEffectNoExecute)), want: "cluster a: untolerated taint {k=:NoExecute}"},
+		"a PreferNoSchedule taint rejects nothing":        {cluster: member("a", tainted("k", "v", corev1.TaintEffectPreferNoSchedule))},
+		"a taint, present target":                         {cluster: member("a", taint), change: present},
+		"the first untolerated of several taints":         {cluster: member("a", tainted("t", "v", "NoSchedule"), taint), placement: tolerating(corev1.Toleration{Key: "t", Value: "v"}), want: untolerated},
+		"a toleration that equals":                        {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Equal", Value: "v", Effect: "NoSchedule"})},
+		"a toleration without operator means equal":       {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Value: "w"}), want: untolerated},
+		"a toleration of any value":                       {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Exists"})},
+		"a toleration of everything":                      {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Operator: "Exists"})},
+		"a toleration of another effect":                  {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), want: untolerated},
+		"a toleration of another key":                     {cluster: member("a", taint), placement: tolerating(corev1.Toleration{Key: "l", Operator: "Exists"}), want: untolerated},
+		"comparing tolerations are not supported":         {cluster: member("a", tainted("k", "5", "NoSchedule")), placement: tolerating(corev1.Toleration{Key: "k", Operator: "Gt", Value: "1"}), want: "cluster a: untolerated taint {k=5:NoSchedule}"},
+		"the affinity does not match":                     {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: clustersNamed("b")}, want: mismatch},
+		"the affinity does not match, present target":     {cluster: member("a"), placement: policyv1alpha1.Placement{ClusterAffinity: clustersNamed("b")}, change: present, want: mismatch},
+		"spread by provider, the cluster has none":        {cluster: member("a"), placement: spreading("cluster", "provider"), want: "cluster a: no spec.provider to spread by"},
+		"spread by region, the cluster has none":          {cluster: member("a"), placement: spreading("cluster", "region"), want: "cluster a: no spec.region to spread by"},
+		"spread by zone, the cluster has none":            {cluster: member("a"), placement: spreading("cluster", "zone"), want: "cluster a: no spec.zones to spread by"},
+		"spread by zone, the cluster has one":             {cluster: member("a", inZones("z")), placement: spreading("cluster", "zone")},
+		"an eviction from the cluster":                    {cluster: member("a"), change: evicting("a"), want: evictions},
+		"an eviction from another cluster":                {cluster: member("a"), change: evicting("b")},
+		"no peer targets this cluster":                    {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("b")}}, want: affinity},
+		"one peer of two targets this cluster":            {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("a", "b"), sets.New("b")}}, want: affinity},
+		"all peers target this cluster":                   {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New("a", "b"), sets.New("a")}}},
+		"the first of a group goes anywhere":              {cluster: member("a"), change: grouped(near), features: gate},
+		"peers without targets have no effect":            {cluster: member("a"), change: grouped(near), features: gate, peers: Peers{Affinity: []sets.Set[string]{sets.New[string]()}}},
+		"affinity with the gate off":                      {cluster: member("a"), change: grouped(near), peers: Peers{Affinity: []sets.Set[string]{sets.New("b")}}},
+		"an anti-affinity peer targets this cluster":      {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b"), sets.New("a")}}, want: antiAffinity},
+		"an anti-affinity peer targets another cluster":   {cluster: member("a"), change: grouped(apart), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("b")}}},
+		"an anti-affinity peer, present target":           {cluster: member("a"), features: gate, peers: Peers{AntiAffinity: []sets.Set[string]{sets.New("a")}}, change: func(s *workv1alpha2.ResourceBindingSpec) { grouped(apart)(s); present(s) }},
+		"a toleration whose time is over":                 {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Minute), want: "cluster a: untolerated taint {n=:NoExecute}"},
+		"a toleration whose time is not over":             {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(59 * time.Second)},
+		"a toleration whose time is over, present target": {cluster: member("a", addedTaint), placement: tolerating(forAMinute), now: noon.Add(time.Hour), change: present},
+		"a cluster being removed":                         {cluster: member("a", beingRemoved, withoutAPIs), want: "cluster a: being removed"},
+		"being removed, and the affinity does not match":  {cluster: member("a", beingRemoved), placement: policyv1alpha1.Placement{ClusterAffinity: clustersNamed("b")}, want: mismatch},
+		"the first filter in the table gives the reason":  {cluster: member("a", withoutAPIs, taint), want: noAPI},
+		"clusters outside the affinity have no reason":    {cluster: member("a", withoutAPIs, taint), placement: policyv1alpha1.Placement{ClusterAffinity: clustersNamed("b")}, want: mismatch},
+		"a filter switched off":                           {cluster: member("a", withoutAPIs), plugins: Plugins{"*", "-APIEnablement"}, placement: noStrategy},
+		"only one filter switched on":                     {cluster: member("a", withoutAPIs, taint), plugins: Plugins{"TaintToleration"}, want: untolerated},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if len(test.placement.SpreadConstraints) > 0 {
-				test.placement.ReplicaScheduling = evenly // reads no constraint afterwards
+				test.placement.ReplicaScheduling = evenly // ignores the constraints after the filters
 			}
 			spec := deployment(1, test.placement)
 			if test.change != nil {
 				test.change(spec)
 			}
-			in := input(spec, []*clusterv1alpha1.Cluster{test.cluster}, nil)
+			in := newInput(spec, []*clusterv1alpha1.Cluster{test.cluster}, nil)
 			in.Features, in.Plugins, in.Peers, in.Now = test.features, test.plugins, test.peers, test.now
 			_, err := Schedule(in)
 			want := ""
@@ -147,7 +147,7 @@ func TestFitErrorNamesClusters(t *testing.T) {
 		clusters []*clusterv1alpha1.Cluster
 		want     string
 	}{
-		"one cluster": {named("c"), []*clusterv1alpha1.Cluster{member("a"), member("b"), member("c", withoutAPIs)},
+		"one cluster": {clustersNamed("c"), []*clusterv1alpha1.Cluster{member("a"), member("b"), member("c", withoutAPIs)},
 			"0/3 clusters are available: cluster c: does not serve apps/v1 Deployment."},
 		"clusters of one reason are listed together, by name": {nil, []*clusterv1alpha1.Cluster{member("c", withoutAPIs), member("b", taint), member("a", withoutAPIs)},
 			"0/3 clusters are available: clusters a, c: do not serve apps/v1 Deployment; cluster b: untolerated taint {k=v:NoSchedule}."},
@@ -159,11 +159,11 @@ func TestFitErrorNamesClusters(t *testing.T) {
 			FieldSelector: &policyv1alpha1.FieldSelector{MatchExpressions: []corev1.NodeSelectorRequirement{
 				{Key: "provider", Operator: "In", Values: []string{"aws", "gcp"}}, {Key: "region", Operator: "Exists"}}},
 		}, members("a"), "0/1 clusters are available: no cluster matches the cluster affinity (clusterNames 1, 2, 3, 4, 5 and 2 more, exclude a, labelSelector env=prod, provider In aws, gcp, region Exists)."},
-		"no cluster at all": {named("c"), nil, "0/0 clusters are available: no cluster exists."},
+		"no cluster at all": {clustersNamed("c"), nil, "0/0 clusters are available: no cluster exists."},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			check(t, input(deployment(1, policyv1alpha1.Placement{ClusterAffinity: test.affinity}), test.clusters, nil), nil, test.want)
+			checkSchedule(t, newInput(deployment(1, policyv1alpha1.Placement{ClusterAffinity: test.affinity}), test.clusters, nil), nil, test.want)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func TestFitErrorIsBounded(t *testing.T) {
 	for i := range 50 {
 		clusters = append(clusters, member(fmt.Sprintf("tainted%03d", i), tainted("k", "v", corev1.TaintEffectNoSchedule)))
 	}
-	_, err := Schedule(input(deployment(1, policyv1alpha1.Placement{}), clusters, nil))
+	_, err := Schedule(newInput(deployment(1, policyv1alpha1.Placement{}), clusters, nil))
 	text := errorText(err)
 	if len(text) > 512 {
 		t.Errorf("%d bytes: %s", len(text), text)
@@ -198,14 +198,14 @@ func TestPlugins(t *testing.T) {
 		plugins Plugins
 		want    bool
 	}{
-		"none given means all":      {nil, true},
+		"an empty list means all":   {nil, true},
 		"all":                       {Plugins{"*"}, true},
 		"that one":                  {Plugins{"ClusterAffinity"}, true},
 		"another one":               {Plugins{"TaintToleration"}, false},
 		"all but that one":          {Plugins{"*", "-ClusterAffinity"}, false},
 		"all but that one, swapped": {Plugins{"-ClusterAffinity", "*"}, false},
 		"all but another one":       {Plugins{"*", "-TaintToleration"}, true},
-		"only a denial":             {Plugins{"-TaintToleration"}, false},
+		"only a disabled one":       {Plugins{"-TaintToleration"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestReason(t *testing.T) {
 	}{
 		"success":                 {nil, "Success"},
 		"no cluster fits":         {&FitError{}, "NoClusterFit"},
-		"too little room":         {stepError("failed to assign replicas", &UnschedulableError{}), "Unschedulable"},
+		"not enough capacity":     {stepError("failed to assign replicas", &UnschedulableError{}), "Unschedulable"},
 		"spread cannot be met":    {stepError("failed to select clusters", errTooFewClusters), "SchedulerError"},
 		"no placement":            {ErrNoPlacement, "SchedulerError"},
 		"an error from elsewhere": {errors.New("x"), "SchedulerError"},

@@ -1,9 +1,9 @@
 package placement
 
-// Step is one of the steps of a scheduling, as a metric label.
+// Step is a step of a scheduling, as a metric label.
 type Step string
 
-// Values of Step, in their order.
+// Values of Step, in the order of the steps.
 const (
 	StepFilter         Step = "Filter"
 	StepScore          Step = "Score"
@@ -11,46 +11,46 @@ const (
 	StepAssignReplicas Step = "AssignReplicas"
 )
 
-// Point is where plugins are asked, as a metric label.
-type Point string
+// ExtensionPoint is a point at which plugins run, as a metric label.
+type ExtensionPoint string
 
-// Values of Point.
+// Values of ExtensionPoint.
 const (
-	PointFilter Point = "Filter"
-	PointScore  Point = "Score"
+	ExtensionPointFilter ExtensionPoint = "Filter"
+	ExtensionPointScore  ExtensionPoint = "Score"
 )
 
-// Observer is told what a scheduling is at, so that those who have a clock can
-// measure it. Each function is called when something begins, and what it returns
-// when that ends, by error or not. A nil function is not called.
+// Observer is notified of the progress of a scheduling, so that the caller can measure
+// durations. Each function is called at the beginning of an operation and returns a function
+// that is called at its end, also after an error. A nil function is not called.
 type Observer struct {
-	// Step is told of each step, once an affinity group.
+	// Step is called for each step, once for each affinity group.
 	Step func(Step) (done func())
-	// Point is told when all plugins of a point are asked about all clusters.
-	Point func(Point) (done func())
-	// Plugin is told when one plugin is asked about all clusters that are left.
-	Plugin func(point Point, plugin string) (done func())
+	// ExtensionPoint is called when all plugins of an extension point start.
+	ExtensionPoint func(ExtensionPoint) (done func())
+	// Plugin is called when one plugin starts on all remaining clusters.
+	Plugin func(point ExtensionPoint, plugin string) (done func())
 }
 
-func (o Observer) step(step Step) (done func()) {
+func (o Observer) startStep(step Step) (done func()) {
 	if o.Step == nil {
-		return nothing
+		return noop
 	}
 	return o.Step(step)
 }
 
-func (o Observer) point(point Point) (done func()) {
-	if o.Point == nil {
-		return nothing
+func (o Observer) startExtensionPoint(point ExtensionPoint) (done func()) {
+	if o.ExtensionPoint == nil {
+		return noop
 	}
-	return o.Point(point)
+	return o.ExtensionPoint(point)
 }
 
-func (o Observer) plugin(point Point, plugin string) (done func()) {
+func (o Observer) startPlugin(point ExtensionPoint, plugin string) (done func()) {
 	if o.Plugin == nil {
-		return nothing
+		return noop
 	}
 	return o.Plugin(point, plugin)
 }
 
-func nothing() {}
+func noop() {}

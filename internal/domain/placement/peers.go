@@ -8,32 +8,33 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Peers are the targets of the other ResourceBindings of the namespace that share
-// a group with this one, one set of cluster names a binding. Peers without
-// targets say nothing and may be left out.
+// Peers holds the targets of the other ResourceBindings in the namespace that share a workload
+// affinity group with this binding, as one set of cluster names for each binding. Peers without
+// targets have no effect and may be omitted.
 type Peers struct {
-	// Affinity are the members of spec.workloadAffinityGroups.affinityGroup.
+	// Affinity holds the members of spec.workloadAffinityGroups.affinityGroup.
 	Affinity []sets.Set[string]
-	// AntiAffinity are the members of the antiAffinityGroup.
+	// AntiAffinity holds the members of spec.workloadAffinityGroups.antiAffinityGroup.
 	AntiAffinity []sets.Set[string]
 }
 
-// neighbours are the clusters that affinity allows and anti-affinity forbids.
-type neighbours struct {
-	// allowed is nil if everything is: the first of a group goes anywhere.
-	allowed   sets.Set[string]
+// peerClusters holds the clusters that workload affinity requires and that anti-affinity
+// forbids.
+type peerClusters struct {
+	// required is nil if every cluster is allowed: the first workload of a group goes anywhere.
+	required  sets.Set[string]
 	forbidden sets.Set[string]
 }
 
-func neighboursOf(peers Peers) neighbours {
-	n := neighbours{forbidden: sets.New[string]()}
+func peerClustersOf(peers Peers) peerClusters {
+	n := peerClusters{forbidden: sets.New[string]()}
 	for _, targets := range peers.Affinity {
 		switch {
 		case targets.Len() == 0:
-		case n.allowed == nil:
-			n.allowed = targets
+		case n.required == nil:
+			n.required = targets
 		default:
-			n.allowed = n.allowed.Intersection(targets)
+			n.required = n.required.Intersection(targets)
 		}
 	}
 	for _, targets := range peers.AntiAffinity {
@@ -42,22 +43,23 @@ func neighboursOf(peers Peers) neighbours {
 	return n
 }
 
-// rejectStranger wants the cluster to run every other member of the group.
-func rejectStranger(t *task, cluster *clusterv1alpha1.Cluster) reason {
+// rejectWorkloadAffinity requires the cluster to run every other member of the affinity group.
+func rejectWorkloadAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
-	if groups == nil || groups.AffinityGroup == "" || t.targets(cluster.Name) ||
-		t.neighbours.allowed == nil || t.neighbours.allowed.Has(cluster.Name) {
+	if groups == nil || groups.AffinityGroup == "" || t.isTarget(cluster.Name) ||
+		t.peerClusters.required == nil || t.peerClusters.required.Has(cluster.Name) {
 		return noReason
 	}
-	return uniform(fmt.Sprintf("not every workload of affinity group %q is there", groups.AffinityGroup))
+	return newReason(fmt.Sprintf("not every workload of affinity group %q is there", groups.AffinityGroup))
 }
 
-// rejectRival wants the cluster to run no other member of the group.
-func rejectRival(t *task, cluster *clusterv1alpha1.Cluster) reason {
+// rejectWorkloadAntiAffinity requires the cluster to run no other member of the anti-affinity
+// group.
+func rejectWorkloadAntiAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
-	if groups == nil || groups.AntiAffinityGroup == "" || t.targets(cluster.Name) ||
-		!t.neighbours.forbidden.Has(cluster.Name) {
+	if groups == nil || groups.AntiAffinityGroup == "" || t.isTarget(cluster.Name) ||
+		!t.peerClusters.forbidden.Has(cluster.Name) {
 		return noReason
 	}
-	return uniform(fmt.Sprintf("another workload of anti-affinity group %q is there", groups.AntiAffinityGroup))
+	return newReason(fmt.Sprintf("another workload of anti-affinity group %q is there", groups.AntiAffinityGroup))
 }

@@ -1,24 +1,21 @@
-// Package placement answers: in which clusters does a template run, with how many
-// replicas in each, and is it time to ask again?
+// Package placement answers: in which clusters does a template run, with how many replicas in
+// each, and does it have to be scheduled again?
 //
-// Decide says whether a binding has to be scheduled. Schedule then goes through
-// four steps: filter (which clusters may be used), score and order (which are
-// preferred), select (which satisfy the spread constraints) and divide (how many
-// replicas each gets). With affinity groups it does so for one group after the
-// other until one works out.
+// Decide reports whether a binding has to be scheduled. Schedule then runs four steps: filter
+// (which clusters are feasible), score (which clusters are preferred), select (which clusters
+// satisfy the spread constraints) and assign (how many replicas each cluster gets). With
+// affinity groups it tries one group after the other until one succeeds.
 //
 // Invariants:
-//   - everything is a pure function of its arguments, and nothing passed in is
-//     modified, so one snapshot of clusters serves any number of calls at once;
-//   - equal arguments give equal results, in equal order: nothing depends on the
-//     order of maps;
-//   - divided replicas add up to what the template asks for, and a division by
-//     capacity gives no cluster more than it has room for;
-//   - taints, API lists and room of clusters never cost a workload its last target:
-//     what empties the targets is a placement that the user changed and that nothing
-//     satisfies, clusters being removed, and clusters that the affinity no longer
-//     selects;
-//   - a cluster being removed is never a target of a result, beside an error either.
+//   - Every function is pure and modifies no argument, so one snapshot of clusters serves any
+//     number of concurrent calls.
+//   - Equal arguments give equal results in equal order. Nothing depends on the order of maps.
+//   - Divided replicas add up to the number that the template requests. A division by capacity
+//     gives no cluster more than its capacity.
+//   - Taints, API lists and the capacity of clusters never remove the last target of a workload.
+//     Targets become empty only if the user changed the placement and no cluster satisfies it,
+//     if clusters are terminating, or if the affinity does not select the clusters any more.
+//   - A terminating cluster is never a target of a result, even of a result with an error.
 package placement
 
 import (
@@ -34,54 +31,55 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Input is what Schedule looks at.
+// Input holds the arguments of Schedule.
 type Input struct {
-	// Spec and Status are those of the binding. Neither is nil.
+	// Spec and Status belong to the binding. Neither is nil.
 	Spec   *workv1alpha2.ResourceBindingSpec
 	Status *workv1alpha2.ResourceBindingStatus
-	// Applied is the content of policyv1alpha1.AppliedPlacementAnnotation.
-	Applied string
-	// Clusters are all known ones, in any order.
+	// AppliedPlacement is the content of policyv1alpha1.AppliedPlacementAnnotation.
+	AppliedPlacement string
+	// Clusters are all known clusters, in any order.
 	Clusters []*clusterv1alpha1.Cluster
-	// Estimate tells how many more replicas each of the clusters can take, or
-	// how many more sets of components if PlacesComponents. A cluster that is
-	// missing, negative or math.MaxInt32 is unknown and counts as able to take
-	// all. It is called only when the answer makes a difference, at most once an
-	// affinity group, twice with Avoid, with the clusters that passed the filters. Nil knows
-	// nothing.
-	Estimate func(clusters []*clusterv1alpha1.Cluster) map[string]int32
-	Features Features
-	Plugins  Plugins
-	// Peers matter with Features.WorkloadAffinity only.
+	// EstimateReplicas returns how many more replicas each of the clusters can take, or how many
+	// more sets of components if PlacesComponents. A cluster that is missing, negative or
+	// math.MaxInt32 is unknown and counts as having capacity for all replicas. The function is
+	// called only if the result depends on it, with the clusters that passed the filters: at
+	// most once for each affinity group, or twice with AvoidClusters. Nil means that every
+	// capacity is unknown.
+	EstimateReplicas func(clusters []*clusterv1alpha1.Cluster) map[string]int32
+	Features         Features
+	Plugins          Plugins
+	// Peers are used only with Features.WorkloadAffinity.
 	Peers Peers
-	// Avoid are clusters that the template goes to only if it cannot be placed without
-	// them. It stays where it is, and what the user asks for anew counts more.
-	Avoid sets.Set[string]
-	// AvoidOnly keeps the template out of the clusters to avoid even if it cannot be
-	// placed without them: it has a copy left elsewhere.
-	AvoidOnly bool
-	// Now tells which tolerations for a time are over. At the zero time none is.
+	// AvoidClusters are used only if the template cannot be placed without them. Present targets
+	// stay, and a placement or a reschedule that the user requested takes precedence.
+	AvoidClusters sets.Set[string]
+	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them,
+	// because it has a copy elsewhere.
+	AvoidStrictly bool
+	// Now is the time at which tolerations with a duration are evaluated. At the zero time no
+	// toleration is over.
 	Now time.Time
-	// Observer is told of the steps.
+	// Observer is notified of the steps.
 	Observer Observer
 }
 
-// Result is what Schedule found.
+// Result is the result of Schedule.
 type Result struct {
-	// Clusters is what spec.clusters is to hold, beside an error, too: the
-	// previous targets without those being removed, or none if the error is a
-	// FitError that does not keep them.
+	// Clusters is the new value of spec.clusters, also if an error is returned: then it holds
+	// the previous targets without terminating clusters, or none if the error is a FitError that
+	// does not keep them.
 	Clusters []workv1alpha2.TargetCluster
-	// AffinityName is the affinity group in use: the one that worked out, or
-	// after an error the one in the status. Empty without affinity groups.
+	// AffinityName is the affinity group in use: the group that succeeded, or the one in the
+	// status after an error. It is empty without affinity groups.
 	AffinityName string
-	// Failed are the groups that did not work out, in the order of trying.
-	Failed []GroupFailure
+	// FailedGroups are the groups that failed, in the order of the attempts.
+	FailedGroups []GroupFailure
 }
 
-// GroupFailure is an affinity group that could not take the template.
+// GroupFailure is an affinity group in which the template could not be placed.
 type GroupFailure struct {
-	// Index is the place of the group in placement.clusterAffinities.
+	// Index is the index of the group in placement.clusterAffinities.
 	Index int
 	Name  string
 	Err   error
@@ -89,31 +87,31 @@ type GroupFailure struct {
 
 // Schedule chooses the clusters of a binding and divides its replicas over them.
 //
-// The error is a *FitError if no cluster passes the filters, an
-// *UnschedulableError if the clusters have too little room, ErrNoPlacement, or any
-// other if the spread constraints or the strategy cannot be met; see Reason. With
-// affinity groups it is the error of the first group tried.
+// The error is a *FitError if no cluster passes the filters, an *UnschedulableError if the
+// clusters have too little capacity, ErrNoPlacement, or another error if the spread constraints
+// or the strategy cannot be satisfied; see Reason. With affinity groups it is the error of the
+// first group that was tried.
 //
-// When no cluster fits although the user asked for nothing new since the last
-// scheduling (see PlacementChanged), the previous clusters are kept, and
-// FitError.KeepsPrevious says so: taints and API lists of clusters come and go, and
-// losing all of them must not stop every replica of a workload at once. Clusters that
-// are known and that no affinity of the placement selects any longer are left: that
-// wish is explicit. When the placement changed, the targets are empty.
+// If no cluster fits although the user requested nothing new since the last scheduling (see
+// PlacementChanged), the previous clusters are kept and FitError.KeepsPrevious is true: taints
+// and API lists of clusters change often, and their loss must not stop all replicas of a
+// workload at once. Known clusters that no affinity of the placement selects any more are
+// removed, because the user requested that explicitly. If the placement changed, the targets are
+// empty.
 //
-// A cluster being removed is left in any case, whatever error is returned.
+// A terminating cluster is always removed, whatever error is returned.
 func Schedule(input Input) (Result, error) {
 	if input.Spec.Placement == nil {
-		return Result{Clusters: WithoutLeaving(input.Spec.Clusters, input.find)}, ErrNoPlacement
+		return Result{Clusters: WithoutTerminatingClusters(input.Spec.Clusters, input.findCluster)}, ErrNoPlacement
 	}
-	asked := RescheduleRequested(input.Spec, input.Status) ||
-		PlacementChanged(input.Spec.Placement, input.Applied, input.Status.SchedulerObservedAffinityName)
-	if len(input.Avoid) > 0 && !asked {
-		if result, err := newTask(input).schedule(); err == nil || input.AvoidOnly {
+	placementRequested := RescheduleRequested(input.Spec, input.Status) ||
+		PlacementChanged(input.Spec.Placement, input.AppliedPlacement, input.Status.SchedulerObservedAffinityName)
+	if len(input.AvoidClusters) > 0 && !placementRequested {
+		if result, err := newTask(input).schedule(); err == nil || input.AvoidStrictly {
 			return result, err
 		}
 	}
-	input.Avoid = nil
+	input.AvoidClusters = nil
 	return newTask(input).schedule()
 }
 
@@ -121,62 +119,60 @@ func (t *task) schedule() (Result, error) {
 	if len(t.spec.Placement.ClusterAffinities) > 0 {
 		return t.placeInGroups()
 	}
-	clusters, err := t.place(nil)
+	clusters, err := t.placeInGroup(nil)
 	if err != nil {
-		return t.failure(err), err
+		return t.failureResult(err), err
 	}
 	return Result{Clusters: clusters}, nil
 }
 
-// placeInGroups tries the affinity groups from the one in use on. Earlier ones
-// get another chance only on request, so that a workload does not swing back by
-// itself.
+// placeInGroups tries the affinity groups, beginning with the group in use. It tries earlier
+// groups only after a reschedule request, so that a workload does not move back by itself.
 func (t *task) placeInGroups() (Result, error) {
 	groups := t.spec.Placement.ClusterAffinities
 	first := 0
-	if !t.fresh {
+	if !t.rescheduleRequested {
 		first = groupIndex(groups, t.input.Status.SchedulerObservedAffinityName)
 	}
 	var failed []GroupFailure
 	for i := first; i < len(groups); i++ {
-		clusters, err := t.place(&groups[i])
+		clusters, err := t.placeInGroup(&groups[i])
 		if err == nil {
-			return Result{Clusters: clusters, AffinityName: groups[i].AffinityName, Failed: failed}, nil
+			return Result{Clusters: clusters, AffinityName: groups[i].AffinityName, FailedGroups: failed}, nil
 		}
 		failed = append(failed, GroupFailure{Index: i, Name: groups[i].AffinityName, Err: err})
 	}
 	err := failed[0].Err
-	result := t.failure(err)
+	result := t.failureResult(err)
 	result.AffinityName = t.input.Status.SchedulerObservedAffinityName
-	result.Failed = failed
+	result.FailedGroups = failed
 	return result, err
 }
 
-// failure is the result beside an error. It also tells a FitError whether the
-// previous targets are kept.
-func (t *task) failure(err error) Result {
-	staying := WithoutLeaving(t.spec.Clusters, t.input.find)
+// failureResult returns the result for an error. It also sets FitError.KeepsPrevious.
+func (t *task) failureResult(err error) Result {
+	remaining := WithoutTerminatingClusters(t.spec.Clusters, t.input.findCluster)
 	var fit *FitError
 	if !errors.As(err, &fit) {
-		return Result{Clusters: staying}
+		return Result{Clusters: remaining}
 	}
 	observed := t.input.Status.SchedulerObservedAffinityName
-	fit.KeepsPrevious = !PlacementChanged(t.spec.Placement, t.input.Applied, observed)
+	fit.KeepsPrevious = !PlacementChanged(t.spec.Placement, t.input.AppliedPlacement, observed)
 	if !fit.KeepsPrevious {
 		return Result{}
 	}
-	return Result{Clusters: slices.DeleteFunc(staying, t.unselected)}
+	return Result{Clusters: slices.DeleteFunc(remaining, t.isUnselectedTarget)}
 }
 
-// unselected reports whether the target is a known cluster that no affinity of the
+// isUnselectedTarget reports whether the target is a known cluster that no affinity of the
 // placement selects.
-func (t *task) unselected(target workv1alpha2.TargetCluster) bool {
-	cluster := t.input.find(target.Name)
+func (t *task) isUnselectedTarget(target workv1alpha2.TargetCluster) bool {
+	cluster := t.input.findCluster(target.Name)
 	return cluster != nil && t.input.Plugins.Enabled(PluginClusterAffinity) && !Selects(t.spec.Placement, cluster)
 }
 
-// find returns the known cluster of that name; nil if there is none.
-func (in *Input) find(name string) *clusterv1alpha1.Cluster {
+// findCluster returns the known cluster with that name, or nil.
+func (in *Input) findCluster(name string) *clusterv1alpha1.Cluster {
 	for _, cluster := range in.Clusters {
 		if cluster.Name == name {
 			return cluster
@@ -185,116 +181,115 @@ func (in *Input) find(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// task is one scheduling: the input, and what is worked out once for all clusters
-// and groups.
+// task is one scheduling: the input and the values that are computed once for all clusters and
+// groups.
 type task struct {
-	input    Input
-	spec     *workv1alpha2.ResourceBindingSpec
-	workload bool
-	fresh    bool // divide anew instead of adding to what is there
+	input               Input
+	spec                *workv1alpha2.ResourceBindingSpec
+	isWorkload          bool
+	rescheduleRequested bool // ignore the present shares
 
-	filters    []filter
-	neighbours neighbours
-	// assigned are the replicas of the present targets; previous is their order.
-	assigned map[string]int64
-	previous []string
+	filters      []filter
+	peerClusters peerClusters
+	// assignedReplicas holds the replicas of the present targets, previousTargets their order.
+	assignedReplicas map[string]int64
+	previousTargets  []string
 
-	region, cluster *policyv1alpha1.SpreadConstraint
+	regionConstraint, clusterConstraint *policyv1alpha1.SpreadConstraint
 
-	// group is the affinity group being tried; nil for none. affinities are its own
-	// and behind it those of its overflow groups, or else that of the placement. A
-	// cluster has to match one of them.
-	group      *policyv1alpha1.ClusterAffinityTerm
-	affinities []Matcher
-	// rejected are the clusters that the group being tried selects and that are no
-	// candidates.
-	rejected []Rejection
+	// affinityGroup is the affinity group that is being tried, or nil. affinityMatchers are the
+	// affinity of that group followed by those of its overflow groups, or the affinity of the
+	// placement. A cluster has to match one of them.
+	affinityGroup    *policyv1alpha1.ClusterAffinityTerm
+	affinityMatchers []Matcher
+	// rejections are the clusters that the current group selects and that were rejected.
+	rejections []Rejection
 }
 
 func newTask(input Input) *task {
 	spec := input.Spec
 	t := &task{
-		input:      input,
-		spec:       spec,
-		workload:   binding.IsWorkload(spec),
-		fresh:      RescheduleRequested(spec, input.Status),
-		neighbours: neighboursOf(input.Peers),
-		assigned:   make(map[string]int64, len(spec.Clusters)),
-		region:     constraint(spec.Placement, policyv1alpha1.SpreadByFieldRegion),
-		cluster:    constraint(spec.Placement, policyv1alpha1.SpreadByFieldCluster),
+		input:               input,
+		spec:                spec,
+		isWorkload:          binding.IsWorkload(spec),
+		rescheduleRequested: RescheduleRequested(spec, input.Status),
+		peerClusters:        peerClustersOf(input.Peers),
+		assignedReplicas:    make(map[string]int64, len(spec.Clusters)),
+		regionConstraint:    spreadConstraint(spec.Placement, policyv1alpha1.SpreadByFieldRegion),
+		clusterConstraint:   spreadConstraint(spec.Placement, policyv1alpha1.SpreadByFieldCluster),
 	}
 	for _, filter := range filters() {
-		if filter.enabled(input.Features, input.Plugins) {
+		if filter.isEnabled(input.Features, input.Plugins) {
 			t.filters = append(t.filters, filter)
 		}
 	}
 	for _, target := range spec.Clusters {
-		if !t.targets(target.Name) {
-			t.previous = append(t.previous, target.Name)
+		if !t.isTarget(target.Name) {
+			t.previousTargets = append(t.previousTargets, target.Name)
 		}
-		t.assigned[target.Name] += int64(max(target.Replicas, 0))
+		t.assignedReplicas[target.Name] += int64(max(target.Replicas, 0))
 	}
 	return t
 }
 
-// targets reports whether the template is in that cluster already.
-func (t *task) targets(name string) bool {
-	_, ok := t.assigned[name]
+// isTarget reports whether the cluster is already a target of the template.
+func (t *task) isTarget(name string) bool {
+	_, ok := t.assignedReplicas[name]
 	return ok
 }
 
-// enter makes the affinities of the group, nil for none, those that count.
-// Overflow is for replicas, so templates without replicas stay in the group.
-func (t *task) enter(group *policyv1alpha1.ClusterAffinityTerm) {
+// useAffinityGroup selects the affinities of the group, or of the placement if group is nil.
+// Overflow applies to replicas only, so templates without replicas stay in the group.
+func (t *task) useAffinityGroup(group *policyv1alpha1.ClusterAffinityTerm) {
 	affinity := t.spec.Placement.ClusterAffinity
 	if affinity != nil || group == nil {
-		t.group, t.affinities = nil, []Matcher{Compile(affinity)}
+		t.affinityGroup, t.affinityMatchers = nil, []Matcher{Compile(affinity)}
 		return
 	}
-	t.group = group
-	t.affinities = []Matcher{Compile(&group.ClusterAffinity)}
-	if !t.workload {
+	t.affinityGroup = group
+	t.affinityMatchers = []Matcher{Compile(&group.ClusterAffinity)}
+	if !t.isWorkload {
 		return
 	}
 	for i := range group.OverflowAffinities {
-		t.affinities = append(t.affinities, Compile(&group.OverflowAffinities[i].ClusterAffinity))
+		t.affinityMatchers = append(t.affinityMatchers, Compile(&group.OverflowAffinities[i].ClusterAffinity))
 	}
 }
 
-// place goes through all steps for one affinity group, nil for none.
-func (t *task) place(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
-	t.enter(group)
-	feasible, err := t.filter()
+// placeInGroup runs all steps for one affinity group, or for the placement if group is nil.
+func (t *task) placeInGroup(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
+	t.useAffinityGroup(group)
+	feasible, err := t.runFilterStep()
 	if err != nil {
 		return nil, err
 	}
-	selected, err := t.choose(feasible, t.score(feasible))
+	selected, err := t.runSelectStep(feasible, t.runScoreStep(feasible))
 	if err != nil {
 		return nil, stepError("failed to select clusters", err)
 	}
-	targets, err := t.divide(selected)
+	targets, err := t.runAssignStep(selected)
 	if err != nil {
 		return nil, stepError("failed to assign replicas", err)
 	}
 	return targets, nil
 }
 
-func (t *task) filter() ([]*clusterv1alpha1.Cluster, error) {
-	defer t.input.Observer.step(StepFilter)()
-	return t.feasible()
+func (t *task) runFilterStep() ([]*clusterv1alpha1.Cluster, error) {
+	defer t.input.Observer.startStep(StepFilter)()
+	return t.feasibleClusters()
 }
 
-func (t *task) score(feasible []*clusterv1alpha1.Cluster) []int64 {
-	defer t.input.Observer.step(StepScore)()
-	return t.scores(feasible)
+func (t *task) runScoreStep(feasible []*clusterv1alpha1.Cluster) []int64 {
+	defer t.input.Observer.startStep(StepScore)()
+	return t.clusterScores(feasible)
 }
 
-func (t *task) choose(feasible []*clusterv1alpha1.Cluster, scores []int64) ([]candidate, error) {
-	defer t.input.Observer.step(StepSelect)()
-	return t.selected(t.candidates(feasible, scores))
+func (t *task) runSelectStep(feasible []*clusterv1alpha1.Cluster, scores []int64) ([]candidate, error) {
+	defer t.input.Observer.startStep(StepSelect)()
+	return t.selectCandidates(t.rankedCandidates(feasible, scores))
 }
 
-func (t *task) divide(selected []candidate) ([]workv1alpha2.TargetCluster, error) {
-	defer t.input.Observer.step(StepAssignReplicas)()
-	return t.assign(selected)
+func (t *task) runAssignStep(selected []candidate) ([]workv1alpha2.TargetCluster, error) {
+	defer t.input.Observer.startStep(StepAssignReplicas)()
+	return t.assignReplicas(selected)
 }

@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func TestNoClusterFits(t *testing.T) {
+func TestTargetsWhenNoClusterFits(t *testing.T) {
 	const lost = "0/2 clusters are available: no cluster matches the cluster affinity (clusterNames a, b)."
 	current := targets{target("a", 2), target("b", 3)}
 	tests := map[string]struct {
@@ -25,18 +25,18 @@ func TestNoClusterFits(t *testing.T) {
 		keeps    bool
 		message  string
 	}{
-		"the clusters changed: what runs is kept": {
+		"the clusters changed: targets are kept": {
 			clusters: members("x", "y"), want: current, keeps: true, message: lost,
 		},
-		"the placement changed: what ran is withdrawn": {
-			change:   func(in *Input) { in.Applied = `{"clusterAffinity":{"clusterNames":["a"]}}` },
+		"the placement changed: targets are removed": {
+			change:   func(in *Input) { in.AppliedPlacement = `{"clusterAffinity":{"clusterNames":["a"]}}` },
 			clusters: members("x", "y"), message: lost,
 		},
 		"never scheduled before": {
-			change:   func(in *Input) { in.Applied = "" },
+			change:   func(in *Input) { in.AppliedPlacement = "" },
 			clusters: members("x", "y"), message: lost,
 		},
-		"no clusters are known: what runs is kept": {
+		"no clusters are known: targets are kept": {
 			want: current, keeps: true, message: "0/0 clusters are available: no cluster exists.",
 		},
 		"a target cluster is being removed: the others are kept": {
@@ -44,10 +44,10 @@ func TestNoClusterFits(t *testing.T) {
 			want:     current[1:], keeps: true,
 			message: "0/2 clusters are available: cluster a: being removed.",
 		},
-		"a target cluster that the affinity does not select any longer is left": {
+		"a target cluster that the affinity does not select any more is removed": {
 			change: func(in *Input) {
 				in.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}
-				in.Applied = mustApply(t, in.Spec.Placement)
+				in.AppliedPlacement = mustEncodePlacement(t, in.Spec.Placement)
 			},
 			clusters: []*clusterv1alpha1.Cluster{member("a"), member("b", withoutAPIs, func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"env": "prod"} },
 				func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: noon} })},
@@ -60,20 +60,20 @@ func TestNoClusterFits(t *testing.T) {
 			clusters: members("a", "b"), want: current, keeps: true,
 			message: "0/2 clusters are available: clusters a, b: eviction in progress.",
 		},
-		"a reschedule request is no new placement": {
-			change:   func(in *Input) { *in = rebalanced(*in) },
+		"a reschedule request does not count as a new placement": {
+			change:   func(in *Input) { *in = withRescheduleRequest(*in) },
 			clusters: members("x", "y"), want: current, keeps: true, message: lost,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec := deployment(5, policyv1alpha1.Placement{ClusterAffinity: named("a", "b"), ReplicaScheduling: aggregate}, current...)
-			in := input(spec, test.clusters, nil)
-			in.Applied = mustApply(t, spec.Placement)
+			spec := deployment(5, policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a", "b"), ReplicaScheduling: aggregate}, current...)
+			in := newInput(spec, test.clusters, nil)
+			in.AppliedPlacement = mustEncodePlacement(t, spec.Placement)
 			if test.change != nil {
 				test.change(&in)
 			}
-			check(t, in, test.want, test.message)
+			checkSchedule(t, in, test.want, test.message)
 			_, err := Schedule(in)
 			var fit *FitError
 			if !errors.As(err, &fit) || fit.KeepsPrevious != test.keeps {
@@ -83,17 +83,17 @@ func TestNoClusterFits(t *testing.T) {
 	}
 }
 
-func TestScheduleWantsAPlacement(t *testing.T) {
+func TestScheduleRequiresPlacement(t *testing.T) {
 	spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets{target("a", 1)}}
-	check(t, input(spec, members("a"), nil), spec.Clusters, ErrNoPlacement.Error())
+	checkSchedule(t, newInput(spec, members("a"), nil), spec.Clusters, ErrNoPlacement.Error())
 }
 
 func TestAffinityGroups(t *testing.T) {
 	placement := policyv1alpha1.Placement{
 		ReplicaScheduling: aggregate,
-		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("one", "a"), group("two", "b"), group("three", "c")},
+		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{affinityGroup("one", "a"), affinityGroup("two", "b"), affinityGroup("three", "c")},
 	}
-	nowhere := func(group string) string {
+	noMatch := func(group string) string {
 		return fmt.Sprintf("0/3 clusters are available: no cluster matches the cluster affinity group %q.", group)
 	}
 	tooFew := func(free int, why string) string {
@@ -101,7 +101,7 @@ func TestAffinityGroups(t *testing.T) {
 	}
 	tests := map[string]struct {
 		clusters  []string
-		room      map[string]int32
+		capacity  map[string]int32
 		observing string
 		fresh     bool
 		current   targets
@@ -110,37 +110,37 @@ func TestAffinityGroups(t *testing.T) {
 		failed    map[string]string
 		message   string
 	}{
-		"the first group works out":                {clusters: []string{"a", "b", "c"}, want: targets{target("a", 5)}, affinity: "one"},
-		"too little room: on to the next group":    {clusters: []string{"a", "b", "c"}, room: map[string]int32{"a": 1}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": tooFew(1, "5 replicas wanted, room for 1 (a 1)")}},
-		"no fit: on to the next group":             {clusters: []string{"b", "x", "y"}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": nowhere("one")}},
-		"it does not go back by itself":            {clusters: []string{"a", "b", "c"}, observing: "two", want: targets{target("b", 5)}, affinity: "two"},
-		"it goes back on request":                  {clusters: []string{"a", "b", "c"}, observing: "two", fresh: true, want: targets{target("a", 5)}, affinity: "one"},
-		"it goes back if the group in use is gone": {clusters: []string{"a", "b", "c"}, observing: "zero", want: targets{target("a", 5)}, affinity: "one"},
-		"all failed, the first for lack of fit": {
-			clusters: []string{"x", "y", "c"}, room: map[string]int32{"c": 0}, observing: "two", current: targets{target("b", 5)},
-			affinity: "two", failed: map[string]string{"two": nowhere("two"), "three": tooFew(0, "5 replicas wanted, room for 0 (c 0)")}, message: nowhere("two"),
+		"the first group fits":                                  {clusters: []string{"a", "b", "c"}, want: targets{target("a", 5)}, affinity: "one"},
+		"not enough capacity: next group":                       {clusters: []string{"a", "b", "c"}, capacity: map[string]int32{"a": 1}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": tooFew(1, "5 replicas wanted, room for 1 (a 1)")}},
+		"no cluster fits: next group":                           {clusters: []string{"b", "x", "y"}, want: targets{target("b", 5)}, affinity: "two", failed: map[string]string{"one": noMatch("one")}},
+		"no return to an earlier group by itself":               {clusters: []string{"a", "b", "c"}, observing: "two", want: targets{target("b", 5)}, affinity: "two"},
+		"return to the first group on request":                  {clusters: []string{"a", "b", "c"}, observing: "two", fresh: true, want: targets{target("a", 5)}, affinity: "one"},
+		"return to the first group if the group in use is gone": {clusters: []string{"a", "b", "c"}, observing: "zero", want: targets{target("a", 5)}, affinity: "one"},
+		"all failed, in the first no cluster fits": {
+			clusters: []string{"x", "y", "c"}, capacity: map[string]int32{"c": 0}, observing: "two", current: targets{target("b", 5)},
+			affinity: "two", failed: map[string]string{"two": noMatch("two"), "three": tooFew(0, "5 replicas wanted, room for 0 (c 0)")}, message: noMatch("two"),
 		},
-		"all failed, the first for lack of room": {
-			clusters: []string{"x", "b", "y"}, room: map[string]int32{"b": 0}, observing: "two", current: targets{target("b", 4)},
+		"all failed, in the first not enough capacity": {
+			clusters: []string{"x", "b", "y"}, capacity: map[string]int32{"b": 0}, observing: "two", current: targets{target("b", 4)},
 			want:     targets{target("b", 4)},
 			affinity: "two",
-			failed:   map[string]string{"two": tooFew(0, "1 more replica wanted, room for 0 (b 0)"), "three": nowhere("three")},
+			failed:   map[string]string{"two": tooFew(0, "1 more replica wanted, room for 0 (b 0)"), "three": noMatch("three")},
 			message:  tooFew(0, "1 more replica wanted, room for 0 (b 0)"),
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := input(deployment(5, placement, test.current...), members(test.clusters...), test.room)
+			in := newInput(deployment(5, placement, test.current...), members(test.clusters...), test.capacity)
 			if test.fresh {
-				in = rebalanced(in)
+				in = withRescheduleRequest(in)
 			}
 			in.Status.SchedulerObservedAffinityName = test.observing
-			result := check(t, in, test.want, test.message)
+			result := checkSchedule(t, in, test.want, test.message)
 			if result.AffinityName != test.affinity {
 				t.Errorf("group %q in use, want %q", result.AffinityName, test.affinity)
 			}
 			failed := map[string]string{}
-			for _, failure := range result.Failed {
+			for _, failure := range result.FailedGroups {
 				failed[failure.Name] = failure.Err.Error()
 				if placement.ClusterAffinities[failure.Index].AffinityName != failure.Name {
 					t.Errorf("failure of %q has index %d", failure.Name, failure.Index)
@@ -153,89 +153,89 @@ func TestAffinityGroups(t *testing.T) {
 	}
 }
 
-func TestAllGroupsFailedThoughNothingChangedKeepsTargets(t *testing.T) {
-	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{group("one", "a"), group("two", "b")}}
-	in := input(deployment(5, placement, target("b", 5)), members("x"), nil)
-	in.Applied = mustApply(t, &placement)
+func TestTargetsAreKeptWhenAllAffinityGroupsFail(t *testing.T) {
+	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{affinityGroup("one", "a"), affinityGroup("two", "b")}}
+	in := newInput(deployment(5, placement, target("b", 5)), members("x"), nil)
+	in.AppliedPlacement = mustEncodePlacement(t, &placement)
 	in.Status.SchedulerObservedAffinityName = "two"
-	check(t, in, targets{target("b", 5)},
+	checkSchedule(t, in, targets{target("b", 5)},
 		`0/1 clusters are available: no cluster matches the cluster affinity group "two".`)
 }
 
 func TestOverflow(t *testing.T) {
-	first := group("home", "a", "b")
+	first := affinityGroup("home", "a", "b")
 	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{
-		{AffinityName: "near", ClusterAffinity: *named("c")}, {AffinityName: "far", ClusterAffinity: *named("d")},
+		{AffinityName: "near", ClusterAffinity: *clustersNamed("c")}, {AffinityName: "far", ClusterAffinity: *clustersNamed("d")},
 	}
 	free := map[string]int32{"a": 4, "b": 3, "c": 8, "d": 2}
 	tests := map[string]struct {
 		replicas  int32
 		strategy  *policyv1alpha1.ReplicaSchedulingStrategy
-		room      map[string]int32
+		capacity  map[string]int32
 		current   targets
 		want      targets
 		wantError string
 	}{
-		"what does not fit at home overflows":       {10, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3), target("c", 3)}, ""},
-		"all fit at home":                           {7, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3)}, ""},
-		"every tier is needed":                      {17, aggregate, free, nil, targets{target("a", 4), target("b", 3), target("c", 8), target("d", 2)}, ""},
-		"not even the last tier has room":           {18, aggregate, free, nil, nil, "failed to assign replicas: Clusters available replicas are not enough to schedule: 18 replicas wanted, room for 17 (a 4, b 3, c 8, d 2)."},
-		"home is full, growth goes to the overflow": {9, dynamicWeight, map[string]int32{"c": 8, "a": 0, "b": 0, "d": 2}, targets{target("a", 4), target("b", 3)}, targets{target("a", 4), target("b", 3), target("c", 2)}, ""},
-		"shrinking empties the last tier first":     {8, dynamicWeight, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 4), target("b", 3), target("c", 1)}, ""},
-		"shrinking further stays at home":           {5, aggregate, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 3), target("b", 2)}, ""},
+		"replicas that do not fit overflow":            {10, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3), target("c", 3)}, ""},
+		"all replicas fit without overflow":            {7, dynamicWeight, free, nil, targets{target("a", 4), target("b", 3)}, ""},
+		"every tier is needed":                         {17, aggregate, free, nil, targets{target("a", 4), target("b", 3), target("c", 8), target("d", 2)}, ""},
+		"not enough capacity in all tiers":             {18, aggregate, free, nil, nil, "failed to assign replicas: Clusters available replicas are not enough to schedule: 18 replicas wanted, room for 17 (a 4, b 3, c 8, d 2)."},
+		"first tier full: new replicas overflow":       {9, dynamicWeight, map[string]int32{"c": 8, "a": 0, "b": 0, "d": 2}, targets{target("a", 4), target("b", 3)}, targets{target("a", 4), target("b", 3), target("c", 2)}, ""},
+		"shrinking empties the last tier first":        {8, dynamicWeight, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 4), target("b", 3), target("c", 1)}, ""},
+		"shrinking further leaves only the first tier": {5, aggregate, map[string]int32{"a": 0, "b": 0, "c": 0, "d": 0}, targets{target("a", 4), target("b", 3), target("c", 3)}, targets{target("a", 3), target("b", 2)}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			placement := policyv1alpha1.Placement{
 				ReplicaScheduling: test.strategy, ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first},
 			}
-			check(t, input(deployment(test.replicas, placement, test.current...), members("d", "c", "b", "a"), test.room), test.want, test.wantError)
+			checkSchedule(t, newInput(deployment(test.replicas, placement, test.current...), members("d", "c", "b", "a"), test.capacity), test.want, test.wantError)
 		})
 	}
 }
 
 func TestTemplatesWithoutReplicasDoNotOverflow(t *testing.T) {
-	first := group("home", "a")
-	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "near", ClusterAffinity: *named("b")}}
+	first := affinityGroup("home", "a")
+	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "near", ClusterAffinity: *clustersNamed("b")}}
 	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first}}
-	check(t, input(deployment(0, placement), members("a", "b"), nil), targets{{Name: "a"}}, "")
+	checkSchedule(t, newInput(deployment(0, placement), members("a", "b"), nil), targets{{Name: "a"}}, "")
 }
 
-// scenario draws a binding and clusters of every sort.
-func scenario(t *rapid.T) Input {
+// drawInput draws an arbitrary binding and arbitrary clusters.
+func drawInput(t *rapid.T) Input {
 	strategies := []*policyv1alpha1.ReplicaSchedulingStrategy{nil, duplicate, aggregate, dynamicWeight, evenly}
 	placement := policyv1alpha1.Placement{ReplicaScheduling: rapid.SampledFrom(strategies).Draw(t, "strategy")}
 	if rapid.Bool().Draw(t, "constrained") {
 		least := rapid.IntRange(0, 3).Draw(t, "least")
-		placement.SpreadConstraints = append(placement.SpreadConstraints, spread("cluster", least, rapid.SampledFrom([]int{0, 3, 5}).Draw(t, "most")))
+		placement.SpreadConstraints = append(placement.SpreadConstraints, spreadBy("cluster", least, rapid.SampledFrom([]int{0, 3, 5}).Draw(t, "most")))
 		if rapid.Bool().Draw(t, "regional") {
-			placement.SpreadConstraints = append(placement.SpreadConstraints, spread("region", 1, 2))
+			placement.SpreadConstraints = append(placement.SpreadConstraints, spreadBy("region", 1, 2))
 		}
 	}
 	spec := deployment(rapid.Int32Range(0, 60).Draw(t, "replicas"), placement)
-	in := input(spec, nil, nil)
+	in := newInput(spec, nil, nil)
 	estimates := map[string]int32{}
 	for i := range rapid.IntRange(0, 8).Draw(t, "clusters") {
 		name := fmt.Sprintf("m%d", i)
 		in.Clusters = append(in.Clusters, member(name, inRegion(rapid.SampledFrom([]string{"", "eu", "us", "ap"}).Draw(t, "region"))))
-		estimates[name] = rapid.Int32Range(-1, 40).Draw(t, "room")
+		estimates[name] = rapid.Int32Range(-1, 40).Draw(t, "capacity")
 		if rapid.Bool().Draw(t, "present") {
 			spec.Clusters = append(spec.Clusters, target(name, rapid.Int32Range(0, 15).Draw(t, "held")))
 		}
 	}
-	in.Estimate = room(estimates)
+	in.EstimateReplicas = fixedEstimates(estimates)
 	in.Features.EmptyWorkload = rapid.Bool().Draw(t, "empty workload")
 	if rapid.Bool().Draw(t, "fresh") {
-		in = rebalanced(in)
+		in = withRescheduleRequest(in)
 	}
 	return in
 }
 
 func TestDividedReplicasAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := scenario(t)
+		in := drawInput(t)
 		result, err := Schedule(in)
-		if err != nil || duplicated(in.Spec.Placement) {
+		if err != nil || isDuplicated(in.Spec.Placement) {
 			return
 		}
 		sum, seen := int32(0), map[string]bool{}
@@ -254,10 +254,10 @@ func TestDividedReplicasAddUp(t *testing.T) {
 
 func TestScheduleIsStableAndModifiesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := scenario(t)
-		before := dump(t, in)
+		in := drawInput(t)
+		before := encodeInput(t, in)
 		first, firstErr := Schedule(in)
-		if after := dump(t, in); after != before {
+		if after := encodeInput(t, in); after != before {
 			t.Fatalf("the input was modified:\n%s\n%s", before, after)
 		}
 		second, secondErr := Schedule(in)
@@ -267,12 +267,12 @@ func TestScheduleIsStableAndModifiesNothing(t *testing.T) {
 	})
 }
 
-// A result that is scheduled again, with nothing changed, must not move: every
-// write of a result raises the generation and so brings the binding back once.
-func TestDivisionByRoomRestsOnItsResult(t *testing.T) {
+// A result that is scheduled again without a change must not move replicas: every write of a
+// result raises the generation and enqueues the binding once more.
+func TestCapacityDivisionIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := scenario(t)
-		if !byCapacity(in.Spec.Placement.ReplicaScheduling) || len(in.Spec.Placement.SpreadConstraints) > 0 {
+		in := drawInput(t)
+		if !dividesByCapacity(in.Spec.Placement.ReplicaScheduling) || len(in.Spec.Placement.SpreadConstraints) > 0 {
 			return
 		}
 		first, err := Schedule(in)
@@ -285,13 +285,13 @@ func TestDivisionByRoomRestsOnItsResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(byName(first.Clusters), byName(second.Clusters)); diff != "" {
+		if diff := cmp.Diff(replicasByCluster(first.Clusters), replicasByCluster(second.Clusters)); diff != "" {
 			t.Fatalf("a second pass moves replicas:\n%s", diff)
 		}
 	})
 }
 
-func byName(list targets) map[string]int32 {
+func replicasByCluster(list targets) map[string]int32 {
 	out := map[string]int32{}
 	for _, target := range list {
 		out[target.Name] = target.Replicas
@@ -299,7 +299,7 @@ func byName(list targets) map[string]int32 {
 	return out
 }
 
-func dump(t *rapid.T, in Input) string {
+func encodeInput(t *rapid.T, in Input) string {
 	text, err := json.Marshal([]any{in.Spec, in.Status, in.Clusters})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func BenchmarkSchedule1000Clusters(b *testing.B) {
 		weighted.WeightPreference.StaticWeightList = append(weighted.WeightPreference.StaticWeightList,
 			policyv1alpha1.StaticClusterWeight{TargetCluster: *gold, Weight: int64(i + 1)})
 	}
-	regional := []policyv1alpha1.SpreadConstraint{spread("region", 2, 5), spread("cluster", 10, 100)}
+	regional := []policyv1alpha1.SpreadConstraint{spreadBy("region", 2, 5), spreadBy("cluster", 10, 100)}
 	benchmarks := map[string]policyv1alpha1.Placement{
 		"duplicated":     {ClusterAffinity: gold, ReplicaScheduling: duplicate},
 		"static weight":  {ClusterAffinity: gold, ReplicaScheduling: weighted},
@@ -334,7 +334,7 @@ func BenchmarkSchedule1000Clusters(b *testing.B) {
 	}
 	for name, placement := range benchmarks {
 		b.Run(name, func(b *testing.B) {
-			in := input(deployment(10000, placement), clusters, estimates)
+			in := newInput(deployment(10000, placement), clusters, estimates)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := Schedule(in); err != nil {
@@ -345,28 +345,27 @@ func BenchmarkSchedule1000Clusters(b *testing.B) {
 	}
 }
 
-// What cannot be decided about the rest never keeps a cluster that leaves.
-func TestAClusterThatIsBeingRemovedIsLeftWhateverTheError(t *testing.T) {
+func TestTerminatingClusterIsNoTargetDespiteError(t *testing.T) {
 	clusters := func() []*clusterv1alpha1.Cluster {
 		return append(members("a"), member("b", beingRemoved), member("c", withoutAPIs))
 	}
 	current := targets{target("a", 2), target("b", 3)}
 	tests := map[string]struct {
 		placement *policyv1alpha1.Placement
-		room      map[string]int32
+		capacity  map[string]int32
 		want      string
 	}{
-		"one cluster less than the spread constraint wants": {
-			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate, SpreadConstraints: []policyv1alpha1.SpreadConstraint{spread("cluster", 2, 2)}},
+		"fewer clusters than the spread constraint requires": {
+			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate, SpreadConstraints: []policyv1alpha1.SpreadConstraint{spreadBy("cluster", 2, 2)}},
 			want: "failed to select clusters: the number of feasible clusters is less than spreadConstraint.MinGroups: " +
 				"2 clusters wanted, 1 feasible (a); cluster b: being removed; cluster c: does not serve apps/v1 Deployment",
 		},
-		"too little room in the others": {
-			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate}, room: map[string]int32{"a": 1},
+		"not enough capacity in the others": {
+			placement: &policyv1alpha1.Placement{ReplicaScheduling: aggregate}, capacity: map[string]int32{"a": 1},
 			want: "failed to assign replicas: failed to scale up: Clusters available replicas 1 are not enough to schedule: " +
 				"3 more replicas wanted, room for 1 (a 1); cluster b: being removed; cluster c: does not serve apps/v1 Deployment.",
 		},
-		"a strategy that does not exist": {
+		"an unsupported strategy": {
 			placement: &policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: "Strange"}},
 			want:      `failed to assign replicas: unsupported replica scheduling strategy, type "Strange" and preference ""`,
 		},
@@ -376,11 +375,11 @@ func TestAClusterThatIsBeingRemovedIsLeftWhateverTheError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := deployment(5, policyv1alpha1.Placement{}, current...)
 			spec.Placement = test.placement
-			in := input(spec, clusters(), test.room)
+			in := newInput(spec, clusters(), test.capacity)
 			if test.placement != nil {
-				in.Applied = mustApply(t, test.placement)
+				in.AppliedPlacement = mustEncodePlacement(t, test.placement)
 			}
-			check(t, in, current[:1], test.want)
+			checkSchedule(t, in, current[:1], test.want)
 		})
 	}
 }
@@ -391,12 +390,12 @@ func TestShortfall(t *testing.T) {
 		spec *workv1alpha2.ResourceBindingSpec
 		want string
 	}{
-		"all replicas are placed":       {deployment(5, divided, target("a", 2), target("b", 3)), ""},
-		"replicas are missing":          {deployment(5, divided, target("a", 2), target("b", 1)), "3 of 5 replicas are placed: {a:2, b:1}."},
-		"copies are complete":           {deployment(5, policyv1alpha1.Placement{}, target("a", 5)), ""},
-		"no target":                     {deployment(5, divided), "It has no cluster left."},
-		"no replicas to speak of":       {&workv1alpha2.ResourceBindingSpec{Placement: &divided, Clusters: targets{{Name: "a"}}}, ""},
-		"a binding without a placement": {&workv1alpha2.ResourceBindingSpec{Replicas: 3, Clusters: targets{{Name: "a"}}}, ""},
+		"all replicas are placed":          {deployment(5, divided, target("a", 2), target("b", 3)), ""},
+		"replicas are missing":             {deployment(5, divided, target("a", 2), target("b", 1)), "3 of 5 replicas are placed: {a:2, b:1}."},
+		"duplicated replicas are complete": {deployment(5, policyv1alpha1.Placement{}, target("a", 5)), ""},
+		"no target":                        {deployment(5, divided), "It has no cluster left."},
+		"a kind without replicas":          {&workv1alpha2.ResourceBindingSpec{Placement: &divided, Clusters: targets{{Name: "a"}}}, ""},
+		"a binding without a placement":    {&workv1alpha2.ResourceBindingSpec{Replicas: 3, Clusters: targets{{Name: "a"}}}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

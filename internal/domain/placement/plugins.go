@@ -2,7 +2,7 @@ package placement
 
 import "slices"
 
-// Names of the filters and scores, as the flag --plugins takes them.
+// Names of the filters and scores, as in the flag --plugins.
 const (
 	PluginAPIEnablement        = "APIEnablement"
 	PluginTaintToleration      = "TaintToleration"
@@ -14,11 +14,11 @@ const (
 	PluginWorkloadAntiAffinity = "WorkloadAntiAffinity"
 )
 
-// Plugins selects filters and scores: "*" stands for all, "name" for that one,
-// "-name" for not that one, which wins over the others. None given means all.
+// Plugins selects filters and scores: "*" means all, "name" enables one, and "-name" disables
+// one and takes precedence. An empty list means all.
 type Plugins []string
 
-// Enabled reports whether the filter or score of that name takes part.
+// Enabled reports whether the filter or score with that name is enabled.
 func (p Plugins) Enabled(name string) bool {
 	if slices.Contains(p, "-"+name) {
 		return false

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// scoreUnit separates the first criterion of a region's score, room, from the
-// second, the average score of its clusters, which is at most localityScore.
-const scoreUnit = 1000
+// capacityScoreUnit separates the two criteria in the score of a region: the capacity, and then
+// the average score of its clusters, which is at most localityScore.
+const capacityScoreUnit = 1000
 
-// region is the candidates of one region, most preferred first.
+// region holds the candidates of one region, most preferred first.
 type region struct {
-	name     string
-	clusters []candidate
-	score    int64
-	room     int64
+	name      string
+	clusters  []candidate
+	score     int64
+	available int64
 }
 
-// regions groups the candidates. Those without a region belong to none.
-func (t *task) regions(candidates []candidate) []region {
+// groupByRegion groups the candidates by region. Candidates without a region are omitted.
+func (t *task) groupByRegion(candidates []candidate) []region {
 	index := map[string]int{}
 	var regions []region
 	for _, candidate := range candidates {
@@ -35,7 +35,7 @@ func (t *task) regions(candidates []candidate) []region {
 	}
 	for i := range regions {
 		regions[i].score = t.regionScore(regions[i].clusters)
-		regions[i].room = roomOf(regions[i].clusters)
+		regions[i].available = totalAvailable(regions[i].clusters)
 	}
 	return regions
 }
@@ -48,19 +48,19 @@ func regionNames(regions []region) []string {
 	return names
 }
 
-// regionScore is 1000 times the room that counts, plus the average score of the
-// clusters that have it.
+// regionScore is 1000 times the usable capacity, plus the average score of the clusters that
+// provide it.
 func (t *task) regionScore(clusters []candidate) int64 {
-	if duplicated(t.spec.Placement) {
-		return copiesScore(clusters, int64(t.spec.Replicas))
+	if isDuplicated(t.spec.Placement) {
+		return duplicatedRegionScore(clusters, int64(t.spec.Replicas))
 	}
-	groups := int64(max(t.region.MinGroups, 1))
-	share := (t.need() + groups - 1) / groups
-	return shareScore(clusters, share, max(t.minClusters(), t.region.MinGroups))
+	groups := int64(max(t.regionConstraint.MinGroups, 1))
+	share := (t.requiredCapacity() + groups - 1) / groups
+	return dividedRegionScore(clusters, share, max(t.minClusters(), t.regionConstraint.MinGroups))
 }
 
-// copiesScore counts the clusters that can take a whole copy.
-func copiesScore(clusters []candidate, replicas int64) int64 {
+// duplicatedRegionScore counts the clusters with capacity for all replicas.
+func duplicatedRegionScore(clusters []candidate, replicas int64) int64 {
 	fitting, score := int64(0), int64(0)
 	for i := range clusters {
 		if clusters[i].available >= replicas {
@@ -71,83 +71,83 @@ func copiesScore(clusters []candidate, replicas int64) int64 {
 	if fitting == 0 {
 		return 0
 	}
-	return fitting*scoreUnit + score/fitting
+	return fitting*capacityScoreUnit + score/fitting
 }
 
-// shareScore counts the room of the region up to its even share of the replicas;
-// more is of no use. The average is that of the first clusters which have the
-// share together, least of them at any rate.
-func shareScore(clusters []candidate, share int64, least int) int64 {
-	room, score := int64(0), int64(0)
+// dividedRegionScore counts the capacity of the region up to its even share of the replicas,
+// because the region cannot use more. The average is taken over the first clusters that have
+// enough capacity for the share together, at least minClusters of them.
+func dividedRegionScore(clusters []candidate, share int64, minClusters int) int64 {
+	available, score := int64(0), int64(0)
 	for i := range clusters {
-		room = addSaturated(room, clusters[i].available)
+		available = addSaturated(available, clusters[i].available)
 		score += clusters[i].score
-		if taken := int64(i) + 1; taken >= int64(least) && room >= share {
-			return share*scoreUnit + score/taken
+		if taken := int64(i) + 1; taken >= int64(minClusters) && available >= share {
+			return share*capacityScoreUnit + score/taken
 		}
 	}
-	return min(room, share)*scoreUnit + score/int64(len(clusters))
+	return min(available, share)*capacityScoreUnit + score/int64(len(clusters))
 }
 
 // minClusters is the smallest number of clusters to select.
 func (t *task) minClusters() int {
-	if t.cluster == nil {
+	if t.clusterConstraint == nil {
 		return 0
 	}
-	return t.cluster.MinGroups
+	return t.clusterConstraint.MinGroups
 }
 
-// spreadByRegion chooses a set of regions, then clusters in them: the most
-// preferred of each region, and the most preferred of all the others up to the
-// allowed number. Where the room is not enough it exchanges clusters inside the
-// regions, and then turns to the next best sets of regions.
+// spreadByRegion selects a set of regions, then clusters in them: the most preferred cluster of
+// each region, and the most preferred of all other clusters up to the allowed number. If the
+// capacity is not sufficient, it swaps clusters inside the regions and then tries the next best
+// sets of regions.
 func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
-	regions := t.regions(candidates)
-	if len(regions) < max(t.region.MinGroups, 1) {
-		return nil, t.tooFew(errTooFewRegions, max(t.region.MinGroups, 1), "region", regionNames(regions))
+	regions := t.groupByRegion(candidates)
+	if len(regions) < max(t.regionConstraint.MinGroups, 1) {
+		return nil, t.tooFewError(errTooFewRegions, max(t.regionConstraint.MinGroups, 1), "region", regionNames(regions))
 	}
-	sets := rankSets(regionSets(regions, bounds{
-		least:    max(t.region.MinGroups, 1),
-		most:     limited(len(regions), t.region),
-		clusters: t.minClusters(),
+	sets := rankRegionSets(findRegionSets(regions, regionBounds{
+		minRegions:  max(t.regionConstraint.MinGroups, 1),
+		maxRegions:  limitToMaxGroups(len(regions), t.regionConstraint),
+		minClusters: t.minClusters(),
 	}))
 	if len(sets) == 0 {
-		return nil, t.tooFew(errRegionsTooSmall, t.minClusters(), "cluster", namesOf(candidates))
+		return nil, t.tooFewError(errRegionsTooSmall, t.minClusters(), "cluster", candidateNames(candidates))
 	}
 	attempts := 0
-	for i := 0; i < len(sets) && attempts < maxAttempts; i++ {
-		if !duplicated(t.spec.Placement) && sets[i].room < t.need() {
-			continue // not even all of its clusters would do
+	for i := 0; i < len(sets) && attempts < maxCapacityAttempts; i++ {
+		if !isDuplicated(t.spec.Placement) && sets[i].available < t.requiredCapacity() {
+			continue // the capacity of all its clusters is not sufficient
 		}
 		attempts++
-		s := t.swapWithin(&sets[i])
-		if t.hasRoom(&s) {
-			return s.chosen, nil
+		s := t.newRegionSwap(&sets[i])
+		if t.ensureCapacity(&s) {
+			return s.selected, nil
 		}
 	}
-	return nil, t.noRoom(t.swapWithin(&sets[0]).chosen)
+	return nil, t.notEnoughCapacityError(t.newRegionSwap(&sets[0]).selected)
 }
 
-// swapWithin makes the first choice of clusters in a set of regions.
-func (t *task) swapWithin(set *regionSet) swap {
-	s := swap{perRegion: map[string]int{}}
+// newRegionSwap makes the initial selection of clusters in a set of regions.
+func (t *task) newRegionSwap(set *regionSet) clusterSwap {
+	s := clusterSwap{selectedPerRegion: map[string]int{}}
 	for _, region := range set.regions {
-		s.chosen = append(s.chosen, region.clusters[0])
-		s.rest = append(s.rest, region.clusters[1:]...)
+		s.selected = append(s.selected, region.clusters[0])
+		s.remaining = append(s.remaining, region.clusters[1:]...)
 	}
-	slices.SortFunc(s.rest, byOrder)
-	if more := limited(set.clusters, t.cluster) - len(s.chosen); more > 0 {
-		s.chosen = append(s.chosen, s.rest[:more]...)
-		s.rest = slices.Clone(s.rest[more:])
+	slices.SortFunc(s.remaining, compareRank)
+	if more := limitToMaxGroups(set.clusters, t.clusterConstraint) - len(s.selected); more > 0 {
+		s.selected = append(s.selected, s.remaining[:more]...)
+		s.remaining = slices.Clone(s.remaining[more:])
 	}
-	slices.SortFunc(s.chosen, byOrder)
-	for i := range s.chosen {
-		s.perRegion[s.chosen[i].region]++
+	slices.SortFunc(s.selected, compareRank)
+	for i := range s.selected {
+		s.selectedPerRegion[s.selected[i].region]++
 	}
 	return s
 }
 
-// byMerit orders regions by score, then name.
-func byMerit(a, b *region) int {
+// compareRegions orders regions by descending score, then by name.
+func compareRegions(a, b *region) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
 }

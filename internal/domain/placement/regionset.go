@@ -6,29 +6,29 @@ import (
 )
 
 // The number of sets of regions grows exponentially with the number of regions.
-// maxSteps bounds the search for them: enough to look at all sets of a dozen
-// regions. maxAttempts bounds how many of them are tried for room.
+// maxSearchSteps bounds the search: it is sufficient for all sets of a dozen regions.
+// maxCapacityAttempts bounds for how many sets the capacity is checked.
 const (
-	maxSteps    = 1 << 14
-	maxAttempts = 64
+	maxSearchSteps      = 1 << 14
+	maxCapacityAttempts = 64
 )
 
-// bounds are what a set of regions has to satisfy.
-type bounds struct {
-	least, most int // number of regions
-	clusters    int // least number of clusters
+// regionBounds are the limits for a set of regions.
+type regionBounds struct {
+	minRegions, maxRegions int
+	minClusters            int
 }
 
-func (b bounds) satisfiedBy(s *regionSet) bool {
-	return len(s.regions) >= b.least && len(s.regions) <= b.most && s.clusters >= b.clusters
+func (b regionBounds) satisfiedBy(s *regionSet) bool {
+	return len(s.regions) >= b.minRegions && len(s.regions) <= b.maxRegions && s.clusters >= b.minClusters
 }
 
-// regionSet is a choice of regions, the best first.
+// regionSet is a selection of regions, best first.
 type regionSet struct {
-	regions  []*region
-	score    int64
-	clusters int
-	room     int64
+	regions   []*region
+	score     int64
+	clusters  int
+	available int64
 }
 
 func newRegionSet(regions []*region) regionSet {
@@ -36,94 +36,93 @@ func newRegionSet(regions []*region) regionSet {
 	for _, region := range regions {
 		set.score = addSaturated(set.score, region.score)
 		set.clusters += len(region.clusters)
-		set.room = addSaturated(set.room, region.room)
+		set.available = addSaturated(set.available, region.available)
 	}
-	slices.SortFunc(set.regions, byMerit)
+	slices.SortFunc(set.regions, compareRegions)
 	return set
 }
 
-// regionSets finds the sets of regions within the bounds from which no region can
-// be left out again in the order of the search: small regions first, so that few
-// clusters are bound to many regions. A search that is cut off adds the set of the
-// best and the set of the largest regions; the latter satisfies the bounds if any
-// set does.
-func regionSets(regions []region, within bounds) []regionSet {
-	s := search{within: within, steps: maxSteps}
+// findRegionSets returns the sets of regions within the bounds that are minimal in the order of
+// the search. Small regions come first, so that few clusters are fixed by many regions. A search
+// that exceeds its steps adds the set of the best regions and the set of the largest regions.
+// The latter satisfies the bounds if any set does.
+func findRegionSets(regions []region, bounds regionBounds) []regionSet {
+	s := regionSearch{bounds: bounds, remainingSteps: maxSearchSteps}
 	for i := range regions {
 		s.regions = append(s.regions, &regions[i])
 	}
 	slices.SortFunc(s.regions, func(a, b *region) int {
-		return cmp.Or(cmp.Compare(len(a.clusters), len(b.clusters)), byMerit(a, b))
+		return cmp.Or(cmp.Compare(len(a.clusters), len(b.clusters)), compareRegions(a, b))
 	})
 	s.walk(0, nil, 0)
-	if s.steps > 0 {
-		return s.found
+	if s.remainingSteps > 0 {
+		return s.foundSets
 	}
-	s.take(byMerit)
-	s.take(func(a, b *region) int {
-		return cmp.Or(cmp.Compare(len(b.clusters), len(a.clusters)), byMerit(a, b))
+	s.addShortestPrefix(compareRegions)
+	s.addShortestPrefix(func(a, b *region) int {
+		return cmp.Or(cmp.Compare(len(b.clusters), len(a.clusters)), compareRegions(a, b))
 	})
-	return s.found
+	return s.foundSets
 }
 
-// search enumerates sets of regions, depth first.
-type search struct {
-	regions []*region // fewest clusters first
-	within  bounds
-	steps   int // left
-	found   []regionSet
+// regionSearch enumerates sets of regions, depth first.
+type regionSearch struct {
+	regions        []*region // fewest clusters first
+	bounds         regionBounds
+	remainingSteps int // left
+	foundSets      []regionSet
 }
 
-func (s *search) walk(from int, chosen []*region, clusters int) {
-	if len(chosen) >= s.within.least && clusters >= s.within.clusters {
-		s.found = append(s.found, newRegionSet(chosen))
+func (s *regionSearch) walk(from int, chosen []*region, clusters int) {
+	if len(chosen) >= s.bounds.minRegions && clusters >= s.bounds.minClusters {
+		s.foundSets = append(s.foundSets, newRegionSet(chosen))
 		return
 	}
-	for next := from; next < len(s.regions) && s.steps > 0; next++ {
-		s.steps--
-		with := clusters + len(s.regions[next].clusters)
-		if s.canComplete(next+1, len(chosen)+1, with) {
-			s.walk(next+1, append(chosen, s.regions[next]), with)
+	for next := from; next < len(s.regions) && s.remainingSteps > 0; next++ {
+		s.remainingSteps--
+		clustersWithNext := clusters + len(s.regions[next].clusters)
+		if s.canComplete(next+1, len(chosen)+1, clustersWithNext) {
+			s.walk(next+1, append(chosen, s.regions[next]), clustersWithNext)
 		}
 	}
 }
 
-// canComplete reports whether a set of that many regions and clusters can still
-// satisfy the bounds with regions at or after from. The largest are at the end.
-func (s *search) canComplete(from, regions, clusters int) bool {
-	more := min(s.within.most-regions, len(s.regions)-from)
-	if more < 0 || regions+more < s.within.least {
+// canComplete reports whether a set with that many regions and clusters can still satisfy the
+// bounds with regions at or after from. The largest regions are at the end.
+func (s *regionSearch) canComplete(from, regions, clusters int) bool {
+	more := min(s.bounds.maxRegions-regions, len(s.regions)-from)
+	if more < 0 || regions+more < s.bounds.minRegions {
 		return false
 	}
-	for i := len(s.regions) - more; i < len(s.regions) && clusters < s.within.clusters; i++ {
+	for i := len(s.regions) - more; i < len(s.regions) && clusters < s.bounds.minClusters; i++ {
 		clusters += len(s.regions[i].clusters)
 	}
-	return clusters >= s.within.clusters
+	return clusters >= s.bounds.minClusters
 }
 
-// take adds the set of the first regions in that order, if it satisfies the
-// bounds.
-func (s *search) take(order func(a, b *region) int) {
+// addShortestPrefix adds the shortest prefix of the regions in the given order that satisfies
+// the bounds, if there is one.
+func (s *regionSearch) addShortestPrefix(order func(a, b *region) int) {
 	sorted := slices.SortedFunc(slices.Values(s.regions), order)
-	for count := s.within.least; count <= s.within.most; count++ {
+	for count := s.bounds.minRegions; count <= s.bounds.maxRegions; count++ {
 		set := newRegionSet(sorted[:count])
-		if s.within.satisfiedBy(&set) {
-			s.found = append(s.found, set)
+		if s.bounds.satisfiedBy(&set) {
+			s.foundSets = append(s.foundSets, set)
 			return
 		}
 	}
 }
 
-// rankSets orders sets by score and number of clusters. In front comes the winner:
-// the best set, or a set further down that is the beginning of it, because fewer
-// regions do as well then.
-func rankSets(sets []regionSet) []regionSet {
+// rankRegionSets orders sets by score and number of clusters. The first element is the winner:
+// the best set, or a set further down that is a prefix of it, because fewer regions are
+// preferred.
+func rankRegionSets(sets []regionSet) []regionSet {
 	slices.SortStableFunc(sets, func(a, b regionSet) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))
 	})
 	winner := 0
 	for i := range sets {
-		if begins(sets[i].regions, sets[winner].regions) {
+		if isProperPrefix(sets[i].regions, sets[winner].regions) {
 			winner = i
 		}
 	}
@@ -134,7 +133,7 @@ func rankSets(sets []regionSet) []regionSet {
 	return sets
 }
 
-// begins reports whether all is part followed by something.
-func begins(part, all []*region) bool {
+// isProperPrefix reports whether part is a shorter prefix of all.
+func isProperPrefix(part, all []*region) bool {
 	return len(part) < len(all) && slices.Equal(part, all[:len(part)])
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// maxListed bounds, in bytes, one list of clusters in a message. The message of a
-// condition, of 1024 bytes, may hold two lists and other sentences.
-const maxListed = 400
+// maxListBytes is the maximum length, in bytes, of one list of clusters in a message. The
+// message of a condition has at most 1024 bytes and may hold two lists and other sentences.
+const maxListBytes = 400
 
-// reason is why a cluster is no candidate, worded for one cluster and for several.
-// The zero value means that the cluster may be one.
-type reason struct{ one, many string }
+// reason is the reason why a cluster is rejected, as text for one and for several clusters. The
+// zero value means that the cluster is not rejected.
+type reason struct{ singular, plural string }
 
-// uniform is a reason that reads the same for one cluster and for several.
-func uniform(text string) reason { return reason{one: text, many: text} }
+// newReason returns a reason with the same text for one cluster and for several.
+func newReason(text string) reason { return reason{singular: text, plural: text} }
 
 var noReason = reason{}
 
@@ -26,9 +26,9 @@ type Rejection struct {
 	reason   reason
 }
 
-// rejections groups the clusters that one filter rejected by reason. Groups are
-// ordered by their first cluster.
-func rejections(byReason map[reason][]string) []Rejection {
+// groupRejections converts the clusters that one filter rejected to a list, which is ordered by
+// the first cluster of each reason.
+func groupRejections(byReason map[reason][]string) []Rejection {
 	groups := make([]Rejection, 0, len(byReason))
 	for reason, names := range byReason {
 		slices.Sort(names)
@@ -38,40 +38,40 @@ func rejections(byReason map[reason][]string) []Rejection {
 	return groups
 }
 
-// listRejections names each rejected cluster with its reason, and counts those for
-// which the message has no room.
+// listRejections lists each rejected cluster with its reason, and counts the clusters that do
+// not fit into the message.
 func listRejections(groups []Rejection) string {
 	var parts []string
-	size, left := 0, 0
+	size, omitted := 0, 0
 	for _, group := range groups {
-		size += len(group.reason.many) + len("clusters : ; ")
-		names, more := bounded(group.Clusters, maxListed-size)
-		left += more
+		size += len(group.reason.plural) + len("clusters : ; ")
+		names, notShown := firstThatFit(group.Clusters, maxListBytes-size)
+		omitted += notShown
 		if len(names) == 0 {
 			continue
 		}
 		for _, name := range names {
 			size += len(name) + len(", ")
 		}
-		parts = append(parts, group.reason.of(names))
+		parts = append(parts, group.reason.format(names))
 	}
 	text := strings.Join(parts, "; ")
-	if left > 0 {
-		text += fmt.Sprintf(" and %d more", left)
+	if omitted > 0 {
+		text += fmt.Sprintf(" and %d more", omitted)
 	}
 	return text
 }
 
-func (r reason) of(names []string) string {
+func (r reason) format(names []string) string {
 	if len(names) == 1 {
-		return fmt.Sprintf("cluster %s: %s", names[0], r.one)
+		return fmt.Sprintf("cluster %s: %s", names[0], r.singular)
 	}
-	return fmt.Sprintf("clusters %s: %s", strings.Join(names, ", "), r.many)
+	return fmt.Sprintf("clusters %s: %s", strings.Join(names, ", "), r.plural)
 }
 
-// listed joins as many of the texts as a message has room for, and counts the others.
-func listed(texts []string) string {
-	shown, more := bounded(texts, maxListed)
+// joinBounded joins as many of the texts as fit into a message, and counts the others.
+func joinBounded(texts []string) string {
+	shown, more := firstThatFit(texts, maxListBytes)
 	text := strings.Join(shown, ", ")
 	if more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -79,9 +79,9 @@ func listed(texts []string) string {
 	return text
 }
 
-// bounded returns the first texts that fit into that many bytes when they are joined,
-// and how many are left over.
-func bounded(texts []string, bytes int) (shown []string, more int) {
+// firstThatFit returns the first texts that fit into the given number of bytes when they are
+// joined, and the number of the remaining texts.
+func firstThatFit(texts []string, bytes int) (shown []string, more int) {
 	for i, text := range texts {
 		bytes -= len(text) + len(", ")
 		if bytes < 0 {
@@ -91,11 +91,11 @@ func bounded(texts []string, bytes int) (shown []string, more int) {
 	return texts, 0
 }
 
-// besides lists the clusters that are no candidates, to be put behind what is
-// lacking; empty if every cluster is one.
-func (t *task) besides() string {
-	if len(t.rejected) == 0 {
+// rejectionSuffix lists the rejected clusters as the end of an error message. It is empty if no
+// cluster was rejected.
+func (t *task) rejectionSuffix() string {
+	if len(t.rejections) == 0 {
 		return ""
 	}
-	return "; " + listRejections(t.rejected)
+	return "; " + listRejections(t.rejections)
 }

@@ -9,8 +9,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Reasons for which spread constraints cannot be met; users read them in the
-// condition.
+// Errors for spread constraints that cannot be satisfied. Users read them in the condition.
 var (
 	errTooFewClusters  = errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
 	errTooFewRegions   = errors.New("the number of feasible region is less than spreadConstraint.MinGroups")
@@ -18,40 +17,40 @@ var (
 	errUnknownSpread   = errors.New("just support cluster and region spread constraint")
 )
 
-// noRoom says what is wanted of the selected clusters together, and what each has
-// room for.
-func (t *task) noRoom(selected []candidate) error {
-	wanted := counted(t.need(), nounReplica)
+// notEnoughCapacityError returns an error that names the required capacity and the capacity of
+// each selected cluster.
+func (t *task) notEnoughCapacityError(selected []candidate) error {
+	wanted := countWithNoun(t.requiredCapacity(), nounReplica)
 	if PlacesComponents(t.spec, t.input.Features) {
 		wanted = "1 set of components"
 	}
-	rooms := roomsOf(selected)
+	capacities := availableCapacities(selected)
 	return fmt.Errorf("no enough resource when selecting %d clusters: %s wanted, room for %d%s%s",
-		len(selected), wanted, roomIn(rooms), describeRooms(rooms), t.besides())
+		len(selected), wanted, totalCapacity(capacities), describeCapacities(capacities), t.rejectionSuffix())
 }
 
-// PlacesComponents reports whether the components of the workload go, as a whole,
-// to a single cluster. Capacity is then counted in sets of components.
+// PlacesComponents reports whether all components of the workload go to a single cluster
+// together. Capacity is then counted in sets of components.
 func PlacesComponents(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if !features.MultiplePodTemplates || len(spec.Components) == 0 || spec.Placement == nil {
 		return false
 	}
-	clusters := constraint(spec.Placement, policyv1alpha1.SpreadByFieldCluster)
+	clusters := spreadConstraint(spec.Placement, policyv1alpha1.SpreadByFieldCluster)
 	return clusters != nil && clusters.MinGroups == 1 && clusters.MaxGroups == 1
 }
 
-// need is the room that the selected clusters must have together: one set when
-// components are placed, all replicas otherwise.
-func (t *task) need() int64 {
+// requiredCapacity is the capacity that the selected clusters need together: one set if
+// components are placed, otherwise all replicas.
+func (t *task) requiredCapacity() int64 {
 	if PlacesComponents(t.spec, t.input.Features) {
 		return 1
 	}
 	return int64(t.spec.Replicas)
 }
 
-// ignoresSpread reports whether every candidate is selected. Fixed weights name
+// ignoresSpreadConstraints reports whether every candidate is selected. Fixed weights select
 // their clusters themselves.
-func (t *task) ignoresSpread() bool {
+func (t *task) ignoresSpreadConstraints() bool {
 	if len(t.spec.Placement.SpreadConstraints) == 0 {
 		return true
 	}
@@ -65,36 +64,36 @@ func (t *task) ignoresSpread() bool {
 	return weights == nil || (len(weights.StaticWeightList) > 0 && weights.DynamicWeight == "")
 }
 
-// selected are the candidates that satisfy the spread constraints, still in the
-// order of preference.
-func (t *task) selected(candidates []candidate) ([]candidate, error) {
+// selectCandidates returns the candidates that satisfy the spread constraints, in the order of
+// preference.
+func (t *task) selectCandidates(candidates []candidate) ([]candidate, error) {
 	switch {
-	case t.ignoresSpread():
+	case t.ignoresSpreadConstraints():
 		return candidates, nil
-	case t.region != nil:
+	case t.regionConstraint != nil:
 		return t.spreadByRegion(candidates)
-	case t.cluster != nil:
+	case t.clusterConstraint != nil:
 		return t.spreadByCluster(candidates)
 	default:
 		return nil, errUnknownSpread
 	}
 }
 
-// spreadByCluster takes the most preferred candidates, as many as allowed, and
-// gives up preference for room where that is needed.
+// spreadByCluster selects the most preferred candidates up to maxGroups. It swaps some of them
+// for less preferred candidates if the capacity is not sufficient.
 func (t *task) spreadByCluster(candidates []candidate) ([]candidate, error) {
-	if len(candidates) < t.cluster.MinGroups {
-		return nil, t.tooFew(errTooFewClusters, t.cluster.MinGroups, "cluster", namesOf(candidates))
+	if len(candidates) < t.clusterConstraint.MinGroups {
+		return nil, t.tooFewError(errTooFewClusters, t.clusterConstraint.MinGroups, "cluster", candidateNames(candidates))
 	}
-	split := limited(len(candidates), t.cluster)
-	s := swap{chosen: slices.Clone(candidates[:split]), rest: slices.Clone(candidates[split:])}
-	if !t.hasRoom(&s) {
-		return nil, t.noRoom(s.chosen)
+	split := limitToMaxGroups(len(candidates), t.clusterConstraint)
+	s := clusterSwap{selected: slices.Clone(candidates[:split]), remaining: slices.Clone(candidates[split:])}
+	if !t.ensureCapacity(&s) {
+		return nil, t.notEnoughCapacityError(s.selected)
 	}
-	return s.chosen, nil
+	return s.selected, nil
 }
 
-func namesOf(candidates []candidate) []string {
+func candidateNames(candidates []candidate) []string {
 	names := make([]string, len(candidates))
 	for i := range candidates {
 		names[i] = candidates[i].name
@@ -102,59 +101,59 @@ func namesOf(candidates []candidate) []string {
 	return names
 }
 
-// limited is count, or maxGroups of the constraint if that is less. A maxGroups of
+// limitToMaxGroups returns count, or maxGroups of the constraint if that is less. A maxGroups of
 // 0 means no limit.
-func limited(count int, limit *policyv1alpha1.SpreadConstraint) int {
+func limitToMaxGroups(count int, limit *policyv1alpha1.SpreadConstraint) int {
 	if limit == nil || limit.MaxGroups <= 0 {
 		return count
 	}
 	return min(count, limit.MaxGroups)
 }
 
-// hasRoom exchanges clusters until the chosen ones have room for what is needed
-// and reports whether they have. Copies of a workload do not share room.
-func (t *task) hasRoom(s *swap) bool {
-	if duplicated(t.spec.Placement) {
+// ensureCapacity swaps clusters until the selected ones have the required capacity, and reports
+// whether they have. Duplicated replicas do not share capacity, so they always fit.
+func (t *task) ensureCapacity(s *clusterSwap) bool {
+	if isDuplicated(t.spec.Placement) {
 		return true
 	}
-	return s.raise(t.need())
+	return s.raiseCapacity(t.requiredCapacity())
 }
 
-// swap exchanges chosen clusters for others with more room.
-type swap struct {
-	chosen, rest []candidate
-	// perRegion counts the chosen clusters of each region none of which may lose
-	// its last one. Nil if regions do not matter.
-	perRegion map[string]int
+// clusterSwap swaps selected clusters for remaining clusters with more capacity.
+type clusterSwap struct {
+	selected, remaining []candidate
+	// selectedPerRegion counts the selected clusters of each region. No region may lose its last
+	// one. Nil means that regions do not matter.
+	selectedPerRegion map[string]int
 }
 
-// raise replaces chosen clusters, the least preferred first, by the roomiest of
-// the rest until there is room for need, and reports whether there is.
-func (s *swap) raise(need int64) bool {
-	for i := len(s.chosen) - 1; i >= 0 && roomOf(s.chosen) < need; i-- {
+// raiseCapacity replaces selected clusters, least preferred first, by the remaining cluster with
+// the most capacity until the required capacity is reached. It reports whether it was reached.
+func (s *clusterSwap) raiseCapacity(required int64) bool {
+	for i := len(s.selected) - 1; i >= 0 && totalAvailable(s.selected) < required; i-- {
 		best := -1
-		for j := range s.rest {
-			if s.mayReplace(i, j) && (best < 0 || s.rest[j].available > s.rest[best].available) {
+		for j := range s.remaining {
+			if s.canReplace(i, j) && (best < 0 || s.remaining[j].available > s.remaining[best].available) {
 				best = j
 			}
 		}
-		if best >= 0 && s.rest[best].available > s.chosen[i].available {
+		if best >= 0 && s.remaining[best].available > s.selected[i].available {
 			s.exchange(i, best)
 		}
 	}
-	slices.SortFunc(s.chosen, byOrder)
-	return roomOf(s.chosen) >= need
+	slices.SortFunc(s.selected, compareRank)
+	return totalAvailable(s.selected) >= required
 }
 
-func (s *swap) mayReplace(i, j int) bool {
-	out, in := s.chosen[i].region, s.rest[j].region
-	return s.perRegion == nil || out == in || s.perRegion[out] > 1
+func (s *clusterSwap) canReplace(i, j int) bool {
+	out, in := s.selected[i].region, s.remaining[j].region
+	return s.selectedPerRegion == nil || out == in || s.selectedPerRegion[out] > 1
 }
 
-func (s *swap) exchange(i, j int) {
-	if s.perRegion != nil {
-		s.perRegion[s.chosen[i].region]--
-		s.perRegion[s.rest[j].region]++
+func (s *clusterSwap) exchange(i, j int) {
+	if s.selectedPerRegion != nil {
+		s.selectedPerRegion[s.selected[i].region]--
+		s.selectedPerRegion[s.remaining[j].region]++
 	}
-	s.chosen[i], s.rest[j] = s.rest[j], s.chosen[i]
+	s.selected[i], s.remaining[j] = s.remaining[j], s.selected[i]
 }

@@ -9,18 +9,18 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// UnknownClusters are the clusters that a placement names and that do not exist,
-// each once, in the order in which they are named. With affinity groups the one in
-// use counts and, after a failure, those that were tried after it. A name that is
-// misspelt looks like one of a cluster that has not joined yet, so it is no error.
-func UnknownClusters(placement *policyv1alpha1.Placement, observing string, failed bool, find Lookup) []string {
+// UnknownClusters returns the clusters that a placement names and that do not exist, without
+// duplicates, in the order of the placement. With affinity groups it checks the group in use
+// and, after a failure, the groups behind it. An unknown name is not an error, because the
+// cluster may join later.
+func UnknownClusters(placement *policyv1alpha1.Placement, activeGroup string, failed bool, lookup ClusterLookup) []string {
 	if placement == nil {
 		return nil
 	}
 	var unknown []string
 	add := func(affinity *policyv1alpha1.ClusterAffinity) {
 		for _, name := range affinity.ClusterNames {
-			if find(name) == nil && !slices.Contains(unknown, name) {
+			if lookup(name) == nil && !slices.Contains(unknown, name) {
 				unknown = append(unknown, name)
 			}
 		}
@@ -29,7 +29,7 @@ func UnknownClusters(placement *policyv1alpha1.Placement, observing string, fail
 		add(placement.ClusterAffinity)
 		return unknown
 	}
-	for _, group := range tried(placement.ClusterAffinities, observing, failed) {
+	for _, group := range relevantGroups(placement.ClusterAffinities, activeGroup, failed) {
 		add(&group.ClusterAffinity)
 		for j := range group.OverflowAffinities {
 			add(&group.OverflowAffinities[j].ClusterAffinity)
@@ -38,20 +38,20 @@ func UnknownClusters(placement *policyv1alpha1.Placement, observing string, fail
 	return unknown
 }
 
-// namedUnknown is how many clusters a remark names.
-const namedUnknown = 5
+// maxNamedClusters is the maximum number of clusters that one message names.
+const maxNamedClusters = 5
 
-// RemarkUnknown says, in a sentence, which clusters a
-// placement names that do not exist; empty when there are none.
-func RemarkUnknown(names []string) string {
+// DescribeUnknownClusters returns a sentence about the clusters that a placement names and that
+// do not exist. It is empty without names.
+func DescribeUnknownClusters(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	quoted := make([]string, 0, namedUnknown+1)
-	for _, name := range names[:min(len(names), namedUnknown)] {
+	quoted := make([]string, 0, maxNamedClusters+1)
+	for _, name := range names[:min(len(names), maxNamedClusters)] {
 		quoted = append(quoted, strconv.Quote(name))
 	}
-	if more := len(names) - namedUnknown; more > 0 {
+	if more := len(names) - maxNamedClusters; more > 0 {
 		quoted = append(quoted, fmt.Sprintf("%d more", more))
 	}
 	if len(names) == 1 {

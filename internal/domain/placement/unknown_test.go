@@ -10,7 +10,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func TestClustersThatAPlacementNamesAndThatDoNotExist(t *testing.T) {
+func TestUnknownClusters(t *testing.T) {
 	find := func(name string) *clusterv1alpha1.Cluster {
 		if !strings.HasPrefix(name, "member") {
 			return nil
@@ -34,25 +34,25 @@ func TestClustersThatAPlacementNamesAndThatDoNotExist(t *testing.T) {
 	}{
 		"a binding without a placement names none": {},
 		"a placement for all clusters names none":  {placement: &policyv1alpha1.Placement{}},
-		"clusters that exist are well named": {
+		"existing clusters": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1"}}},
 		},
-		"a cluster to be left out need not exist": {
+		"an excluded cluster may be unknown": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"gone"}}},
 		},
-		"each misspelt name is given once, in its order": {
+		"each unknown name once, in order": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &misspelt}, want: []string{"membre2", "memer3"},
 			remark: `The placement names clusters "membre2", "memer3", which do not exist: correct the names, or join the clusters.`,
 		},
-		"of groups the one in use counts, and what it flows over to": {
+		"the group in use with its overflow groups": {
 			placement: groups, want: []string{"cloud"},
 			remark: `The placement names cluster "cloud", which does not exist: correct the name, or join the cluster.`,
 		},
-		"after a failure those behind it count as well": {
+		"after a failure also the groups behind it": {
 			placement: groups, failed: true, want: []string{"cloud", "third"},
 			remark: `The placement names clusters "cloud", "third", which do not exist: correct the names, or join the clusters.`,
 		},
-		"a remark has an end": {
+		"a message names at most five": {
 			placement: &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a", "b", "c", "d", "e", "f", "g"}}},
 			want:      []string{"a", "b", "c", "d", "e", "f", "g"},
 			remark:    `The placement names clusters "a", "b", "c", "d", "e", 2 more, which do not exist: correct the names, or join the clusters.`,
@@ -64,7 +64,7 @@ func TestClustersThatAPlacementNamesAndThatDoNotExist(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("unknown (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.remark, RemarkUnknown(got)); diff != "" {
+			if diff := cmp.Diff(tc.remark, DescribeUnknownClusters(got)); diff != "" {
 				t.Errorf("remark (-want +got):\n%s", diff)
 			}
 		})

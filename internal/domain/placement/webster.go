@@ -9,112 +9,109 @@ import (
 	"karmada.io/karmada/internal/domain/fnv"
 )
 
-// Party takes part in a proportional division.
+// Party is one cluster in a proportional division.
 type Party struct {
-	// Name identifies the party and breaks ties.
+	// Name identifies the cluster and breaks ties.
 	Name string
-	// Weight is the party's claim in relation to the others. Negative counts
-	// as 0.
+	// Weight is relative to the other clusters. A negative weight counts as 0.
 	Weight int64
 }
 
-// Share is what a party got.
+// Share is the number of replicas that a cluster gets.
 type Share struct {
 	Name     string
 	Replicas int64
 }
 
-// Divide spreads want over the parties in proportion to their weights and
-// returns one share for each, also the empty ones, by name ascending. The shares
-// add up to want, unless there is no party (nil) or want is negative (taken as
-// 0). A party without weight gets something only if all are without.
+// Divide spreads want over the clusters in proportion to their weights. It returns one share for
+// each cluster, including empty shares, sorted by name. The shares add up to want, except that
+// the result is nil without clusters, and that a negative want counts as 0. A cluster with
+// weight 0 gets replicas only if all weights are 0.
 //
 // The method is Webster's, also known as Sainte-Laguë: of all quotients
 //
 //	weight / (2·seats + 1)   for seats = 0, 1, 2, ...   (IEEE 754 double)
 //
-// the want largest win a replica each. Among equal quotients the one with fewer
-// seats wins, then the name: ascending, or descending if tieUID is not empty and
-// its 32 bit FNV-1a hash is odd, so that leftovers of many workloads do not
-// always pile up in the same cluster.
+// the want largest win a replica each. Among equal quotients the cluster with fewer seats wins,
+// then the name: ascending, or descending if tieBreakUID is not empty and its 32 bit FNV-1a hash
+// is odd. Without this, the remainders of many workloads would pile up in the same cluster.
 //
-// Growing want never takes anything from a party. No party gets more than its
-// weight as long as want is at most the sum of the weights.
+// A larger want never reduces a share. No cluster gets more than its weight as long as want is
+// at most the sum of the weights.
 //
-// A heap would need want steps. Here a divisor is computed first that hands out
-// all but about one replica a party at once, which leaves O(m) heap steps for m
-// parties, whatever want is.
-// See Balinski and Young, Fair Representation, 1982, chapter 4, for the method
-// seen as rounding weight/divisor to the nearest whole number.
-func Divide(want int64, parties []Party, tieUID string) []Share {
-	if len(parties) == 0 {
+// A plain heap would need want steps. This implementation first computes a divisor that assigns
+// all but about one replica for each cluster at once. That leaves O(m) heap steps for m
+// clusters, independent of want. See Balinski and Young, Fair Representation, 1982, chapter 4,
+// for the method described as rounding weight/divisor to the nearest whole number.
+func Divide(want int64, weighted []Party, tieUID string) []Share {
+	if len(weighted) == 0 {
 		return nil
 	}
-	race := newRace(parties, descends(tieUID))
-	race.grant(max(want, 0))
-	return race.shares()
+	heap := newDivisionHeap(weighted, breaksTiesDescending(tieUID))
+	heap.assignSeats(max(want, 0))
+	return heap.shares()
 }
 
-// descends reports whether ties go to the larger name.
-func descends(tieUID string) bool {
+// breaksTiesDescending reports whether the larger name wins a tie.
+func breaksTiesDescending(tieUID string) bool {
 	return tieUID != "" && fnv.Sum32(tieUID)%2 == 1
 }
 
-// runner is a party on its way to its seats.
-type runner struct {
+// heapEntry is a cluster with the seats, that is replicas, that it has so far.
+type heapEntry struct {
 	name     string
 	weight   float64
-	rank     int // place in a tie, smaller first
+	tieRank  int // the smaller rank wins a tie
 	seats    int64
-	quotient float64 // what it offers for the next seat
+	quotient float64 // for the next seat
 }
 
-func (r *runner) take(seats int64) {
+func (r *heapEntry) setSeats(seats int64) {
 	r.seats = seats
 	r.quotient = r.quotientAt(seats)
 }
 
-func (r *runner) quotientAt(seats int64) float64 {
+func (r *heapEntry) quotientAt(seats int64) float64 {
 	return r.weight / (2*float64(seats) + 1)
 }
 
-// race is a heap of runners, the one that gets the next seat on top.
-type race []runner
+// divisionHeap is a heap with the cluster that gets the next seat on top.
+type divisionHeap []heapEntry
 
-func newRace(parties []Party, descending bool) race {
-	runners := make(race, len(parties))
-	for i, party := range parties {
-		runners[i] = runner{name: party.Name, weight: float64(max(party.Weight, 0))}
+func newDivisionHeap(weighted []Party, descending bool) divisionHeap {
+	entries := make(divisionHeap, len(weighted))
+	for i, party := range weighted {
+		entries[i] = heapEntry{name: party.Name, weight: float64(max(party.Weight, 0))}
 	}
-	slices.SortStableFunc(runners, func(a, b runner) int {
+	slices.SortStableFunc(entries, func(a, b heapEntry) int {
 		if descending {
 			return cmp.Compare(b.name, a.name)
 		}
 		return cmp.Compare(a.name, b.name)
 	})
-	for i := range runners {
-		runners[i].rank = i
+	for i := range entries {
+		entries[i].tieRank = i
 	}
-	return runners
+	return entries
 }
 
-// grant hands out want seats.
-func (r race) grant(want int64) {
-	if r.weight() == 0 {
-		r.grantEvenly(want)
+// assignSeats distributes want seats.
+func (r divisionHeap) assignSeats(want int64) {
+	if r.totalWeight() == 0 {
+		r.assignEvenly(want)
 		return
 	}
-	left := want - r.grantAtOnce(want)
+	left := want - r.assignInBulk(want)
 	for i := len(r)/2 - 1; i >= 0; i-- {
-		r.sink(i)
+		r.siftDown(i)
 	}
 	for ; left > 0; left-- {
-		r[0].take(r[0].seats + 1)
-		r.sink(0)
+		r[0].setSeats(r[0].seats + 1)
+		r.siftDown(0)
 	}
 }
 
-func (r race) weight() float64 {
+func (r divisionHeap) totalWeight() float64 {
 	sum := 0.0
 	for i := range r {
 		sum += r[i].weight
@@ -122,9 +119,9 @@ func (r race) weight() float64 {
 	return sum
 }
 
-// grantEvenly is the division without weights: all quotients are equal, so the
-// seats go round in tie order.
-func (r race) grantEvenly(want int64) {
+// assignEvenly divides without weights. All quotients are equal, so the seats are assigned in
+// tie order.
+func (r divisionHeap) assignEvenly(want int64) {
 	parties := int64(len(r))
 	for i := range r {
 		r[i].seats = want / parties
@@ -134,60 +131,58 @@ func (r race) grantEvenly(want int64) {
 	}
 }
 
-// grantAtOnce hands out at most want seats, all of which the seat by seat
-// procedure would hand out too, and returns their number.
+// assignInBulk assigns at most want seats at once and returns their number. The seat by seat
+// procedure would assign all of these seats too.
 //
-// The seats with a quotient above a threshold are among the best ones whenever
-// there are at most want of them. With the threshold Σweight/(2·goal) a party has
-// weight·goal/Σweight such seats, rounded to a neighbour at most 1/2 away. So a
-// goal half a seat a party below want is not exceeded, and misses want by at most
-// one seat a party. The slack covers what doubles cannot represent; the loop
-// lowers the goal in case it does not.
-func (r race) grantAtOnce(want int64) int64 {
+// The seats with a quotient above a threshold are among the best ones whenever there are at most
+// want of them. With the threshold Σweight/(2·goal) a cluster has weight·goal/Σweight such
+// seats, rounded to a neighbour at most 1/2 away. So a goal that is half a seat for each cluster
+// below want is not exceeded, and misses want by at most one seat for each cluster. The slack
+// covers rounding errors of doubles; the loop lowers the goal if the slack is too small.
+func (r divisionHeap) assignInBulk(want int64) int64 {
 	for slack := int64(len(r))/2 + 1 + want>>50; 0 < slack && slack < want; slack *= 2 {
-		threshold := r.weight() / (2 * float64(want-slack))
-		if granted := r.grantAbove(threshold, want); granted <= want {
-			return granted
+		threshold := r.totalWeight() / (2 * float64(want-slack))
+		if assigned := r.assignAbove(threshold, want); assigned <= want {
+			return assigned
 		}
 	}
-	r.grantAbove(math.Inf(1), want)
+	r.assignAbove(math.Inf(1), want)
 	return 0
 }
 
-// grantAbove sets the seats of every runner to the number of its quotients above
-// the threshold and returns the sum, or something above want if it is larger.
-func (r race) grantAbove(threshold float64, want int64) int64 {
-	granted := int64(0)
+// assignAbove sets the seats of every entry to the number of its quotients above the threshold
+// and returns the sum. It returns a number above want if the sum is larger than want.
+func (r divisionHeap) assignAbove(threshold float64, want int64) int64 {
+	assigned := int64(0)
 	for i := range r {
-		seats := r[i].above(threshold, want)
-		if seats > want-granted {
+		seats := r[i].countAbove(threshold, want)
+		if seats > want-assigned {
 			return want + 1
 		}
-		granted += seats
-		r[i].take(seats)
+		assigned += seats
+		r[i].setSeats(seats)
 	}
-	return granted
+	return assigned
 }
 
-// above counts the quotients of the runner that exceed the threshold, want at
-// most. The formula for the count is right but for rounding, so a window around
-// its result is searched first.
-func (r *runner) above(threshold float64, want int64) int64 {
-	ends := func(seats int64) bool { return r.quotientAt(seats) <= threshold }
+// countAbove counts the quotients of the entry that exceed the threshold, at most want. The
+// formula is exact except for rounding, so a window around its result is searched first.
+func (r *heapEntry) countAbove(threshold float64, want int64) int64 {
+	isAtOrBelow := func(seats int64) bool { return r.quotientAt(seats) <= threshold }
 	guess := int64(math.Min((r.weight/threshold+1)/2, 1<<62))
 	low, high := max(min(guess, want)-2, 0), min(guess+2, want)
-	if (low > 0 && ends(low-1)) || !ends(high) {
+	if (low > 0 && isAtOrBelow(low-1)) || !isAtOrBelow(high) {
 		low, high = 0, want
 	}
-	return low + int64(sort.Search(int(high-low), func(i int) bool { return ends(low + int64(i)) }))
+	return low + int64(sort.Search(int(high-low), func(i int) bool { return isAtOrBelow(low + int64(i)) }))
 }
 
-// sink restores the heap below i.
-func (r race) sink(i int) {
+// siftDown restores the heap property below i.
+func (r divisionHeap) siftDown(i int) {
 	for {
 		top := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(r); child++ {
-			if r.before(child, top) {
+			if r.precedes(child, top) {
 				top = child
 			}
 		}
@@ -199,8 +194,8 @@ func (r race) sink(i int) {
 	}
 }
 
-// before reports whether runner i gets a seat before runner j.
-func (r race) before(i, j int) bool {
+// precedes reports whether entry i gets a seat before entry j.
+func (r divisionHeap) precedes(i, j int) bool {
 	a, b := &r[i], &r[j]
 	switch {
 	case a.quotient != b.quotient:
@@ -208,11 +203,11 @@ func (r race) before(i, j int) bool {
 	case a.seats != b.seats:
 		return a.seats < b.seats
 	default:
-		return a.rank < b.rank
+		return a.tieRank < b.tieRank
 	}
 }
 
-func (r race) shares() []Share {
+func (r divisionHeap) shares() []Share {
 	shares := make([]Share, len(r))
 	for i := range r {
 		shares[i] = Share{Name: r[i].name, Replicas: r[i].seats}

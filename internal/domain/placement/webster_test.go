@@ -21,27 +21,27 @@ func TestDivide(t *testing.T) {
 		uid     string
 		shares  []Share
 	}{
-		"nine over one to two":                            {9, []Party{{"a", 1}, {"b", 2}}, "", []Share{{"a", 3}, {"b", 6}}},
-		"nine over one to three rounds to the nearest":    {9, []Party{{"a", 1}, {"b", 3}}, "", []Share{{"a", 2}, {"b", 7}}},
-		"the odd one goes to the first name without uid":  {5, []Party{{"a", 1}, {"b", 1}}, "", []Share{{"a", 3}, {"b", 2}}},
-		"the odd one goes to the first name for even uid": {5, []Party{{"a", 1}, {"b", 1}}, evenUID, []Share{{"a", 3}, {"b", 2}}},
-		"the odd one goes to the last name for odd uid":   {5, []Party{{"a", 1}, {"b", 1}}, oddUID, []Share{{"a", 2}, {"b", 3}}},
-		"seven over two to one to one":                    {7, []Party{{"a", 2}, {"b", 1}, {"c", 1}}, "", []Share{{"a", 3}, {"b", 2}, {"c", 2}}},
-		"a tie goes to the one with fewer seats":          {2, []Party{{"a", 3}, {"b", 1}}, "", []Share{{"a", 1}, {"b", 1}}},
-		"ten over eight to six":                           {10, []Party{{"a", 8}, {"b", 6}}, "", []Share{{"a", 6}, {"b", 4}}},
-		"the order of the parties does not matter":        {10, []Party{{"b", 6}, {"a", 8}}, "", []Share{{"a", 6}, {"b", 4}}},
-		"no weight gets nothing beside weights":           {3, []Party{{"a", 0}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 3}}},
-		"nobody has weight, all get the same":             {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, "", []Share{{"a", 2}, {"b", 1}, {"c", 1}}},
-		"nobody has weight, odd uid counts from the end":  {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, oddUID, []Share{{"a", 1}, {"b", 1}, {"c", 2}}},
-		"negative weight counts as none":                  {2, []Party{{"a", -5}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 2}}},
-		"nothing to divide":                               {0, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
-		"a negative amount is nothing":                    {-3, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
-		"nobody to divide over":                           {3, nil, "", nil},
+		"weights one and two":                           {9, []Party{{"a", 1}, {"b", 2}}, "", []Share{{"a", 3}, {"b", 6}}},
+		"weights one and three, rounded to the nearest": {9, []Party{{"a", 1}, {"b", 3}}, "", []Share{{"a", 2}, {"b", 7}}},
+		"a tie goes to the first name without UID":      {5, []Party{{"a", 1}, {"b", 1}}, "", []Share{{"a", 3}, {"b", 2}}},
+		"a tie goes to the first name for an even UID":  {5, []Party{{"a", 1}, {"b", 1}}, evenUID, []Share{{"a", 3}, {"b", 2}}},
+		"a tie goes to the last name for an odd UID":    {5, []Party{{"a", 1}, {"b", 1}}, oddUID, []Share{{"a", 2}, {"b", 3}}},
+		"weights two, one and one":                      {7, []Party{{"a", 2}, {"b", 1}, {"c", 1}}, "", []Share{{"a", 3}, {"b", 2}, {"c", 2}}},
+		"a tie goes to the one with fewer seats":        {2, []Party{{"a", 3}, {"b", 1}}, "", []Share{{"a", 1}, {"b", 1}}},
+		"weights eight and six":                         {10, []Party{{"a", 8}, {"b", 6}}, "", []Share{{"a", 6}, {"b", 4}}},
+		"the order of the parties does not matter":      {10, []Party{{"b", 6}, {"a", 8}}, "", []Share{{"a", 6}, {"b", 4}}},
+		"weight 0 beside other weights gets nothing":    {3, []Party{{"a", 0}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 3}}},
+		"all weights 0: equal shares":                   {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, "", []Share{{"a", 2}, {"b", 1}, {"c", 1}}},
+		"all weights 0, odd UID: ties to the last name": {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, oddUID, []Share{{"a", 1}, {"b", 1}, {"c", 2}}},
+		"negative weight counts as none":                {2, []Party{{"a", -5}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 2}}},
+		"nothing to divide":                             {0, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
+		"a negative want counts as 0":                   {-3, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
+		"no clusters to divide over":                    {3, nil, "", nil},
 		"weights that overflow a sum of integers": {4, []Party{{"a", math.MaxInt64}, {"b", math.MaxInt64}}, "",
 			[]Share{{"a", 2}, {"b", 2}}},
 		"job completions with replicas one, one, two": {10, []Party{{"a", 1}, {"b", 1}, {"c", 2}}, "",
 			[]Share{{"a", 3}, {"b", 2}, {"c", 5}}},
-		"job completions, ties from the end": {10, []Party{{"a", 1}, {"b", 1}, {"c", 2}}, oddUID,
+		"job completions, ties to the last name": {10, []Party{{"a", 1}, {"b", 1}, {"c", 2}}, oddUID,
 			[]Share{{"a", 2}, {"b", 3}, {"c", 5}}},
 	}
 	for name, test := range tests {
@@ -53,7 +53,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-func TestTieOrderOfUIDs(t *testing.T) {
+func TestTieOrderByUID(t *testing.T) {
 	tests := map[string]bool{
 		"":                                     false,
 		"00000000-0000-0000-0000-000000000000": true,
@@ -62,13 +62,13 @@ func TestTieOrderOfUIDs(t *testing.T) {
 		"00000000-0000-0000-0000-000000000003": false,
 	}
 	for uid, want := range tests {
-		if got := descends(uid); got != want {
+		if got := breaksTiesDescending(uid); got != want {
 			t.Errorf("descends(%q) = %v, want %v", uid, got, want)
 		}
 	}
 }
 
-// seatBySeat is the definition of the method, one seat a round.
+// seatBySeat implements the definition of the method, one seat for each round.
 func seatBySeat(want int64, parties []Party, uid string) map[string]int64 {
 	seats := make(map[string]int64, len(parties))
 	for _, party := range parties {
@@ -89,7 +89,7 @@ func seatBySeat(want int64, parties []Party, uid string) map[string]int64 {
 				if seats[party.Name] < seats[best.Name] {
 					best = party
 				}
-			case (party.Name < best.Name) != descends(uid):
+			case (party.Name < best.Name) != breaksTiesDescending(uid):
 				best = party
 			}
 		}
@@ -98,7 +98,7 @@ func seatBySeat(want int64, parties []Party, uid string) map[string]int64 {
 	return seats
 }
 
-func partiesGen(maxWeight int64) *rapid.Generator[[]Party] {
+func weightedClusters(maxWeight int64) *rapid.Generator[[]Party] {
 	return rapid.Custom(func(t *rapid.T) []Party {
 		weights := rapid.SliceOfN(rapid.Int64Range(0, maxWeight), 1, 12).Draw(t, "weights")
 		parties := make([]Party, len(weights))
@@ -109,7 +109,7 @@ func partiesGen(maxWeight int64) *rapid.Generator[[]Party] {
 	})
 }
 
-func asMap(shares []Share) map[string]int64 {
+func replicasByName(shares []Share) map[string]int64 {
 	out := make(map[string]int64, len(shares))
 	for _, share := range shares {
 		out[share.Name] = share.Replicas
@@ -117,7 +117,7 @@ func asMap(shares []Share) map[string]int64 {
 	return out
 }
 
-func total(shares []Share) int64 {
+func totalReplicas(shares []Share) int64 {
 	sum := int64(0)
 	for _, share := range shares {
 		sum += share.Replicas
@@ -128,10 +128,10 @@ func total(shares []Share) int64 {
 func TestDivideEqualsSeatBySeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Small weights make ties, large ones make rounding.
-		parties := partiesGen(rapid.SampledFrom([]int64{1, 5, 1000, math.MaxInt64}).Draw(t, "max")).Draw(t, "parties")
+		parties := weightedClusters(rapid.SampledFrom([]int64{1, 5, 1000, math.MaxInt64}).Draw(t, "max")).Draw(t, "parties")
 		want := rapid.Int64Range(0, 600).Draw(t, "want")
 		uid := rapid.SampledFrom([]string{"", evenUID, oddUID}).Draw(t, "uid")
-		if diff := cmp.Diff(seatBySeat(want, parties, uid), asMap(Divide(want, parties, uid))); diff != "" {
+		if diff := cmp.Diff(seatBySeat(want, parties, uid), replicasByName(Divide(want, parties, uid))); diff != "" {
 			t.Fatalf("Divide(%d, %v) differs from the definition (-want +got):\n%s", want, parties, diff)
 		}
 	})
@@ -139,10 +139,10 @@ func TestDivideEqualsSeatBySeat(t *testing.T) {
 
 func TestDivideIsMonotoneAndComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parties := partiesGen(1<<40).Draw(t, "parties")
+		parties := weightedClusters(1<<40).Draw(t, "parties")
 		want := rapid.Int64Range(0, math.MaxInt64-1).Draw(t, "want")
 		less, more := Divide(want, parties, ""), Divide(want+1, parties, "")
-		if got := total(less); got != want {
+		if got := totalReplicas(less); got != want {
 			t.Fatalf("shares add up to %d, want %d", got, want)
 		}
 		if want > 1<<50 {
@@ -150,7 +150,7 @@ func TestDivideIsMonotoneAndComplete(t *testing.T) {
 		}
 		for i := range less {
 			if more[i].Replicas < less[i].Replicas {
-				t.Fatalf("%s loses when one more is divided: %v, then %v", less[i].Name, less, more)
+				t.Fatalf("%s loses when want grows by one: %v, then %v", less[i].Name, less, more)
 			}
 		}
 	})
@@ -158,7 +158,7 @@ func TestDivideIsMonotoneAndComplete(t *testing.T) {
 
 func TestDivideNeverExceedsWeightThatCanHoldAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parties := partiesGen(500).Draw(t, "parties")
+		parties := weightedClusters(500).Draw(t, "parties")
 		sum := int64(0)
 		for _, party := range parties {
 			sum += party.Weight
@@ -187,7 +187,7 @@ func FuzzDivide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, want, a, b, c int64, uid string) {
 		parties := []Party{{"a", a}, {"b", b}, {"c", c}}
 		shares := Divide(want, parties, uid)
-		if got := total(shares); got != max(want, 0) {
+		if got := totalReplicas(shares); got != max(want, 0) {
 			t.Fatalf("Divide(%d, %v) adds up to %d", want, parties, got)
 		}
 		for _, share := range shares {
@@ -196,7 +196,7 @@ func FuzzDivide(f *testing.F) {
 			}
 		}
 		if want > 0 && want <= 2000 {
-			if diff := cmp.Diff(seatBySeat(want, parties, uid), asMap(shares)); diff != "" {
+			if diff := cmp.Diff(seatBySeat(want, parties, uid), replicasByName(shares)); diff != "" {
 				t.Fatalf("Divide(%d, %v) differs from the definition (-want +got):\n%s", want, parties, diff)
 			}
 		}
