@@ -27,5 +27,5 @@ func sameAPI(a, b clusterv1alpha1.APIEnablement) bool {
 // fit now.
 func hasMoreRoom(before, after *clusterv1alpha1.Cluster) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
-		capacity.Grew(before.Status.ResourceSummary, after.Status.ResourceSummary)
+		capacity.HasGrown(before.Status.ResourceSummary, after.Status.ResourceSummary)
 }

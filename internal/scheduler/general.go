@@ -19,10 +19,10 @@ func (g General) Estimate(_ context.Context, demand Demand, clusters []*clusterv
 	rooms := make(map[string]int32, len(clusters))
 	for _, cluster := range clusters {
 		if demand.Sets {
-			rooms[cluster.Name] = capacity.Sets(cluster, demand.Spec.Components, g.Models)
+			rooms[cluster.Name] = capacity.AvailableSets(cluster, demand.Spec.Components, g.Models)
 			continue
 		}
-		rooms[cluster.Name] = capacity.Replicas(cluster, demand.Spec.ReplicaRequirements, g.Models)
+		rooms[cluster.Name] = capacity.AvailableReplicas(cluster, demand.Spec.ReplicaRequirements, g.Models)
 	}
 	return rooms, nil
 }

@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func list(pairs ...string) corev1.ResourceList {
+func resourceList(pairs ...string) corev1.ResourceList {
 	l := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
 		l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
@@ -20,23 +20,23 @@ func list(pairs ...string) corev1.ResourceList {
 	return l
 }
 
-func requiring(pairs ...string) *workv1alpha2.ReplicaRequirements {
-	return &workv1alpha2.ReplicaRequirements{ResourceRequest: list(pairs...)}
+func requirementsOf(pairs ...string) *workv1alpha2.ReplicaRequirements {
+	return &workv1alpha2.ReplicaRequirements{ResourceRequest: resourceList(pairs...)}
 }
 
-func reporting(summary *clusterv1alpha1.ResourceSummary) *clusterv1alpha1.Cluster {
+func clusterWithSummary(summary *clusterv1alpha1.ResourceSummary) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{Status: clusterv1alpha1.ClusterStatus{ResourceSummary: summary}}
 }
 
-func offering(pairs ...string) *clusterv1alpha1.Cluster {
-	return reporting(&clusterv1alpha1.ResourceSummary{Allocatable: list(pairs...)})
+func clusterWithAllocatable(pairs ...string) *clusterv1alpha1.Cluster {
+	return clusterWithSummary(&clusterv1alpha1.ResourceSummary{Allocatable: resourceList(pairs...)})
 }
 
-// graded has plenty in sum, on so many nodes of each of three grades: up to 1 core,
-// from 1 core and 4Gi, from 2 cores and 16Gi.
-func graded(counts ...int) *clusterv1alpha1.Cluster {
-	cluster := offering("pods", "10000", "cpu", "10000", "memory", "10000Gi")
-	for i, least := range []corev1.ResourceList{list("cpu", "0", "memory", "0"), list("cpu", "1", "memory", "4Gi"), list("cpu", "2", "memory", "16Gi")} {
+// clusterWithGrades returns a cluster with large sums and the given number of nodes in three
+// grades: below 1 core, from 1 core and 4Gi, from 2 cores and 16Gi.
+func clusterWithGrades(counts ...int) *clusterv1alpha1.Cluster {
+	cluster := clusterWithAllocatable("pods", "10000", "cpu", "10000", "memory", "10000Gi")
+	for i, least := range []corev1.ResourceList{resourceList("cpu", "0", "memory", "0"), resourceList("cpu", "1", "memory", "4Gi"), resourceList("cpu", "2", "memory", "16Gi")} {
 		cluster.Spec.ResourceModels = append(cluster.Spec.ResourceModels, clusterv1alpha1.ResourceModel{
 			Grade: uint(i), Ranges: []clusterv1alpha1.ResourceModelRange{
 				{Name: "cpu", Min: least["cpu"]}, {Name: "memory", Min: least["memory"]},
@@ -55,44 +55,44 @@ func withoutModels(cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-func TestReplicas(t *testing.T) {
+func TestAvailableReplicas(t *testing.T) {
 	cases := map[string]struct {
 		cluster      *clusterv1alpha1.Cluster
 		requirements *workv1alpha2.ReplicaRequirements
 		models       bool
 		want         int32
 	}{
-		"a cluster that reports nothing has no room": {reporting(nil), nil, true, 0},
-		"a cluster without pods left has no room":    {offering("cpu", "10"), nil, true, 0},
-		"without requirements only pods limit":       {offering("pods", "7"), nil, true, 7},
-		"requirements of nothing are as none":        {offering("pods", "7"), requiring("cpu", "0"), true, 7},
-		"allocated and allocating are taken off": {
-			reporting(&clusterv1alpha1.ResourceSummary{
-				Allocatable: list("pods", "110", "cpu", "10"), Allocated: list("pods", "10", "cpu", "3"), Allocating: list("pods", "2", "cpu", "1"),
-			}), requiring("cpu", "2"), true, 3},
-		"the scarcest resource decides": {
-			offering("pods", "110", "cpu", "10", "memory", "4Gi"), requiring("cpu", "1", "memory", "1Gi"), true, 4},
-		"pods limit what resources would allow": {offering("pods", "3", "cpu", "10"), requiring("cpu", "1"), true, 3},
-		"a resource that is not there is no room": {
-			offering("pods", "110", "cpu", "10"), requiring("nvidia.com/gpu", "1"), true, 0},
-		"a resource that is overused is no room": {
-			reporting(&clusterv1alpha1.ResourceSummary{Allocatable: list("pods", "9", "cpu", "1"), Allocated: list("cpu", "2")}), requiring("cpu", "1m"), true, 0},
-		"cpu counts in thousandths":             {offering("pods", "110", "cpu", "1"), requiring("cpu", "300m"), true, 3},
-		"decimal and binary notation are alike": {offering("pods", "110", "memory", "1Gi"), requiring("memory", "1G"), true, 1},
-		"nodes of a grade count by the least of it": {
-			graded(0, 2, 3), requiring("cpu", "1"), true, 2*1 + 3*2},
-		"what is left over on a node is lost":                   {graded(0, 4, 0), requiring("cpu", "600m"), true, 4},
-		"the lowest grade takes nothing that needs something":   {graded(50, 0, 0), requiring("cpu", "1m"), true, 0},
-		"a node takes as many pods as nodes usually do":         {graded(1, 1, 0), requiring(), true, 220},
-		"without the models the sum counts":                     {graded(0, 2, 3), requiring("cpu", "1"), false, 10000},
-		"grades without models fall back to the sum":            {withoutModels(graded(0, 2, 3)), requiring("cpu", "1"), true, 10000},
-		"a negative number of nodes falls back to the sum":      {graded(0, -1, 3), requiring("cpu", "1"), true, 10000},
-		"a resource that the grades do not know is no room":     {graded(0, 2, 3), requiring("nvidia.com/gpu", "1"), true, 0},
-		"resources that nodes do not have do not count on them": {graded(0, 2, 3), requiring("cpu", "1", "limits.cpu", "9"), true, 8},
+		"a cluster that reports nothing has no capacity": {clusterWithSummary(nil), nil, true, 0},
+		"a cluster without free pods has no capacity":    {clusterWithAllocatable("cpu", "10"), nil, true, 0},
+		"without requirements only pods limit":           {clusterWithAllocatable("pods", "7"), nil, true, 7},
+		"zero requirements equal no requirements":        {clusterWithAllocatable("pods", "7"), requirementsOf("cpu", "0"), true, 7},
+		"allocated and allocating are subtracted": {
+			clusterWithSummary(&clusterv1alpha1.ResourceSummary{
+				Allocatable: resourceList("pods", "110", "cpu", "10"), Allocated: resourceList("pods", "10", "cpu", "3"), Allocating: resourceList("pods", "2", "cpu", "1"),
+			}), requirementsOf("cpu", "2"), true, 3},
+		"the scarcest resource limits": {
+			clusterWithAllocatable("pods", "110", "cpu", "10", "memory", "4Gi"), requirementsOf("cpu", "1", "memory", "1Gi"), true, 4},
+		"pods limit what resources would allow": {clusterWithAllocatable("pods", "3", "cpu", "10"), requirementsOf("cpu", "1"), true, 3},
+		"a missing resource means no capacity": {
+			clusterWithAllocatable("pods", "110", "cpu", "10"), requirementsOf("nvidia.com/gpu", "1"), true, 0},
+		"an overused resource means no capacity": {
+			clusterWithSummary(&clusterv1alpha1.ResourceSummary{Allocatable: resourceList("pods", "9", "cpu", "1"), Allocated: resourceList("cpu", "2")}), requirementsOf("cpu", "1m"), true, 0},
+		"cpu counts in thousandths":             {clusterWithAllocatable("pods", "110", "cpu", "1"), requirementsOf("cpu", "300m"), true, 3},
+		"decimal and binary notation are alike": {clusterWithAllocatable("pods", "110", "memory", "1Gi"), requirementsOf("memory", "1G"), true, 1},
+		"nodes of a grade count with its minimum": {
+			clusterWithGrades(0, 2, 3), requirementsOf("cpu", "1"), true, 2*1 + 3*2},
+		"the remainder of a node is not counted":             {clusterWithGrades(0, 4, 0), requirementsOf("cpu", "600m"), true, 4},
+		"the lowest grade fits no requests":                  {clusterWithGrades(50, 0, 0), requirementsOf("cpu", "1m"), true, 0},
+		"a node takes the default number of pods":            {clusterWithGrades(1, 1, 0), requirementsOf(), true, 220},
+		"models disabled: the sum counts":                    {clusterWithGrades(0, 2, 3), requirementsOf("cpu", "1"), false, 10000},
+		"grades without models fall back to the sum":         {withoutModels(clusterWithGrades(0, 2, 3)), requirementsOf("cpu", "1"), true, 10000},
+		"a negative number of nodes falls back to the sum":   {clusterWithGrades(0, -1, 3), requirementsOf("cpu", "1"), true, 10000},
+		"a resource missing in the grades means no capacity": {clusterWithGrades(0, 2, 3), requirementsOf("nvidia.com/gpu", "1"), true, 0},
+		"resources other than node resources do not limit":   {clusterWithGrades(0, 2, 3), requirementsOf("cpu", "1", "limits.cpu", "9"), true, 8},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Replicas(tc.cluster, tc.requirements, tc.models); got != tc.want {
+			if got := AvailableReplicas(tc.cluster, tc.requirements, tc.models); got != tc.want {
 				t.Errorf("Replicas = %d, want %d", got, tc.want)
 			}
 		})
@@ -102,64 +102,64 @@ func TestReplicas(t *testing.T) {
 func component(replicas int32, pairs ...string) workv1alpha2.Component {
 	c := workv1alpha2.Component{Replicas: replicas}
 	if len(pairs) > 0 {
-		c.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: list(pairs...)}
+		c.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: resourceList(pairs...)}
 	}
 	return c
 }
 
-func TestSets(t *testing.T) {
+func TestAvailableSets(t *testing.T) {
 	cases := map[string]struct {
 		cluster    *clusterv1alpha1.Cluster
 		components []workv1alpha2.Component
 		models     bool
 		want       int32
 	}{
-		"a cluster that reports nothing has no room": {reporting(nil), []workv1alpha2.Component{component(1)}, true, 0},
-		"components without replicas take no room":   {offering("pods", "7"), []workv1alpha2.Component{component(0, "cpu", "1")}, true, 7},
-		"every replica of a set is a pod":            {offering("pods", "7"), []workv1alpha2.Component{component(1), component(2)}, true, 2},
+		"a cluster that reports nothing has no capacity": {clusterWithSummary(nil), []workv1alpha2.Component{component(1)}, true, 0},
+		"components without replicas need no capacity":   {clusterWithAllocatable("pods", "7"), []workv1alpha2.Component{component(0, "cpu", "1")}, true, 7},
+		"every replica of a set is a pod":                {clusterWithAllocatable("pods", "7"), []workv1alpha2.Component{component(1), component(2)}, true, 2},
 		"a set needs the sum of its components": {
-			offering("pods", "100", "cpu", "10"), []workv1alpha2.Component{component(1, "cpu", "1"), component(2, "cpu", "500m")}, true, 5},
-		"a missing resource is no room": {
-			offering("pods", "100", "cpu", "10"), []workv1alpha2.Component{component(1, "nvidia.com/gpu", "1")}, true, 0},
+			clusterWithAllocatable("pods", "100", "cpu", "10"), []workv1alpha2.Component{component(1, "cpu", "1"), component(2, "cpu", "500m")}, true, 5},
+		"a missing resource means no capacity": {
+			clusterWithAllocatable("pods", "100", "cpu", "10"), []workv1alpha2.Component{component(1, "nvidia.com/gpu", "1")}, true, 0},
 		"decimal and binary notation are alike": {
-			offering("pods", "100", "memory", "3Gi"), []workv1alpha2.Component{component(1, "memory", "1G")}, true, 3},
-		"sets are laid out on nodes": {
-			graded(0, 1, 2), []workv1alpha2.Component{component(1, "cpu", "1"), component(1, "cpu", "2")}, true, 1},
+			clusterWithAllocatable("pods", "100", "memory", "3Gi"), []workv1alpha2.Component{component(1, "memory", "1G")}, true, 3},
+		"sets must fit onto nodes": {
+			clusterWithGrades(0, 1, 2), []workv1alpha2.Component{component(1, "cpu", "1"), component(1, "cpu", "2")}, true, 1},
 		"a set may spread over nodes": {
-			graded(0, 3, 0), []workv1alpha2.Component{component(3, "cpu", "1")}, true, 1},
-		"a component that no node can take is no room": {
-			graded(0, 3, 0), []workv1alpha2.Component{component(1, "cpu", "1"), component(1, "cpu", "2")}, true, 0},
-		"without the models the sum counts": {
-			graded(0, 1, 1), []workv1alpha2.Component{component(1, "cpu", "4"), component(1, "cpu", "4")}, false, 1250},
+			clusterWithGrades(0, 3, 0), []workv1alpha2.Component{component(3, "cpu", "1")}, true, 1},
+		"a component that fits onto no node means no capacity": {
+			clusterWithGrades(0, 3, 0), []workv1alpha2.Component{component(1, "cpu", "1"), component(1, "cpu", "2")}, true, 0},
+		"models disabled: the sum counts": {
+			clusterWithGrades(0, 1, 1), []workv1alpha2.Component{component(1, "cpu", "4"), component(1, "cpu", "4")}, false, 1250},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Sets(tc.cluster, tc.components, tc.models); got != tc.want {
+			if got := AvailableSets(tc.cluster, tc.components, tc.models); got != tc.want {
 				t.Errorf("Sets = %d, want %d", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestASetOfOneComponentOfOneReplicaIsAReplica(t *testing.T) {
+func TestSingleReplicaSetsEqualReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cluster := graded(rapid.IntRange(0, 5).Draw(t, "none"), rapid.IntRange(0, 50).Draw(t, "small"), rapid.IntRange(0, 50).Draw(t, "large"))
+		cluster := clusterWithGrades(rapid.IntRange(0, 5).Draw(t, "none"), rapid.IntRange(0, 50).Draw(t, "small"), rapid.IntRange(0, 50).Draw(t, "large"))
 		request := corev1.ResourceList{
 			"cpu":    *resource.NewMilliQuantity(rapid.Int64Range(1, 3000).Draw(t, "cpu"), resource.DecimalSI),
 			"memory": *resource.NewQuantity(rapid.Int64Range(1, 20<<30).Draw(t, "memory"), resource.BinarySI),
 		}
 		models := rapid.Bool().Draw(t, "models")
-		replicas := Replicas(cluster, &workv1alpha2.ReplicaRequirements{ResourceRequest: request}, models)
-		sets := Sets(cluster, []workv1alpha2.Component{{Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: request}}}, models)
+		replicas := AvailableReplicas(cluster, &workv1alpha2.ReplicaRequirements{ResourceRequest: request}, models)
+		sets := AvailableSets(cluster, []workv1alpha2.Component{{Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: request}}}, models)
 		if replicas != sets {
 			t.Errorf("%d replicas but %d sets", replicas, sets)
 		}
 	})
 }
 
-func TestGrew(t *testing.T) {
+func TestHasGrown(t *testing.T) {
 	full := func() *clusterv1alpha1.ResourceSummary {
-		return &clusterv1alpha1.ResourceSummary{Allocatable: list("cpu", "4"), Allocated: list("cpu", "3"), Allocating: list("cpu", "1"),
+		return &clusterv1alpha1.ResourceSummary{Allocatable: resourceList("cpu", "4"), Allocated: resourceList("cpu", "3"), Allocating: resourceList("cpu", "1"),
 			AllocatableModelings: []clusterv1alpha1.AllocatableModeling{{Grade: 0, Count: 2}, {Grade: 1, Count: 1}}}
 	}
 	with := func(change func(*clusterv1alpha1.ResourceSummary)) *clusterv1alpha1.ResourceSummary {
@@ -171,21 +171,21 @@ func TestGrew(t *testing.T) {
 		before, after *clusterv1alpha1.ResourceSummary
 		want          bool
 	}{
-		"nothing reported is no growth":           {full(), nil, false},
-		"the first report is":                     {nil, full(), true},
-		"the same is not":                         {full(), full(), false},
-		"a larger cluster is":                     {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocatable = list("cpu", "5") }), true},
-		"more than is overused is not":            {with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = list("cpu", "9") }), full(), false},
-		"less used is":                            {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = nil }), true},
-		"more used is not":                        {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = list("cpu", "4") }), false},
-		"less waiting is":                         {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocating = nil }), true},
-		"more nodes of a grade are":               {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.AllocatableModelings[1].Count = 2 }), true},
-		"fewer nodes of a grade are not":          {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.AllocatableModelings[1].Count = 0 }), false},
-		"a resource that was not there before is": {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocatable["nvidia.com/gpu"] = resource.MustParse("1") }), true},
+		"no report":                          {full(), nil, false},
+		"the first report":                   {nil, full(), true},
+		"the same report":                    {full(), full(), false},
+		"a larger cluster":                   {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocatable = resourceList("cpu", "5") }), true},
+		"less overuse without free capacity": {with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = resourceList("cpu", "9") }), full(), false},
+		"less allocated":                     {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = nil }), true},
+		"more allocated":                     {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocated = resourceList("cpu", "4") }), false},
+		"less allocating":                    {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocating = nil }), true},
+		"more nodes of a grade":              {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.AllocatableModelings[1].Count = 2 }), true},
+		"fewer nodes of a grade":             {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.AllocatableModelings[1].Count = 0 }), false},
+		"a new resource":                     {full(), with(func(s *clusterv1alpha1.ResourceSummary) { s.Allocatable["nvidia.com/gpu"] = resource.MustParse("1") }), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Grew(tc.before, tc.after); got != tc.want {
+			if got := HasGrown(tc.before, tc.after); got != tc.want {
 				t.Errorf("Grew = %v, want %v", got, tc.want)
 			}
 		})
@@ -197,13 +197,13 @@ func FuzzArithmeticSaturates(f *testing.F) {
 	f.Add(int64(0), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, a, b int64) {
 		a, b = max(a, 0), max(b, 0)
-		if sum := add(a, b); sum < a || sum < b {
+		if sum := addSaturated(a, b); sum < a || sum < b {
 			t.Errorf("%d + %d = %d", a, b, sum)
 		}
-		if product := multiply(a, b); product < 0 || a > 0 && product/a > b || a > 0 && b > 0 && product < max(a, b) {
+		if product := multiplySaturated(a, b); product < 0 || a > 0 && product/a > b || a > 0 && b > 0 && product < max(a, b) {
 			t.Errorf("%d * %d = %d", a, b, product)
 		}
-		if difference := subtract(a, b); a >= b != (difference >= 0) {
+		if difference := subtractSaturated(a, b); a >= b != (difference >= 0) {
 			t.Errorf("%d - %d = %d", a, b, difference)
 		}
 		if n := clamp(a); n < 0 {

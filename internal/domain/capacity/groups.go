@@ -2,74 +2,75 @@ package capacity
 
 import "math"
 
-// A cluster reports the number of its nodes itself, and any number is possible. The
-// work of laying out sets is bounded by these two and not by what is reported.
-// Kubernetes supports 5000 nodes in a cluster.
+// A cluster reports the number of its nodes itself and can report any number. These two
+// limits bound the work of placing sets, independent of the reported number. Kubernetes
+// supports 5000 nodes in a cluster.
 const (
-	// maxNodes is the largest number of nodes that are laid out one by one.
+	// maxNodes is the largest number of nodes that are simulated one by one.
 	maxNodes = 8192
-	// maxSets is the largest number of sets that are laid out one by one.
+	// maxSets is the largest number of sets that are placed one by one.
 	maxSets = 1 << 16
 )
 
-// layOutGroups is layOut for any number of nodes and sets. More nodes than maxNodes
-// are divided into equal groups, and one is laid out: what fits there fits into
-// each. The result is never more than what fits. It is exact up to the two limits.
-func layOutGroups(grades []grade, parts []part, most int64) int64 {
-	most = min(most, alone(grades, parts))
-	groups := ceiling(nodesIn(grades, parts, most), maxNodes)
+// placeSetsOnGroups is placeSets for any number of nodes and sets. More nodes than maxNodes are
+// divided into equal groups. Only one group is simulated, because the same sets fit into each
+// group. The result is exact up to the two limits, and above them it is never too large.
+func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) int64 {
+	limit = min(limit, maxSetsPerComponent(grades, parts))
+	groups := divideRoundingUp(countNodes(grades, parts, limit), maxNodes)
 	if groups <= 1 {
-		return layOutSets(grades, parts, most)
+		return placeSetsInBundles(grades, parts, limit)
 	}
-	one := make([]grade, len(grades))
+	group := make([]grade, len(grades))
 	for i, g := range grades {
 		g.nodes /= groups
-		one[i] = g
+		group[i] = g
 	}
-	// Either every group takes whole sets, or every group takes its share of each set.
-	whole := multiply(groups, layOutSets(one, parts, ceiling(most, groups)))
-	shares := layOutSets(one, scaled(parts, func(replicas int64) int64 { return ceiling(replicas, groups) }), most)
-	return min(most, max(whole, shares))
+	// Either every group gets whole sets, or every group gets an equal part of each set.
+	whole := multiplySaturated(groups, placeSetsInBundles(group, parts, divideRoundingUp(limit, groups)))
+	shares := placeSetsInBundles(group, scaleReplicas(parts, func(replicas int64) int64 { return divideRoundingUp(replicas, groups) }), limit)
+	return min(limit, max(whole, shares))
 }
 
-// layOutSets is layOut for any number of sets. More than maxSets are laid out several
-// at a time.
-func layOutSets(grades []grade, parts []part, most int64) int64 {
-	at := ceiling(most, maxSets)
-	if at <= 1 {
-		return layOut(grades, parts, most)
+// placeSetsInBundles is placeSets for any number of sets. More sets than maxSets are placed in
+// bundles of several sets.
+func placeSetsInBundles(grades []grade, parts []componentRequest, limit int64) int64 {
+	bundleSize := divideRoundingUp(limit, maxSets)
+	if bundleSize <= 1 {
+		return placeSets(grades, parts, limit)
 	}
-	bundles := layOut(grades, scaled(parts, func(replicas int64) int64 { return multiply(replicas, at) }), ceiling(most, at))
-	return min(most, multiply(bundles, at))
+	bundles := placeSets(grades, scaleReplicas(parts, func(replicas int64) int64 { return multiplySaturated(replicas, bundleSize) }), divideRoundingUp(limit, bundleSize))
+	return min(limit, multiplySaturated(bundles, bundleSize))
 }
 
-// alone is how many sets would fit if every component had all nodes to itself.
-func alone(grades []grade, parts []part) int64 {
-	most := int64(math.MaxInt64)
+// maxSetsPerComponent returns how many sets would fit if each component could use all nodes
+// alone. This is an upper limit for the number of sets.
+func maxSetsPerComponent(grades []grade, parts []componentRequest) int64 {
+	limit := int64(math.MaxInt64)
 	for _, each := range parts {
 		if each.replicas == 0 {
 			continue
 		}
-		request, room := podRequest(each.request), int64(0)
+		request, replicas := podRequest(each.request), int64(0)
 		for _, g := range grades {
-			room = add(room, multiply(g.nodes, timesIn(g.free, request)))
+			replicas = addSaturated(replicas, multiplySaturated(g.nodes, countFitsOnNode(g.free, request)))
 		}
-		most = min(most, room/each.replicas)
+		limit = min(limit, replicas/each.replicas)
 	}
-	return most
+	return limit
 }
 
-// nodesIn is the number of nodes that layOut would make.
-func nodesIn(grades []grade, parts []part, most int64) int64 {
-	replicas, nodes := replicasOf(parts, most), int64(0)
+// countNodes returns the number of nodes that placeSets would simulate.
+func countNodes(grades []grade, parts []componentRequest, limit int64) int64 {
+	replicas, nodes := totalReplicas(parts, limit), int64(0)
 	for _, g := range grades {
-		nodes = add(nodes, min(g.nodes, replicas))
+		nodes = addSaturated(nodes, min(g.nodes, replicas))
 	}
 	return nodes
 }
 
-func scaled(parts []part, scale func(replicas int64) int64) []part {
-	changed := make([]part, len(parts))
+func scaleReplicas(parts []componentRequest, scale func(replicas int64) int64) []componentRequest {
+	changed := make([]componentRequest, len(parts))
 	for i, each := range parts {
 		each.replicas = scale(each.replicas)
 		changed[i] = each
@@ -77,8 +78,8 @@ func scaled(parts []part, scale func(replicas int64) int64) []part {
 	return changed
 }
 
-// ceiling is a divided by b, rounded up, for a that is not negative.
-func ceiling(a, b int64) int64 {
+// divideRoundingUp returns a divided by b, rounded up. a must not be negative.
+func divideRoundingUp(a, b int64) int64 {
 	quotient := a / b
 	if a%b > 0 {
 		quotient++

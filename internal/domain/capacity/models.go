@@ -11,71 +11,71 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// podsPerNode is what Kubernetes allows on a node by default. Grades do not say
-// how many pods their nodes take.
+// podsPerNode is the default pod limit of a node in Kubernetes. Grades do not report how many
+// pods their nodes take.
 const podsPerNode = 110
 
-// grade is a number of nodes that have at least so much free each.
+// grade is a number of nodes that each have at least the resources in free.
 type grade struct {
-	rank  uint
-	nodes int64
-	free  map[corev1.ResourceName]int64
+	number uint
+	nodes  int64
+	free   map[corev1.ResourceName]int64
 }
 
-// gradesOf are the grades of the cluster that have nodes, lowest first. ok is
-// false when the cluster does not say enough to go by grades.
-func gradesOf(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
+// nodeGrades returns the grades of the cluster that have nodes, lowest first. ok is false if the
+// cluster does not report enough to use grades.
+func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 	summary := cluster.Status.ResourceSummary
 	if summary == nil || len(summary.AllocatableModelings) == 0 || len(cluster.Spec.ResourceModels) == 0 {
 		return nil, false
 	}
 	nodes := map[uint]int64{}
-	for _, counted := range summary.AllocatableModelings {
-		if counted.Count < 0 {
+	for _, modeling := range summary.AllocatableModelings {
+		if modeling.Count < 0 {
 			return nil, false
 		}
-		nodes[counted.Grade] = int64(counted.Count)
+		nodes[modeling.Grade] = int64(modeling.Count)
 	}
 	for _, model := range cluster.Spec.ResourceModels {
 		if nodes[model.Grade] == 0 {
 			continue
 		}
 		least := map[corev1.ResourceName]int64{corev1.ResourcePods: podsPerNode}
-		for _, reach := range model.Ranges {
-			least[reach.Name] = amount(reach.Name, reach.Min)
+		for _, modelRange := range model.Ranges {
+			least[modelRange.Name] = amount(modelRange.Name, modelRange.Min)
 		}
-		grades = append(grades, grade{rank: model.Grade, nodes: nodes[model.Grade], free: least})
+		grades = append(grades, grade{number: model.Grade, nodes: nodes[model.Grade], free: least})
 	}
-	slices.SortFunc(grades, func(a, b grade) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortFunc(grades, func(a, b grade) int { return cmp.Compare(a.number, b.number) })
 	return grades, true
 }
 
-// nodeRequest is the part of a request that nodes can deny.
+// nodeRequest returns the part of a request that consumes resources of nodes.
 func nodeRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
 	kept := maps.Clone(request)
-	maps.DeleteFunc(kept, func(name corev1.ResourceName, _ int64) bool { return !onNodes(name) })
+	maps.DeleteFunc(kept, func(name corev1.ResourceName, _ int64) bool { return !isNodeResource(name) })
 	return kept
 }
 
-// replicasOnModels counts replicas node by node: what is left over on each node is
-// lost, which sums over all nodes do not see.
-func replicasOnModels(cluster *clusterv1alpha1.Cluster, request map[corev1.ResourceName]int64) (int64, bool) {
-	grades, ok := gradesOf(cluster)
+// replicasByGrade counts replicas node by node. Unlike a sum over all nodes, it does not count
+// the remainder on each node that is too small for a replica.
+func replicasByGrade(cluster *clusterv1alpha1.Cluster, request map[corev1.ResourceName]int64) (int64, bool) {
+	grades, ok := nodeGrades(cluster)
 	if !ok {
 		return 0, false
 	}
 	request, total := nodeRequest(request), int64(0)
 	for _, g := range grades {
-		total = add(total, multiply(g.nodes, min(podsPerNode, timesIn(g.free, request))))
+		total = addSaturated(total, multiplySaturated(g.nodes, min(podsPerNode, countFitsOnNode(g.free, request))))
 	}
 	return total, true
 }
 
-// timesIn is how often the request fits into what is free.
-func timesIn(free, request map[corev1.ResourceName]int64) int64 {
-	most := int64(math.MaxInt64)
-	for name, wanted := range request {
-		most = min(most, max(0, free[name])/wanted)
+// countFitsOnNode returns how many times the request fits into the free resources of a node.
+func countFitsOnNode(free, request map[corev1.ResourceName]int64) int64 {
+	count := int64(math.MaxInt64)
+	for name, requested := range request {
+		count = min(count, max(0, free[name])/requested)
 	}
-	return most
+	return count
 }

@@ -9,87 +9,87 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Sets is how many more whole sets of components the cluster can take. With models
-// the sets are laid out on nodes of the reported grades, too.
-func Sets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
+// AvailableSets returns how many more whole sets of components fit into the cluster. If models
+// is set, the sets must also fit onto nodes of the reported grades.
+func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
 	summary := cluster.Status.ResourceSummary
 	pods := freePods(summary)
 	if pods <= 0 {
 		return 0
 	}
-	parts := partsOf(components)
+	parts := componentRequests(components)
 	wantedPods, wanted := int64(0), map[corev1.ResourceName]int64{}
 	for _, part := range parts {
-		wantedPods = add(wantedPods, part.replicas)
+		wantedPods = addSaturated(wantedPods, part.replicas)
 		for name, each := range part.request {
-			wanted[name] = add(wanted[name], multiply(each, part.replicas))
+			wanted[name] = addSaturated(wanted[name], multiplySaturated(each, part.replicas))
 		}
 	}
 	if wantedPods <= 0 {
 		return clamp(pods)
 	}
-	most := min(pods/wantedPods, fits(summary, wanted))
+	limit := min(pods/wantedPods, countFits(summary, wanted))
 	if models {
-		if grades, ok := gradesOf(cluster); ok {
-			most = layOutGroups(grades, parts, int64(clamp(most)))
+		if grades, ok := nodeGrades(cluster); ok {
+			limit = placeSetsOnGroups(grades, parts, int64(clamp(limit)))
 		}
 	}
-	return clamp(most)
+	return clamp(limit)
 }
 
-// part is a component as numbers.
-type part struct {
+// componentRequest is the replicas and the resource request of a component as numbers.
+type componentRequest struct {
 	replicas int64
 	request  map[corev1.ResourceName]int64
 }
 
-func partsOf(components []workv1alpha2.Component) []part {
-	parts := make([]part, len(components))
+func componentRequests(components []workv1alpha2.Component) []componentRequest {
+	parts := make([]componentRequest, len(components))
 	for i := range components {
 		parts[i].replicas = max(0, int64(components[i].Replicas))
 		if requirements := components[i].ReplicaRequirements; requirements != nil && parts[i].replicas > 0 {
-			parts[i].request = amounts(requirements.ResourceRequest)
+			parts[i].request = requestAmounts(requirements.ResourceRequest)
 		}
 	}
 	return parts
 }
 
-// layOut places whole sets, first fit, on the nodes of the grades, and returns how
-// many fit, at most so many.
+// placeSets places whole sets on the nodes of the grades, first fit, and returns how many sets
+// fit, at most limit.
 //
-// What is free on a node only shrinks, so a node that cannot take a part now never
-// will. Each part therefore goes on from the node where it stopped, and the work is
-// in proportion to the nodes plus the sets.
-func layOut(grades []grade, parts []part, most int64) int64 {
-	nodes := nodesOf(grades, parts, most)
+// The free resources of a node only shrink, so a node without capacity for a component never
+// gets it again. Each component therefore continues at the node where it stopped. The work is
+// proportional to the number of nodes plus the number of sets.
+func placeSets(grades []grade, parts []componentRequest, limit int64) int64 {
+	nodes := makeNodes(grades, parts, limit)
 	next := make([]int, len(parts))
 	requests := make([]map[corev1.ResourceName]int64, len(parts))
 	for i := range parts {
 		requests[i] = podRequest(parts[i].request)
 	}
-	for done := range most {
+	for placedSets := range limit {
 		for i := range parts {
 			left := parts[i].replicas
 			for left > 0 {
 				if next[i] == len(nodes) {
-					return done
+					return placedSets
 				}
 				node := nodes[next[i]]
-				placed := min(left, timesIn(node, requests[i]))
-				take(node, requests[i], placed)
+				placed := min(left, countFitsOnNode(node, requests[i]))
+				reserve(node, requests[i], placed)
 				if left -= placed; left > 0 {
 					next[i]++
 				}
 			}
 		}
 	}
-	return most
+	return limit
 }
 
-// nodesOf makes the nodes of all grades, but no more of a grade than could each
-// take one replica.
-func nodesOf(grades []grade, parts []part, most int64) []map[corev1.ResourceName]int64 {
-	replicas := replicasOf(parts, most)
+// makeNodes returns the nodes of all grades. For each grade it returns at most one node for each
+// replica.
+func makeNodes(grades []grade, parts []componentRequest, limit int64) []map[corev1.ResourceName]int64 {
+	replicas := totalReplicas(parts, limit)
 	var nodes []map[corev1.ResourceName]int64
 	for _, g := range grades {
 		for range min(g.nodes, replicas) {
@@ -99,7 +99,7 @@ func nodesOf(grades []grade, parts []part, most int64) []map[corev1.ResourceName
 	return nodes
 }
 
-// podRequest is what one replica takes of a node, one Pod at least.
+// podRequest returns the node resources that one replica consumes, including at least one pod.
 func podRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
 	kept := nodeRequest(request)
 	if kept == nil {
@@ -109,17 +109,17 @@ func podRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]i
 	return kept
 }
 
-// replicasOf is how many replicas so many sets have.
-func replicasOf(parts []part, sets int64) int64 {
+// totalReplicas returns the number of replicas in the given number of sets.
+func totalReplicas(parts []componentRequest, sets int64) int64 {
 	replicas := int64(0)
 	for i := range parts {
-		replicas = add(replicas, multiply(parts[i].replicas, sets))
+		replicas = addSaturated(replicas, multiplySaturated(parts[i].replicas, sets))
 	}
 	return replicas
 }
 
-func take(node, request map[corev1.ResourceName]int64, times int64) {
+func reserve(node, request map[corev1.ResourceName]int64, times int64) {
 	for name, each := range request {
-		node[name] = subtract(node[name], multiply(each, times))
+		node[name] = subtractSaturated(node[name], multiplySaturated(each, times))
 	}
 }

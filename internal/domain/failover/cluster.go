@@ -37,7 +37,7 @@ func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay tolera
 	if applied == nil {
 		return toleration.Stay{}, false
 	}
-	return toleration.InFor(cluster.Spec.Taints, applied.ClusterTolerations), true
+	return toleration.EvictionDeadline(cluster.Spec.Taints, applied.ClusterTolerations), true
 }
 
 // Cluster is the eviction from a cluster in which a stay has ended.

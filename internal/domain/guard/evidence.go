@@ -57,7 +57,7 @@ func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindi
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
 	}
-	return toleration.InFor(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
+	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
 		spec.Placement != nil && !slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
 			return selectsByName(affinity, cluster)
 		})

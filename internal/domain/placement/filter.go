@@ -135,12 +135,12 @@ func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	tolerations := t.spec.Placement.ClusterTolerations
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]
-		if preventsScheduling(taint) && toleration.First(tolerations, taint) == nil {
+		if preventsScheduling(taint) && toleration.FirstMatch(tolerations, taint) == nil {
 			return untoleratedTaintReason(taint)
 		}
 	}
-	if stay := toleration.InFor(cluster.Spec.Taints, tolerations); stay.Over(t.input.Now) {
-		return untoleratedTaintReason(stay.Taint)
+	if deadline := toleration.EvictionDeadline(cluster.Spec.Taints, tolerations); deadline.Over(t.input.Now) {
+		return untoleratedTaintReason(deadline.Taint)
 	}
 	return noReason
 }

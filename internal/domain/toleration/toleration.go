@@ -1,8 +1,8 @@
-// Package toleration answers: may work come to a tainted cluster, and how long may
+// Package toleration answers: may a workload be scheduled to a tainted cluster, and how long may
 // it stay there?
 //
-// Invariants: everything is a pure function of its arguments; a taint without a
-// time never ends a toleration; a longer toleration never ends a stay earlier.
+// Invariants: every function is pure; a taint without a time never ends a toleration; a longer
+// toleration never leads to an earlier deadline.
 package toleration
 
 import (
@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tolerates compares as Pods do: an empty key or effect stands for any, an empty
-// operator for Equal. Lt and Gt tolerate nothing.
+// Tolerates compares a toleration with a taint in the same way as for Pods: an empty key or
+// effect matches any, and an empty operator means Equal. Lt and Gt match nothing.
 func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect {
 		return false
@@ -31,8 +31,8 @@ func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	}
 }
 
-// First is the first toleration of a taint; nil when there is none.
-func First(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.Toleration {
+// FirstMatch returns the first toleration that tolerates the taint, or nil.
+func FirstMatch(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.Toleration {
 	for i := range tolerations {
 		if Tolerates(&tolerations[i], taint) {
 			return &tolerations[i]
@@ -41,58 +41,58 @@ func First(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.Tolerat
 	return nil
 }
 
-// Stay is how long work may stay in a cluster with taints. The zero value is for
-// ever.
+// Stay is the time until which a workload may stay in a tainted cluster. The zero value means
+// that it may stay for ever.
 type Stay struct {
-	// Taint is what ends the stay; nil when nothing does.
+	// Taint is the taint that leads to the eviction, or nil if there is none.
 	Taint *corev1.Taint
-	// Until is when it ends; the zero time with a Taint is at once.
+	// Until is the time of the eviction. With a Taint, the zero time means immediate eviction.
 	Until time.Time
 }
 
-// Over tells whether the stay has ended.
+// Over reports whether the time has passed.
 func (s Stay) Over(now time.Time) bool { return s.Taint != nil && !now.Before(s.Until) }
 
-// InFor is how long work with these tolerations may stay in a cluster with these
-// taints. Only taints of effect NoExecute drive work out: one that is not
-// tolerated does so at once, and one that is tolerated for a time when that time
-// has passed since the taint was added. Of the tolerations those count that are
-// the first of some taint, each for all taints that it tolerates.
-func InFor(taints []corev1.Taint, tolerations []corev1.Toleration) Stay {
-	var used []*corev1.Toleration
+// EvictionDeadline returns how long a workload with these tolerations may stay in a cluster with
+// these taints. Only taints with the effect NoExecute evict: an untolerated taint evicts at
+// once, and a taint that is tolerated for a time evicts when that time has passed since the
+// taint was added. For each taint only its first matching toleration is used. Such a toleration
+// then counts for all taints that it tolerates.
+func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Stay {
+	var matching []*corev1.Toleration
 	for i := range taints {
 		if taints[i].Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		first := First(tolerations, &taints[i])
+		first := FirstMatch(tolerations, &taints[i])
 		if first == nil {
 			return Stay{Taint: &taints[i]}
 		}
-		used = append(used, first)
+		matching = append(matching, first)
 	}
-	var stay Stay
-	for _, toleration := range used {
+	var deadline Stay
+	for _, toleration := range matching {
 		for i := range taints {
 			taint := &taints[i]
 			if taint.Effect != corev1.TaintEffectNoExecute || !Tolerates(toleration, taint) {
 				continue
 			}
-			if until, ends := end(toleration, taint); ends && (stay.Taint == nil || until.Before(stay.Until)) {
-				stay = Stay{Taint: taint, Until: until}
+			if until, ends := tolerationEnd(toleration, taint); ends && (deadline.Taint == nil || until.Before(deadline.Until)) {
+				deadline = Stay{Taint: taint, Until: until}
 			}
 		}
 	}
-	return stay
+	return deadline
 }
 
-// longest is as far as a duration reaches.
-const longest = int64(math.MaxInt64 / time.Second)
+// maxSeconds is the largest number of seconds in a time.Duration.
+const maxSeconds = int64(math.MaxInt64 / time.Second)
 
-// end is when a toleration of a taint ends, if it does.
-func end(toleration *corev1.Toleration, taint *corev1.Taint) (until time.Time, ends bool) {
+// tolerationEnd returns when a toleration of a taint ends. ends is false if it never ends.
+func tolerationEnd(toleration *corev1.Toleration, taint *corev1.Taint) (until time.Time, ends bool) {
 	if toleration.TolerationSeconds == nil || taint.TimeAdded == nil {
 		return time.Time{}, false
 	}
-	seconds := min(max(*toleration.TolerationSeconds, 0), longest)
+	seconds := min(max(*toleration.TolerationSeconds, 0), maxSeconds)
 	return taint.TimeAdded.Add(time.Duration(seconds) * time.Second), true
 }

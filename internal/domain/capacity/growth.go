@@ -4,9 +4,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Grew reports whether something that did not fit before may fit now: more is left
-// of some resource, or there are more nodes of some grade.
-func Grew(before, after *clusterv1alpha1.ResourceSummary) bool {
+// HasGrown reports whether a workload that did not fit before may fit now: more of a resource is
+// free, or a grade has more nodes.
+func HasGrown(before, after *clusterv1alpha1.ResourceSummary) bool {
 	if after == nil {
 		return false
 	}
@@ -18,12 +18,12 @@ func Grew(before, after *clusterv1alpha1.ResourceSummary) bool {
 			return true
 		}
 	}
-	counted := make(map[uint]int, len(before.AllocatableModelings))
+	nodesBefore := make(map[uint]int, len(before.AllocatableModelings))
 	for _, grade := range before.AllocatableModelings {
-		counted[grade.Grade] = grade.Count
+		nodesBefore[grade.Grade] = grade.Count
 	}
 	for _, grade := range after.AllocatableModelings {
-		if grade.Count > counted[grade.Grade] {
+		if grade.Count > nodesBefore[grade.Grade] {
 			return true
 		}
 	}
