@@ -227,7 +227,7 @@ func TestTimeoutKeepsTheOldCopyUntilANewOneIsHealthyOrAUserGivesItUp(t *testing.
 	for _, template := range []*appsv1.Deployment{healed, given} {
 		bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 			return condition(b.Status.Conditions, workv1alpha2.EvictionHeld, metav1.ConditionTrue, "NotReplaced",
-				"the time to leave cluster member1 is over, and the copy there is kept: the workload is not known to be healthy in member2.")
+				"the grace period for the eviction from cluster member1 is over, and the copy there is kept: the workload is not known to be healthy in member2.")
 		})
 		awaitEvent(t, env, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
 		awaitEvent(t, env, template, corev1.EventTypeWarning, workv1alpha2.EventReasonEvictionHeld)
@@ -257,7 +257,7 @@ func TestWorkloadThatNoOtherClusterTakesStaysAndIsTakenBack(t *testing.T) {
 	cure := taint(t, env, member1)
 	bound := await(t, env.Karmada, bindingOf(t, template), both(names(), leaves(member1), func(b *workv1alpha2.ResourceBinding) error {
 		return condition(b.Status.Conditions, workv1alpha2.EvictionHeld, metav1.ConditionTrue, "NotReplaced",
-			"the time to leave cluster member1 is over, and the copy there is kept: no other cluster takes the workload.")
+			"the grace period for the eviction from cluster member1 is over, and the copy there is kept: no other cluster takes the workload.")
 	}))
 	stays(t, env, member1, template)
 	restart(t, env)

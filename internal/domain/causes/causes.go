@@ -1,9 +1,7 @@
-// Package causes answers: how does one message say what is the matter in many
-// clusters?
+// Package causes answers: how does one message describe failures in many clusters?
 //
-// Invariants: clusters are named in the order of their names, those with the same
-// cause together; the result has at most conditions.MaxMessageBytes bytes, and the
-// same input gives the same text.
+// Invariants: clusters are sorted by name, and clusters with the same cause are listed together.
+// The result has at most conditions.MaxMessageBytes bytes. Equal input gives equal text.
 package causes
 
 import (
@@ -18,26 +16,26 @@ import (
 )
 
 const (
-	// causeBytes bounds one cause when clusters have several.
-	causeBytes = 200
-	// namedClusters is how many clusters with the same cause are named.
-	namedClusters = 10
-	// margin is for what stands between the parts of a message.
-	margin = 50
+	// maxCauseBytes is the maximum length of one cause if clusters have different causes.
+	maxCauseBytes = 200
+	// maxNamedClusters is the maximum number of clusters that are named for one cause.
+	maxNamedClusters = 10
+	// separatorMargin is reserved for the separators between the parts of a message.
+	separatorMargin = 50
 )
 
-// Enumerate appends to a text the causes of clusters, as "m1, m2: cause; m3: other
-// cause", as many as a message may hold, and the number of clusters left out. A
-// cause that all clusters share gets all the room there is.
+// Enumerate appends the causes of clusters to a text, as "m1, m2: cause; m3: other cause". It
+// appends as many causes as fit into a message, and then the number of omitted clusters. A cause
+// that all clusters share may use the whole message.
 func Enumerate(text string, byCluster map[string]string) string {
-	list := group(byCluster, room(text, byCluster))
+	groups := groupByCause(byCluster, causeLimit(text, byCluster))
 	limit := conditions.MaxMessageBytes - len("; and 1000000 more clusters")
 	var parts []string
 	used, omitted := len(text), 0
-	for i, each := range list {
+	for i, each := range groups {
 		part := each.String()
 		if used+len(part)+len("; ") > limit {
-			for _, rest := range list[i:] {
+			for _, rest := range groups[i:] {
 				omitted += len(rest.clusters)
 			}
 			break
@@ -50,24 +48,24 @@ func Enumerate(text string, byCluster map[string]string) string {
 	return text + strings.Join(parts, "; ")
 }
 
-// clause is a cause with the clusters that share it.
-type clause struct {
+// causeGroup is a cause with the clusters that share it.
+type causeGroup struct {
 	clusters []string
 	cause    string
 }
 
-func (c clause) String() string {
+func (c causeGroup) String() string {
 	names := slices.Clone(c.clusters)
-	if more := len(names) - namedClusters; more > 0 {
-		names = append(names[:namedClusters], fmt.Sprintf("%d more", more))
+	if more := len(names) - maxNamedClusters; more > 0 {
+		names = append(names[:maxNamedClusters], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ") + ": " + c.cause
 }
 
-// group returns the causes, cut to a number of bytes, in the order of the first
-// cluster of each.
-func group(byCluster map[string]string, bytes int) []clause {
-	var list []clause
+// groupByCause groups clusters by their cause, which is shortened to the given number of bytes.
+// The groups are ordered by their first cluster.
+func groupByCause(byCluster map[string]string, bytes int) []causeGroup {
+	var list []causeGroup
 	at := map[string]int{}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		cause := conditions.Shorten(byCluster[cluster], bytes)
@@ -75,18 +73,18 @@ func group(byCluster map[string]string, bytes int) []clause {
 		if !known {
 			i = len(list)
 			at[cause] = i
-			list = append(list, clause{cause: cause})
+			list = append(list, causeGroup{cause: cause})
 		}
 		list[i].clusters = append(list[i].clusters, cluster)
 	}
 	return list
 }
 
-// room returns how many bytes there are for each cause.
-func room(text string, byCluster map[string]string) int {
+// causeLimit returns the maximum length of each cause in bytes.
+func causeLimit(text string, byCluster map[string]string) int {
 	if sets.New(slices.Collect(maps.Values(byCluster))...).Len() > 1 {
-		return causeBytes
+		return maxCauseBytes
 	}
-	shared := clause{clusters: slices.Sorted(maps.Keys(byCluster))}
-	return max(causeBytes, conditions.MaxMessageBytes-len(shared.String())-len(text)-margin)
+	shared := causeGroup{clusters: slices.Sorted(maps.Keys(byCluster))}
+	return max(maxCauseBytes, conditions.MaxMessageBytes-len(shared.String())-len(text)-separatorMargin)
 }

@@ -17,11 +17,11 @@ func TestEnumerate(t *testing.T) {
 		byCluster map[string]string
 		want      string
 	}{
-		"no cluster adds nothing":                          {nil, "Failed: "},
-		"clusters are sorted":                              {map[string]string{"m2": "b", "m1": "a"}, "Failed: m1: a; m2: b"},
-		"a cause that clusters share is told once":         {map[string]string{"m3": "a", "m2": "b", "m1": "a"}, "Failed: m1, m3: a; m2: b"},
-		"a cause that all clusters share is told in full":  {map[string]string{"m1": long}, "Failed: m1: " + long},
-		"one of several causes is cut after its beginning": {map[string]string{"m1": long, "m2": "b"}, "Failed: m1: " + long[:197] + "...; m2: b"},
+		"no cluster adds nothing":                  {nil, "Failed: "},
+		"clusters are sorted":                      {map[string]string{"m2": "b", "m1": "a"}, "Failed: m1: a; m2: b"},
+		"a shared cause is listed once":            {map[string]string{"m3": "a", "m2": "b", "m1": "a"}, "Failed: m1, m3: a; m2: b"},
+		"a cause of all clusters is not shortened": {map[string]string{"m1": long}, "Failed: m1: " + long},
+		"one of several causes is shortened":       {map[string]string{"m1": long, "m2": "b"}, "Failed: m1: " + long[:197] + "...; m2: b"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

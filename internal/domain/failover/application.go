@@ -13,11 +13,11 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Memory is since when a workload has been unhealthy, by cluster. Stored it is to the
-// second.
+// Memory maps a cluster to the time since which the workload is unhealthy there. It is stored
+// with a resolution of one second.
 type Memory map[string]time.Time
 
-// With is the memory of two of which each knows something: the longer time counts.
+// With merges both maps. If both contain a cluster, the earlier time counts.
 func (m Memory) With(other Memory) Memory {
 	all := Memory{}
 	maps.Copy(all, m)
@@ -29,8 +29,8 @@ func (m Memory) With(other Memory) Memory {
 	return all
 }
 
-// ReadMemory reads what Text wrote. What cannot be read is forgotten, and what
-// is said of no time or of the future began now.
+// ReadMemory parses the text that Text wrote. Invalid text is ignored. A missing time or a time
+// in the future is replaced by now.
 func ReadMemory(text string, now time.Time) Memory {
 	memory := Memory{}
 	if text == "" || json.Unmarshal([]byte(text), &memory) != nil {
@@ -44,7 +44,7 @@ func ReadMemory(text string, now time.Time) Memory {
 	return memory
 }
 
-// Text is the memory as it is stored; empty when there is nothing to remember.
+// Text returns the stored form, or an empty string if no cluster is unhealthy.
 func (m Memory) Text() (string, error) {
 	if len(m) == 0 {
 		return "", nil
@@ -60,46 +60,45 @@ func (m Memory) Text() (string, error) {
 	return string(text), nil
 }
 
-// TakesPart tells whether the workload of a binding leaves clusters in which it is
-// not healthy. judged tells whether the health of its kind is known at all. A
-// namespaced workload takes part only with its dependencies, without which it
-// would be healthy nowhere else.
-func TakesPart(bound binding.Object, judged bool) bool {
+// TakesPart reports whether the workload of a binding is evicted from clusters in which it is
+// unhealthy. healthKnown is false if the interpreter cannot report the health of the kind. A
+// namespaced workload must propagate its dependencies, because it cannot become healthy in
+// another cluster without them.
+func TakesPart(bound binding.Object, healthKnown bool) bool {
 	spec := bound.BindingSpec()
-	return judged && bound.GetDeletionTimestamp() == nil && spec.Failover != nil && spec.Failover.Application != nil &&
+	return healthKnown && bound.GetDeletionTimestamp() == nil && spec.Failover != nil && spec.Failover.Application != nil &&
 		(spec.PropagateDeps || !binding.Namespaced(bound)) && len(bound.BindingStatus().AggregatedStatus) > 0
 }
 
-// Observe is the memory after another look: of the targets in which the workload is
-// unhealthy now and out of which no task leads, each since it was first seen so.
+// Observe returns the updated map: the targets in which the workload is unhealthy now and that
+// have no eviction task, each with the time since which it was first observed as unhealthy.
 func (m Memory) Observe(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) Memory {
-	seen := Memory{}
+	updated := Memory{}
 	for i := range status.AggregatedStatus {
 		item := &status.AggregatedStatus[i]
 		if item.Health != workv1alpha2.ResourceUnhealthy || !Targets(spec, item.ClusterName) || Evicting(spec, item.ClusterName) {
 			continue
 		}
-		seen[item.ClusterName] = now
+		updated[item.ClusterName] = now
 		if since, known := m[item.ClusterName]; known {
-			seen[item.ClusterName] = since
+			updated[item.ClusterName] = since
 		}
 	}
-	return seen
+	return updated
 }
 
-// believed is how long a process must itself see that a workload is unhealthy,
-// whatever is stored: what is there when a process starts may have been reported long
-// ago, and clusters take a while to tell how it is now. It is measured on a clock that
-// does not jump.
-const believed = 30 * time.Second
+// minObservation is how long this process itself must observe an unhealthy workload, independent
+// of the stored time. The status that a process finds at its start may be old, and clusters need
+// time to report the present one. The period is measured with a monotonic clock.
+const minObservation = 30 * time.Second
 
-// Overdue are the clusters, sorted, in which the workload has been unhealthy for
-// longer than is tolerated, and when the next one will be; zero for never. seen is
-// the part of the memory that the process has not been told but seen.
-func (m Memory) Overdue(seen Memory, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
-	toleration := tolerated(behavior)
+// Overdue returns the clusters, sorted, in which the workload is unhealthy for longer than
+// tolerated, and the time at which the next cluster will be overdue, or zero. observed is the
+// part of the map that this process observed itself.
+func (m Memory) Overdue(observed Memory, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+	toleration := unhealthyToleration(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(m)) {
-		left := max(m[cluster].Add(toleration).Sub(now), seen[cluster].Add(min(toleration, believed)).Sub(now))
+		left := max(m[cluster].Add(toleration).Sub(now), observed[cluster].Add(min(toleration, minObservation)).Sub(now))
 		if left <= 0 {
 			clusters = append(clusters, cluster)
 			continue
@@ -111,31 +110,32 @@ func (m Memory) Overdue(seen Memory, behavior *policyv1alpha1.ApplicationFailove
 	return clusters, next
 }
 
-// defaultToleration is how long a workload may be unhealthy that does not say it.
+// defaultToleration is how long a workload may be unhealthy if its policy does not set
+// tolerationSeconds.
 const defaultToleration = 300 * time.Second
 
-func tolerated(behavior *policyv1alpha1.ApplicationFailoverBehavior) time.Duration {
+func unhealthyToleration(behavior *policyv1alpha1.ApplicationFailoverBehavior) time.Duration {
 	if seconds := behavior.DecisionConditions.TolerationSeconds; seconds != nil {
 		return time.Duration(max(*seconds, 0)) * time.Second
 	}
 	return defaultToleration
 }
 
-// defaultGrace is the grace period that admission gives a policy without one.
+// defaultGrace is the grace period, in seconds, that admission sets in a policy without one.
 const defaultGrace = 600
 
-// ErrGracefulOff tells that a policy asks for what the operator has switched off.
+// ErrGracefulOff is returned if a policy needs a feature that the operator disabled.
 var ErrGracefulOff = errors.New("the purgeMode Gracefully needs the feature gate GracefulEviction of karmada-controller-manager: turn it on, or set failover.application.purgeMode to Directly or Never")
 
-// Application is the eviction from a cluster in which the workload has been
-// unhealthy for too long. graceful tells whether a graceful one is offered, with
-// preserve the state that the policy asks for is taken along.
+// Application returns the eviction from a cluster in which the workload was unhealthy for too
+// long. graceful reports whether graceful eviction is enabled. preserve enables the preservation
+// of the state that the policy requests.
 func Application(bound binding.Object, cluster string, graceful, preserve bool) (Eviction, error) {
 	behavior := bound.BindingSpec().Failover.Application
 	e := Eviction{
 		From: cluster, PurgeMode: behavior.PurgeMode, Reason: workv1alpha2.EvictionReasonApplicationFailure,
 		Producer: workv1alpha2.EvictionProducerApplicationFailover,
-		Message:  fmt.Sprintf("unhealthy for longer than %s", tolerated(behavior)),
+		Message:  fmt.Sprintf("unhealthy for longer than %s", unhealthyToleration(behavior)),
 	}
 	if !binding.Namespaced(bound) {
 		e.Producer = workv1alpha2.EvictionProducerClusterApplicationFailover
@@ -154,7 +154,7 @@ func Application(bound binding.Object, cluster string, graceful, preserve bool) 
 		return e, fmt.Errorf("failover.application.purgeMode %q: must be Directly, Gracefully or Never", e.PurgeMode)
 	}
 	if preserve {
-		return e.keeping(bound, behavior.StatePreservation)
+		return e.withPreservedState(bound, behavior.StatePreservation)
 	}
 	return e, nil
 }

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Drives tells whether a cluster has taints that may drive work out of it.
+// Drives reports whether a cluster has taints that can evict workloads.
 func Drives(cluster *clusterv1alpha1.Cluster) bool {
 	for i := range cluster.Spec.Taints {
 		if cluster.Spec.Taints[i].Effect == corev1.TaintEffectNoExecute {
@@ -24,10 +24,10 @@ func Drives(cluster *clusterv1alpha1.Cluster) bool {
 	return false
 }
 
-// StayIn is how long a workload may stay in a cluster, by the tolerations that it
-// was scheduled with, or by those that it asks for when the record of the former
-// cannot be read. ok is false when neither is there: nobody says where such a
-// workload is to be, and nobody would find it another place.
+// StayIn returns how long a workload may stay in a cluster. It uses the tolerations with which
+// the workload was scheduled, or those in its spec if that record is missing or invalid. ok is
+// false if there are neither. Such a workload has no placement, so the scheduler would find no
+// other cluster for it.
 func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay toleration.Stay, ok bool) {
 	applied := &policyv1alpha1.Placement{}
 	text := bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
@@ -40,9 +40,9 @@ func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay tolera
 	return toleration.EvictionDeadline(cluster.Spec.Taints, applied.ClusterTolerations), true
 }
 
-// Cluster is the eviction from a cluster in which a stay has ended.
-// byDefault is how workloads leave that do not say it themselves. With preserve the
-// state that they ask for is taken along; the error tells why it cannot be read.
+// Cluster returns the eviction from a cluster after the deadline of its taints. byDefault is the
+// purge mode for workloads that do not set one. preserve enables the preservation of the state
+// that they request. The error tells why the state cannot be read.
 func Cluster(bound binding.Object, cluster string, stay toleration.Stay, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
 	e := Eviction{
@@ -61,20 +61,20 @@ func Cluster(bound binding.Object, cluster string, stay toleration.Stay, byDefau
 	behavior := spec.Failover.Cluster
 	e.PurgeMode = cmp.Or(behavior.PurgeMode, policyv1alpha1.PurgeModeGracefully)
 	if preserve {
-		return e.keeping(bound, behavior.StatePreservation)
+		return e.withPreservedState(bound, behavior.StatePreservation)
 	}
 	return e, nil
 }
 
-// keeping adds what is carried over to the next cluster.
-func (e Eviction) keeping(bound binding.Object, preservation *policyv1alpha1.StatePreservation) (Eviction, error) {
+// withPreservedState adds the state that is preserved for the next cluster.
+func (e Eviction) withPreservedState(bound binding.Object, preservation *policyv1alpha1.StatePreservation) (Eviction, error) {
 	if preservation == nil || len(preservation.Rules) == 0 {
 		return e, nil
 	}
-	state, err := Collect(preservation.Rules, bound.BindingStatus().AggregatedStatus, e.From)
+	state, err := CollectState(preservation.Rules, bound.BindingStatus().AggregatedStatus, e.From)
 	if err != nil {
 		return e, err
 	}
-	e.State, e.Before = state, names(bound.BindingSpec())
+	e.State, e.Before = state, targetNames(bound.BindingSpec())
 	return e, nil
 }

@@ -1,17 +1,17 @@
-// Package failover answers: does a workload leave a cluster, and when may its old
-// copy go?
+// Package failover answers: is a workload evicted from a cluster, and when may its old copy be
+// deleted?
 //
-// Cluster and Application say why a workload leaves, Evict writes that into a
-// binding, and WorkOff tells of each eviction under way whether it has come to its
-// end.
+// Cluster and Application return the reason for an eviction, Evict writes the eviction into a
+// binding, and WorkOff decides for each eviction in progress whether it is finished.
 //
-// Invariants: everything is a pure function of its arguments; an eviction moves no
-// replica that is not in the task; the old copy of a workload that leaves
-// Gracefully goes only when a user says so, when its cluster is gone, or when
-// healthy copies stand in for it: neither an empty placement nor the end of the
-// time is a reason by itself; what is not known keeps the old copy. The one exception
-// is a copy that an application left for being unhealthy there: it goes at the end of
-// its time if it is not healthy again and the application has other clusters.
+// Invariants:
+//   - Every function is pure. An eviction moves only the replicas in its task.
+//   - The old copy of a workload that is evicted Gracefully is deleted only if a user confirms it,
+//     if its cluster is unregistered, or if healthy copies replace it. An empty placement or the
+//     end of the grace period alone is not sufficient, and an unknown status keeps the old copy.
+//   - One exception: a copy that application failover evicted because it was unhealthy is deleted
+//     at the end of the grace period if it is not healthy again and the workload has other
+//     clusters.
 package failover
 
 import (
@@ -25,42 +25,42 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Eviction is why and how a workload leaves one cluster.
+// Eviction describes why and how a workload is evicted from one cluster.
 type Eviction struct {
 	From      string
 	PurgeMode policyv1alpha1.PurgeMode
 	Reason    string
 	Producer  string
-	// Message says to people why.
+	// Message describes the cause to users.
 	Message string
-	// GracePeriodSeconds is the longest time that it takes; nil leaves that to the
+	// GracePeriodSeconds is the maximum duration of the eviction. Nil means the default of the
 	// operator.
 	GracePeriodSeconds *int32
-	// State are the labels that the workload gets in its next cluster, and Before
-	// the clusters that it was in, which get none.
+	// State holds the labels that the workload gets in its next cluster. Before holds its
+	// clusters before the eviction, which do not get the labels.
 	State  map[string]string
 	Before []string
 }
 
-// Describe names an eviction to users: the cluster, the reason and the purge mode.
+// Describe describes an eviction to users: the cluster, the reason and the purge mode.
 func (e Eviction) Describe() string {
 	return Describe(&workv1alpha2.GracefulEvictionTask{FromCluster: e.From, Reason: e.Reason, PurgeMode: e.PurgeMode, Message: e.Message})
 }
 
-// messageBytes is the longest message that a task may have.
-const messageBytes = 1024
+// maxMessageBytes is the maximum length of the message of a task.
+const maxMessageBytes = 1024
 
-// Evict takes a cluster off the targets of a binding and notes the task of emptying
-// it, unless there is one already. It reports whether the cluster was a target;
-// otherwise nothing is changed.
+// Evict removes a cluster from the targets of a binding and adds an eviction task, unless the
+// cluster already has one. It reports whether the cluster was a target. Otherwise it changes
+// nothing.
 //
-// A task whose purge mode is Never waits for a user, whoever makes it.
+// A task with the purge mode Never waits for the confirmation of a user.
 func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
 	var replicas int32
-	var staying []workv1alpha2.TargetCluster
+	var remaining []workv1alpha2.TargetCluster
 	for _, target := range spec.Clusters {
 		if target.Name != e.From {
-			staying = append(staying, target)
+			remaining = append(remaining, target)
 			continue
 		}
 		replicas += target.Replicas
@@ -69,46 +69,46 @@ func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
 	if !evicted {
 		return false
 	}
-	spec.Clusters = staying
+	spec.Clusters = remaining
 	if Evicting(spec, e.From) {
 		return true
 	}
-	made := workv1alpha2.GracefulEvictionTask{
+	task := workv1alpha2.GracefulEvictionTask{
 		FromCluster: e.From, PurgeMode: e.PurgeMode, Reason: e.Reason, Producer: e.Producer,
-		Message: conditions.Shorten(e.Message, messageBytes), GracePeriodSeconds: e.GracePeriodSeconds,
+		Message: conditions.Shorten(e.Message, maxMessageBytes), GracePeriodSeconds: e.GracePeriodSeconds,
 		PreservedLabelState: e.State, ClustersBeforeFailover: e.Before,
 	}
 	if replicas > 0 {
-		made.Replicas = &replicas
+		task.Replicas = &replicas
 	}
 	if e.PurgeMode == policyv1alpha1.PurgeModeNever {
-		made.SuppressDeletion = new(true)
+		task.SuppressDeletion = new(true)
 	}
-	spec.GracefulEvictionTasks = append(slices.Clone(spec.GracefulEvictionTasks), made)
+	spec.GracefulEvictionTasks = append(slices.Clone(spec.GracefulEvictionTasks), task)
 	return true
 }
 
-// Evicting tells whether a task is to empty the cluster.
+// Evicting reports whether the cluster has an eviction task.
 func Evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
 		return task.FromCluster == cluster
 	})
 }
 
-// Targets tells whether the cluster is one that the workload was scheduled to.
+// Targets reports whether the workload is scheduled to the cluster.
 func Targets(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 }
 
-// Placed tells whether the whole workload has clusters to run in: one at least,
-// and room for all replicas if they are divided.
+// Placed reports whether the workload is completely scheduled: to at least one cluster and, if
+// the replicas are divided, with all replicas.
 func Placed(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return len(spec.Clusters) > 0 && missing(spec) <= 0
+	return len(spec.Clusters) > 0 && missingReplicas(spec) <= 0
 }
 
-// missing is how many replicas of a divided workload have no cluster.
-func missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
-	if !counted(spec) {
+// missingReplicas returns how many replicas of a divided workload have no cluster.
+func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
+	if !hasDividedReplicas(spec) {
 		return 0
 	}
 	left := int64(spec.Replicas)
@@ -118,14 +118,14 @@ func missing(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	return left
 }
 
-// counted tells whether the replicas of the targets add up to those of the
-// workload. Sets of components are placed as a whole.
-func counted(spec *workv1alpha2.ResourceBindingSpec) bool {
+// hasDividedReplicas reports whether the replicas of the targets add up to those of the
+// workload. Sets of components are not divided.
+func hasDividedReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return binding.Divided(spec) && binding.IsWorkload(spec) && len(spec.Components) <= 1
 }
 
-// names are the targets in their order.
-func names(spec *workv1alpha2.ResourceBindingSpec) []string {
+// targetNames returns the names of the targets in their order.
+func targetNames(spec *workv1alpha2.ResourceBindingSpec) []string {
 	clusters := make([]string, len(spec.Clusters))
 	for i := range spec.Clusters {
 		clusters[i] = spec.Clusters[i].Name
@@ -133,15 +133,15 @@ func names(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return clusters
 }
 
-// Describe names a task to people.
+// Describe describes a task to users.
 func Describe(task *workv1alpha2.GracefulEvictionTask) string {
 	mode := task.PurgeMode
 	if mode == "" {
 		mode = policyv1alpha1.PurgeModeGracefully
 	}
-	said := fmt.Sprintf("from cluster %s (%s, %s)", task.FromCluster, task.Reason, mode)
+	text := fmt.Sprintf("from cluster %s (%s, %s)", task.FromCluster, task.Reason, mode)
 	if message := strings.TrimSpace(task.Message); message != "" {
-		said += ": " + message
+		text += ": " + message
 	}
-	return said
+	return text
 }

@@ -22,7 +22,7 @@ func TestEvict(t *testing.T) {
 	eviction := Eviction{From: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "R", Producer: "P"}
 	task := workv1alpha2.GracefulEvictionTask{FromCluster: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "R", Producer: "P"}
 	with := func(change func(*workv1alpha2.GracefulEvictionTask)) []workv1alpha2.GracefulEvictionTask {
-		return []workv1alpha2.GracefulEvictionTask{changed(task, change)}
+		return []workv1alpha2.GracefulEvictionTask{withChange(task, change)}
 	}
 	tests := map[string]struct {
 		spec     workv1alpha2.ResourceBindingSpec
@@ -30,7 +30,7 @@ func TestEvict(t *testing.T) {
 		want     workv1alpha2.ResourceBindingSpec
 		not      bool
 	}{
-		"a target leaves with its replicas": {
+		"a target is evicted with its replicas": {
 			spec:     workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 2), target("b", 1)}},
 			eviction: eviction,
 			want: workv1alpha2.ResourceBindingSpec{
@@ -38,19 +38,19 @@ func TestEvict(t *testing.T) {
 				GracefulEvictionTasks: with(func(task *workv1alpha2.GracefulEvictionTask) { task.Replicas = new(int32(2)) }),
 			},
 		},
-		"none are omitted": {
+		"0 replicas are omitted": {
 			spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("a", 0)}}, eviction: eviction,
 			want: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task}},
 		},
-		"a task that is there already stays as it is": {
+		"an existing task stays unchanged": {
 			spec: workv1alpha2.ResourceBindingSpec{
 				Clusters:              []workv1alpha2.TargetCluster{target("a", 2)},
-				GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)},
+				GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{evictionTask("a", 1, 1)},
 			},
 			eviction: eviction,
-			want:     workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)}},
+			want:     workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{evictionTask("a", 1, 1)}},
 		},
-		"what is no target does not leave": {
+		"a cluster that is no target is not evicted": {
 			spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("b", 2)}}, eviction: eviction,
 			want: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{target("b", 2)}}, not: true,
 		},
@@ -83,7 +83,7 @@ func TestEvict(t *testing.T) {
 
 func TestEvictLosesNoReplica(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := drawn(t)
+		b := drawBinding(t)
 		b.Spec.GracefulEvictionTasks = nil
 		var before, after int32
 		for _, each := range b.Spec.Clusters {
@@ -110,7 +110,7 @@ func taintedCluster() *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-func TestStayIn(t *testing.T) {
+func TestEvictionDeadline(t *testing.T) {
 	cluster := taintedCluster()
 	out := toleration.Stay{Taint: &cluster.Spec.Taints[0]}
 	tolerant := &policyv1alpha1.Placement{ClusterTolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}}
@@ -120,15 +120,15 @@ func TestStayIn(t *testing.T) {
 		want      toleration.Stay
 		unknown   bool
 	}{
-		"the tolerations that it was scheduled with count": {
+		"the applied tolerations count": {
 			applied: `{"clusterTolerations":[{"key":"k","operator":"Exists"}]}`, placement: &policyv1alpha1.Placement{},
 		},
-		"those that it asks for now do not":                            {applied: `{}`, placement: tolerant, want: out},
-		"without a record those count that it asks for":                {placement: tolerant},
-		"with a record that cannot be read, too":                       {applied: `{`, placement: tolerant},
-		"nothing is said of a workload that nobody places":             {unknown: true},
-		"a workload that asks for nothing tolerates nothing":           {placement: &policyv1alpha1.Placement{}, want: out},
-		"a record of another form is as good as none, and not trusted": {applied: `[]`, placement: tolerant},
+		"the tolerations in the spec do not count":                 {applied: `{}`, placement: tolerant, want: out},
+		"without a record the tolerations in the spec count":       {placement: tolerant},
+		"with an invalid record the tolerations in the spec count": {applied: `{`, placement: tolerant},
+		"a workload without a placement is unknown":                {unknown: true},
+		"no tolerations tolerate nothing":                          {placement: &policyv1alpha1.Placement{}, want: out},
+		"a record of another type is ignored":                      {applied: `[]`, placement: tolerant},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,22 +148,22 @@ func TestStayIn(t *testing.T) {
 	}
 }
 
-func TestClusterPurgeModes(t *testing.T) {
+func TestClusterEvictionPurgeModes(t *testing.T) {
 	tests := map[string]struct {
 		failover *policyv1alpha1.FailoverBehavior
 		want     policyv1alpha1.PurgeMode
 	}{
-		"the operator's, when the policy says nothing":       {want: policyv1alpha1.PurgeModeDirectly},
-		"the operator's, when it speaks of the applications": {failover: &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}, want: policyv1alpha1.PurgeModeDirectly},
-		"gracefully, when the policy leaves it open":         {failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{}}, want: policyv1alpha1.PurgeModeGracefully},
-		"that of the policy": {
+		"the default without a policy":               {want: policyv1alpha1.PurgeModeDirectly},
+		"the default with application failover only": {failover: &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}, want: policyv1alpha1.PurgeModeDirectly},
+		"Gracefully if the policy sets none":         {failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{}}, want: policyv1alpha1.PurgeModeGracefully},
+		"the purge mode of the policy": {
 			failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}},
 			want:     policyv1alpha1.PurgeModeDirectly,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := bound(1, target("a", 1))
+			b := newBinding(1, target("a", 1))
 			b.Spec.Failover = test.failover
 			got, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeDirectly, true)
 			if err != nil || got.PurgeMode != test.want || got.Producer != "TaintManager" || got.Reason != "TaintUntolerated" {
@@ -173,34 +173,34 @@ func TestClusterPurgeModes(t *testing.T) {
 	}
 }
 
-func TestWhyAWorkloadLeavesIsTold(t *testing.T) {
+func TestClusterEvictionMessage(t *testing.T) {
 	taint := &taintedCluster().Spec.Taints[0]
 	for want, stay := range map[string]toleration.Stay{
 		"the taint k:NoExecute is not tolerated":            {Taint: taint},
 		"the taint k:NoExecute is not tolerated any longer": {Taint: taint, Until: noon},
 	} {
-		if got, err := Cluster(bound(1, target("a", 1)), "a", stay, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
+		if got, err := Cluster(newBinding(1, target("a", 1)), "a", stay, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
 			t.Errorf("%q, %v, want %q", got.Message, err, want)
 		}
 	}
 }
 
-func TestApplication(t *testing.T) {
+func TestApplicationEviction(t *testing.T) {
 	tests := map[string]struct {
 		behavior policyv1alpha1.ApplicationFailoverBehavior
 		graceful bool
 		want     Eviction
 		wrong    string
 	}{
-		"gracefully with the default time": {graceful: true, want: Eviction{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(600))}},
-		"gracefully with a time of its own": {
+		"gracefully with the default grace period": {graceful: true, want: Eviction{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(600))}},
+		"gracefully with its own grace period": {
 			behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(30))}, graceful: true,
 			want: Eviction{PurgeMode: "Gracefully", GracePeriodSeconds: new(int32(30))},
 		},
-		"gracefully where that is switched off": {wrong: "feature gate GracefulEviction"},
-		"directly":                              {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Directly"}, want: Eviction{PurgeMode: "Directly"}},
-		"never":                                 {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Never"}, want: Eviction{PurgeMode: "Never"}},
-		"in a way that nobody knows":            {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Slowly"}, wrong: "must be Directly"},
+		"gracefully with the gate disabled": {wrong: "feature gate GracefulEviction"},
+		"directly":                          {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Directly"}, want: Eviction{PurgeMode: "Directly"}},
+		"never":                             {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Never"}, want: Eviction{PurgeMode: "Never"}},
+		"an unknown purge mode":             {behavior: policyv1alpha1.ApplicationFailoverBehavior{PurgeMode: "Slowly"}, wrong: "must be Directly"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -226,9 +226,9 @@ func TestApplication(t *testing.T) {
 	}
 }
 
-func TestTakesPart(t *testing.T) {
+func TestHasApplicationFailover(t *testing.T) {
 	part := func(change func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-		b := reporting(bound(1, target("a", 1)), healthy, "a")
+		b := withHealth(newBinding(1, target("a", 1)), healthy, "a")
 		b.Spec.PropagateDeps = true
 		b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
 		change(b)
@@ -239,13 +239,13 @@ func TestTakesPart(t *testing.T) {
 		unjudged bool
 		want     bool
 	}{
-		"a policy that asks for it":           {of: part(func(*workv1alpha2.ResourceBinding) {}), want: true},
-		"no policy for applications":          {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover.Application = nil })},
-		"no policy at all":                    {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil })},
-		"no report yet":                       {of: part(func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = nil })},
-		"dependencies that stay behind":       {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })},
-		"a binding that goes":                 {of: part(func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} })},
-		"a kind whose health nobody can tell": {of: part(func(*workv1alpha2.ResourceBinding) {}), unjudged: true},
+		"a policy with application failover": {of: part(func(*workv1alpha2.ResourceBinding) {}), want: true},
+		"no policy for applications":         {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover.Application = nil })},
+		"no policy at all":                   {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.Failover = nil })},
+		"no report yet":                      {of: part(func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus = nil })},
+		"dependencies are not propagated":    {of: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })},
+		"a terminating binding":              {of: part(func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} })},
+		"a kind without health":              {of: part(func(*workv1alpha2.ResourceBinding) {}), unjudged: true},
 		"a cluster-wide workload has no dependencies": {
 			of: &workv1alpha2.ClusterResourceBinding{Status: part(func(*workv1alpha2.ResourceBinding) {}).Status, Spec: part(func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }).Spec}, want: true,
 		},
@@ -259,7 +259,7 @@ func TestTakesPart(t *testing.T) {
 	}
 }
 
-func TestMemoryOfUnhealthyClusters(t *testing.T) {
+func TestUnhealthySince(t *testing.T) {
 	unknown := workv1alpha2.ResourceUnknown
 	minute := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 	tests := map[string]struct {
@@ -267,17 +267,17 @@ func TestMemoryOfUnhealthyClusters(t *testing.T) {
 		bound  *workv1alpha2.ResourceBinding
 		want   Memory
 	}{
-		"what becomes unhealthy is remembered": {bound: reporting(bound(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": noon.Add(time.Millisecond)}},
-		"what stays unhealthy is so since it was first seen": {
-			memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": minute(-5)},
+		"a new unhealthy target is recorded": {bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": noon.Add(time.Millisecond)}},
+		"an unhealthy target keeps its first time": {
+			memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": minute(-5)},
 		},
-		"what is healthy again is forgotten":      {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), healthy, "a"), want: Memory{}},
-		"what is not known is forgotten":          {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("a", 1)), unknown, "a"), want: Memory{}},
-		"what is no target any more is forgotten": {memory: Memory{"a": minute(-5)}, bound: reporting(bound(1, target("b", 1)), unhealthy, "a"), want: Memory{}},
-		"what leaves already is not remembered": {
+		"a healthy target is removed":            {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), healthy, "a"), want: Memory{}},
+		"an unknown health is removed":           {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unknown, "a"), want: Memory{}},
+		"a cluster that is no target is removed": {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("b", 1)), unhealthy, "a"), want: Memory{}},
+		"a cluster with an eviction task is not recorded": {
 			bound: func() *workv1alpha2.ResourceBinding {
-				b := reporting(bound(1, target("a", 1)), unhealthy, "a")
-				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{leaving("a", 1, 1)}
+				b := withHealth(newBinding(1, target("a", 1)), unhealthy, "a")
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{evictionTask("a", 1, 1)}
 				return b
 			}(), want: Memory{},
 		},
@@ -321,7 +321,7 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-func FuzzReadMemory(f *testing.F) {
+func FuzzParseUnhealthySince(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"a":"2026-05-01T12:00:00Z"}`, `{"a":null}`, `{"a":"2126-05-01T12:00:00Z"}`, "["} {
 		f.Add(seed)
 	}
@@ -340,7 +340,7 @@ func FuzzReadMemory(f *testing.F) {
 
 const status = `{"checkpoint":{"id":"s3-0042","steps":7},"ready":true,"conditions":[{"type":"Ready","status":"True"},{"type":"Old","status":"False"}]}`
 
-func TestCollect(t *testing.T) {
+func TestCollectState(t *testing.T) {
 	items := []workv1alpha2.AggregatedStatusItem{
 		{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}, {ClusterName: "b"},
 		{ClusterName: "c", Status: &runtime.RawExtension{Raw: []byte("{")}},
@@ -348,29 +348,29 @@ func TestCollect(t *testing.T) {
 	tests := map[string]struct {
 		path, cluster, want, wrong string
 	}{
-		"a text":                            {path: "{.checkpoint.id}", want: "s3-0042"},
-		"a path without braces":             {path: ".checkpoint.id", want: "s3-0042"},
-		"a path without anything":           {path: "checkpoint.id", want: "s3-0042"},
-		"a number":                          {path: "{.checkpoint.steps}", want: "7"},
-		"a truth":                           {path: "{.ready}", want: "true"},
-		"an element found by a field":       {path: `{.conditions[?(@.type=="Ready")].status}`, want: "True"},
-		"text around it":                    {path: "at-{.checkpoint.steps}", want: "at-7"},
-		"a key that is missing":             {path: "{.checkpoint.name}", wrong: "name is not found"},
-		"an element that is missing":        {path: "{.conditions[5].status}", wrong: "out of bounds"},
-		"a path that cannot be read":        {path: "{.checkpoint", wrong: "unclosed action"},
-		"a value that no label can have":    {path: "{.checkpoint}", wrong: "select a shorter text"},
-		"a cluster that has not reported":   {path: "{.ready}", cluster: "b", wrong: "has not reported"},
-		"a cluster that nobody knows":       {path: "{.ready}", cluster: "z", wrong: "has not reported"},
-		"a status that cannot be read":      {path: "{.ready}", cluster: "c", wrong: "reading the status"},
-		"a path into what has no keys":      {path: "{.ready.so}", wrong: "jsonPath"},
-		"no elements that the filter finds": {path: `{.conditions[?(@.type=="None")].status}`, want: ""},
+		"a text":                          {path: "{.checkpoint.id}", want: "s3-0042"},
+		"a path without braces":           {path: ".checkpoint.id", want: "s3-0042"},
+		"a path without a leading dot":    {path: "checkpoint.id", want: "s3-0042"},
+		"a number":                        {path: "{.checkpoint.steps}", want: "7"},
+		"a boolean":                       {path: "{.ready}", want: "true"},
+		"an element found by a field":     {path: `{.conditions[?(@.type=="Ready")].status}`, want: "True"},
+		"text around it":                  {path: "at-{.checkpoint.steps}", want: "at-7"},
+		"a key that is missing":           {path: "{.checkpoint.name}", wrong: "name is not found"},
+		"an element that is missing":      {path: "{.conditions[5].status}", wrong: "out of bounds"},
+		"an invalid path":                 {path: "{.checkpoint", wrong: "unclosed action"},
+		"an invalid label value":          {path: "{.checkpoint}", wrong: "select a shorter text"},
+		"a cluster that has not reported": {path: "{.ready}", cluster: "b", wrong: "has not reported"},
+		"an unknown cluster":              {path: "{.ready}", cluster: "z", wrong: "has not reported"},
+		"an invalid status":               {path: "{.ready}", cluster: "c", wrong: "reading the status"},
+		"a path into a boolean":           {path: "{.ready.so}", wrong: "jsonPath"},
+		"a filter without matches":        {path: `{.conditions[?(@.type=="None")].status}`, want: ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if test.cluster == "" {
 				test.cluster = "a"
 			}
-			got, err := Collect([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: test.path}}, items, test.cluster)
+			got, err := CollectState([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: test.path}}, items, test.cluster)
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Errorf("%v, error %v", got, err)
@@ -384,8 +384,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-func TestStateIsTakenAlongWithTheClustersItIsNotFor(t *testing.T) {
-	b := bound(2, target("a", 1), target("b", 1))
+func TestStateIsPreservedWithClustersBeforeFailover(t *testing.T) {
+	b := newBinding(2, target("a", 1), target("b", 1))
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(status)}}}
 	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{
 		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
@@ -402,14 +402,14 @@ func TestStateIsTakenAlongWithTheClustersItIsNotFor(t *testing.T) {
 		t.Error(diff)
 	}
 	if off, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.State != nil || off.Before != nil {
-		t.Errorf("state is taken along although that is off: %+v, %v", off, err)
+		t.Errorf("state is preserved although that is disabled: %+v, %v", off, err)
 	}
 	if _, err := Cluster(b, "b", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, true); err == nil {
-		t.Error("state of a cluster that has not reported is taken along")
+		t.Error("state of a cluster without a status is preserved")
 	}
 }
 
-func FuzzRead(f *testing.F) {
+func FuzzCollectState(f *testing.F) {
 	for _, seed := range []string{"{.checkpoint.id}", "{..status}", "{.conditions[-1:0:1]}", "{range .conditions[*]}{.type}{end}", "{.conditions[?(@.a==1)]}", "{$}", "{@['a']}", `{"x"}`, "{.[0]}", "{.conditions[0:2:0]}"} {
 		f.Add(seed, status)
 	}
@@ -418,7 +418,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		items := []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Status: &runtime.RawExtension{Raw: []byte(document)}}}
-		state, err := Collect([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: path}}, items, "a")
+		state, err := CollectState([]policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: path}}, items, "a")
 		if err == nil && len(state) != 1 {
 			t.Errorf("%v and no error", state)
 		}

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Report says in the condition EvictionHeld of a binding which evictions are kept
-// longer than their time; without any there is no such condition.
+// Report sets the condition EvictionHeld of a binding, which lists the evictions that take
+// longer than their grace period. Without such evictions it removes the condition.
 func Report(bound binding.Object, outcome Outcome, now metav1.Time) {
 	status := bound.BindingStatus()
 	if len(outcome.Held) == 0 {
@@ -24,26 +24,26 @@ func Report(bound binding.Object, outcome Outcome, now metav1.Time) {
 		return
 	}
 	reason := workv1alpha2.EvictionHeldReasonNotReplaced
-	told := make([]string, len(outcome.Held))
+	messages := make([]string, len(outcome.Held))
 	for i := range outcome.Held {
-		told[i] = HeldError(&outcome.Held[i]).Error()
+		messages[i] = HeldError(&outcome.Held[i]).Error()
 		if outcome.Held[i].Task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 			reason = workv1alpha2.EvictionHeldReasonNotPurged
 		}
 	}
 	conditions.Set(&status.Conditions, metav1.Condition{
-		Type: workv1alpha2.EvictionHeld, Status: metav1.ConditionTrue, Reason: reason, Message: strings.Join(told, " "),
+		Type: workv1alpha2.EvictionHeld, Status: metav1.ConditionTrue, Reason: reason, Message: strings.Join(messages, " "),
 		ObservedGeneration: bound.GetGeneration(), LastTransitionTime: now,
 	})
 }
 
-// HeldError says to people why a workload has not left a cluster, and what helps.
+// HeldError describes to users why an eviction is held and how to finish it.
 func HeldError(held *Ended) error {
 	from := held.Task.FromCluster
 	if held.Task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
-		return fmt.Errorf("the time to leave cluster %s is over: %s. If that cluster will never come back: kubectl annotate cluster %s %s=%s",
+		return fmt.Errorf("the grace period for the eviction from cluster %s is over: %s. If the cluster will never come back: kubectl annotate cluster %s %s=%s",
 			from, held.Why, from, clusterv1alpha1.DeclaredDeadAnnotation, clusterv1alpha1.DeclaredDeadValue)
 	}
-	text := fmt.Sprintf("the time to leave cluster %s is over, and the copy there is kept: %s. To give it up nevertheless, set suppressDeletion: false in the task of the binding's spec.gracefulEvictionTasks.", from, held.Why)
+	text := fmt.Sprintf("the grace period for the eviction from cluster %s is over, and the copy there is kept: %s. To delete the copy anyway, set suppressDeletion: false in the task of the binding's spec.gracefulEvictionTasks.", from, held.Why)
 	return errors.New(text)
 }

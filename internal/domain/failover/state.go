@@ -13,18 +13,18 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Collect reads what is carried over from a cluster out of the status that it
-// reported last: for each rule the text at its path, by the name of its label. What
-// is missing, or cannot be the value of a label, is an error: the workload would
-// start from nothing in its next cluster, unnoticed.
-func Collect(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem, cluster string) (map[string]string, error) {
-	status, err := statusIn(items, cluster)
+// CollectState reads the state to preserve from the last status that a cluster reported. For
+// each rule it returns the text at the path of the rule, by the name of the label. A missing
+// text, or one that is not a valid label value, is an error. Otherwise the workload would
+// silently start without its state in the next cluster.
+func CollectState(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem, cluster string) (map[string]string, error) {
+	status, err := reportedStatus(items, cluster)
 	if err != nil {
 		return nil, err
 	}
 	state := make(map[string]string, len(rules))
 	for _, rule := range rules {
-		text, err := Read(rule.JSONPath, status)
+		text, err := ReadPath(rule.JSONPath, status)
 		if err != nil {
 			return nil, fmt.Errorf("preserving the label %s from cluster %s: %w", rule.AliasLabelName, cluster, err)
 		}
@@ -37,7 +37,7 @@ func Collect(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.
 	return state, nil
 }
 
-func statusIn(items []workv1alpha2.AggregatedStatusItem, cluster string) (any, error) {
+func reportedStatus(items []workv1alpha2.AggregatedStatusItem, cluster string) (any, error) {
 	for i := range items {
 		if items[i].ClusterName != cluster {
 			continue
@@ -54,13 +54,13 @@ func statusIn(items []workv1alpha2.AggregatedStatusItem, cluster string) (any, e
 	return nil, fmt.Errorf("cluster %s has not reported a status of the workload, whose state is to be preserved", cluster)
 }
 
-// CheckPath tells why a path can be read in no status at all.
+// CheckPath returns an error if a path is not a valid JSONPath.
 func CheckPath(path string) error {
-	_, err := compile(path)
+	_, err := compilePath(path)
 	return err
 }
 
-func compile(path string) (*jsonpath.JSONPath, error) {
+func compilePath(path string) (*jsonpath.JSONPath, error) {
 	expression := path
 	if !strings.Contains(path, "{") {
 		expression = "{" + path + "}"
@@ -75,17 +75,17 @@ func compile(path string) (*jsonpath.JSONPath, error) {
 	return compiled, nil
 }
 
-// Read finds a text by a path in the notation of kubectl, such as {.checkpoint.id}
-// or, without braces, .checkpoint.id. A path that leads to nothing is an error.
-func Read(path string, in any) (text string, err error) {
-	// Paths and statuses are made by users, and the library is built on reflection:
-	// whatever it stumbles over must not end the process.
+// ReadPath returns the text at a path in the notation of kubectl, such as {.checkpoint.id} or,
+// without braces, .checkpoint.id. A path without a result is an error.
+func ReadPath(path string, in any) (text string, err error) {
+	// Users write paths and statuses, and the library uses reflection: a panic in the
+	// library must not end the process.
 	defer func() {
 		if recover() != nil {
-			err = fmt.Errorf("the jsonPath %q does not fit what it is applied to", path)
+			err = fmt.Errorf("the jsonPath %q does not fit the status", path)
 		}
 	}()
-	compiled, err := compile(path)
+	compiled, err := compilePath(path)
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,7 @@
-// Package fnv answers: what short, name-safe text stands for a string?
+// Package fnv answers: what is the short, name-safe encoding of a string?
 //
-// The answer is part of the wire format: names of Works and keys of labels are
-// built from it, and every component, of whatever version, has to arrive at the
-// same text. It may therefore never change.
+// The encoding is part of the wire format: names of Works and label keys contain it, and
+// components of all versions must compute the same text. It must never change.
 package fnv
 
 import (
@@ -11,8 +10,8 @@ import (
 	"strings"
 )
 
-// alphabet has neither vowels nor look-alikes, so that no word and no typing
-// mistake comes out of a hash.
+// alphabet has neither vowels nor look-alikes, so that a hash contains no words and is not
+// mistyped.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Encode hashes s with 32 bit FNV-1a, writes the hash as a decimal number and
@@ -26,7 +25,7 @@ func Encode(s string) string {
 	return out.String()
 }
 
-// Sum32 is the 32 bit FNV-1a hash of the bytes of s.
+// Sum32 returns the 32 bit FNV-1a hash of the bytes of s.
 func Sum32(s string) uint32 {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(s)) // a hash never fails to write

@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// FailedCreate is the reason with which controllers of a member record that a Pod
-// was refused.
+// FailedCreate is the event reason with which controllers of a member report that the API server
+// rejected a Pod.
 const FailedCreate = "FailedCreate"
 
-// namedPod is the name of a Pod, which is another one at every try.
-var namedPod = regexp.MustCompile(`pods "[^"]*"`)
+// podNamePattern matches the name of a Pod, which is different at each attempt.
+var podNamePattern = regexp.MustCompile(`pods "[^"]*"`)
 
-// FromEvents returns why Pods are refused in a member: the newest of the events
-// about a workload that are not older than since. StatefulSets and DaemonSets say
-// it nowhere else.
+// FromEvents returns why Pods of a workload are rejected in a member. It uses the newest
+// FailedCreate event that is not older than since. StatefulSets and DaemonSets report the reason
+// only in events.
 func FromEvents(events []corev1.Event, since time.Time) (failure Failure, ok bool) {
 	newest := since
 	for i := range events {
 		event := &events[i]
-		if at := timeOf(event); event.Reason == FailedCreate && !at.Before(newest) {
+		if at := eventTime(event); event.Reason == FailedCreate && !at.Before(newest) {
 			newest, ok = at, true
-			failure = failureOf(event.Reason, namedPod.ReplaceAllString(event.Message, "pods"))
+			failure = newFailure(event.Reason, podNamePattern.ReplaceAllString(event.Message, "pods"))
 		}
 	}
 	return failure, ok
 }
 
-func timeOf(event *corev1.Event) time.Time {
+func eventTime(event *corev1.Event) time.Time {
 	if event.Series != nil {
 		return event.Series.LastObservedTime.Time
 	}
@@ -40,8 +40,7 @@ func timeOf(event *corev1.Event) time.Time {
 	return event.EventTime.Time
 }
 
-// LacksPods reports whether a StatefulSet or a DaemonSet has fewer Pods than it
-// wants.
+// LacksPods reports whether a StatefulSet or a DaemonSet has fewer Pods than desired.
 func LacksPods(workload *unstructured.Unstructured) bool {
 	number := func(path ...string) int64 {
 		value, _, _ := unstructured.NestedInt64(workload.Object, path...)

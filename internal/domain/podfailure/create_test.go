@@ -25,10 +25,10 @@ func TestFromEvents(t *testing.T) {
 		"a quota, without the name of the Pod": {
 			[]corev1.Event{event(FailedCreate, `Error creating: pods "web-x7k2p" is forbidden: exceeded quota: small`, 1)},
 			Failure{FailedCreate, "Error creating: pods is forbidden: exceeded quota: small"}},
-		"the newest counts":        {[]corev1.Event{event(FailedCreate, "b", 2), event(FailedCreate, "a", 1)}, Failure{FailedCreate, "b"}},
-		"a series goes on":         {[]corev1.Event{series, event(FailedCreate, "b", 2)}, Failure{FailedCreate, "c"}},
-		"an old one says nothing":  {[]corev1.Event{event(FailedCreate, "a", -1)}, Failure{}},
-		"another reason is no one": {[]corev1.Event{event("SuccessfulCreate", "a", 1)}, Failure{}},
+		"the newest event counts":    {[]corev1.Event{event(FailedCreate, "b", 2), event(FailedCreate, "a", 1)}, Failure{FailedCreate, "b"}},
+		"a series has its last time": {[]corev1.Event{series, event(FailedCreate, "b", 2)}, Failure{FailedCreate, "c"}},
+		"an old event is ignored":    {[]corev1.Event{event(FailedCreate, "a", -1)}, Failure{}},
+		"another reason is ignored":  {[]corev1.Event{event("SuccessfulCreate", "a", 1)}, Failure{}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,9 +1,9 @@
-// Package podfailure answers: what keeps the Pods of a workload from running?
+// Package podfailure answers: why do the Pods of a workload not run?
 //
-// The status of a workload counts its Pods and does not say why some are missing.
-// Invariants: the answer is the same for the same Pods in any order, is bounded,
-// and holds nothing that changes by itself: no times, no names of Pods, no delays
-// of retries. A change of it is a write.
+// The status of a workload counts its Pods and does not give the reason for missing Pods.
+// Invariants: the result is the same for the same Pods in any order and has a bounded size. It
+// contains nothing that changes by itself, such as times, names of Pods or retry delays, because
+// each change causes a write.
 package podfailure
 
 import (
@@ -16,28 +16,27 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Reasons that stand for several ones of a kubelet.
+// Reasons that summarize several reasons of the kubelet.
 const (
-	// ImagePullBackOff stands for all reasons between which a Pod alternates that
-	// cannot get an image.
+	// ImagePullBackOff summarizes all reasons between which a Pod without its image alternates.
 	ImagePullBackOff = "ImagePullBackOff"
 	crashLoopBackOff = "CrashLoopBackOff"
 )
 
-// messageBytes bounds what is said of one workload.
-const messageBytes = 256
+// maxMessageBytes is the maximum length of the message for one workload.
+const maxMessageBytes = 256
 
-// Failure is why Pods of a workload do not run.
+// Failure is the reason why Pods of a workload do not run.
 type Failure struct {
 	Reason, Message string
 }
 
-// Of returns the failure that most of the Pods share. ok is false when no Pod
-// fails: Pods that are being created are no failure, nor are those that go.
+// Of returns the failure that most of the Pods share. ok is false if no Pod fails. Pods that are
+// being created or deleted do not fail.
 func Of(pods []corev1.Pod) (failure Failure, ok bool) {
 	counts := map[Failure]int{}
 	for i := range pods {
-		if each, failed := of(&pods[i]); failed {
+		if each, failed := podFailure(&pods[i]); failed {
 			counts[each]++
 		}
 	}
@@ -49,30 +48,30 @@ func Of(pods []corev1.Pod) (failure Failure, ok bool) {
 	return failure, ok
 }
 
-func of(pod *corev1.Pod) (Failure, bool) {
+func podFailure(pod *corev1.Pod) (Failure, bool) {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
 		return Failure{}, false
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
-			return failureOf(condition.Reason, condition.Message), true
+			return newFailure(condition.Reason, condition.Message), true
 		}
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if failure, failed := inContainer(pod, &container); failed {
+		if failure, failed := containerFailure(pod, &container); failed {
 			return failure, true
 		}
 	}
 	return Failure{}, false
 }
 
-func failureOf(reason, message string) Failure {
-	return Failure{Reason: reason, Message: conditions.Shorten(message, messageBytes)}
+func newFailure(reason, message string) Failure {
+	return Failure{Reason: reason, Message: conditions.Shorten(message, maxMessageBytes)}
 }
 
-// inContainer reads why a container waits. A waiting container without a failure is
-// being created.
-func inContainer(pod *corev1.Pod, status *corev1.ContainerStatus) (Failure, bool) {
+// containerFailure returns the reason why a container waits. A container that waits without a
+// failure is being created.
+func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus) (Failure, bool) {
 	waiting := status.State.Waiting
 	if waiting == nil {
 		return Failure{}, false
@@ -81,16 +80,16 @@ func inContainer(pod *corev1.Pod, status *corev1.ContainerStatus) (Failure, bool
 	case "", "ContainerCreating", "PodInitializing":
 		return Failure{}, false
 	case "ErrImagePull", ImagePullBackOff, "ErrImageNeverPull", "InvalidImageName", "RegistryUnavailable":
-		return failureOf(ImagePullBackOff, fmt.Sprintf("container %s cannot get image %s", status.Name, imageOf(pod, status))), true
+		return newFailure(ImagePullBackOff, fmt.Sprintf("container %s cannot get image %s", status.Name, requestedImage(pod, status))), true
 	case crashLoopBackOff:
-		return failureOf(crashLoopBackOff, fmt.Sprintf("container %s does not stay up%s", status.Name, lastEnd(status))), true
+		return newFailure(crashLoopBackOff, fmt.Sprintf("container %s does not stay up%s", status.Name, lastTermination(status))), true
 	default:
-		return failureOf(waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)), true
+		return newFailure(waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)), true
 	}
 }
 
-// imageOf is the image as the Pod asks for it; the status may name another one.
-func imageOf(pod *corev1.Pod, status *corev1.ContainerStatus) string {
+// requestedImage returns the image in the spec of the Pod. The status may name another one.
+func requestedImage(pod *corev1.Pod, status *corev1.ContainerStatus) string {
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if container.Name == status.Name {
 			return container.Image
@@ -99,7 +98,7 @@ func imageOf(pod *corev1.Pod, status *corev1.ContainerStatus) string {
 	return status.Image
 }
 
-func lastEnd(status *corev1.ContainerStatus) string {
+func lastTermination(status *corev1.ContainerStatus) string {
 	last := status.LastTerminationState.Terminated
 	if last == nil {
 		return ""

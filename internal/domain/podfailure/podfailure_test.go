@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func pods(t testing.TB, texts ...string) []corev1.Pod {
+func parsePods(t testing.TB, texts ...string) []corev1.Pod {
 	t.Helper()
 	var list []corev1.Pod
 	for _, text := range texts {
@@ -32,35 +32,35 @@ const (
 	running       = `{status: {phase: Running, containerStatuses: [{name: app, ready: true, state: {running: {}}}]}}`
 )
 
-func TestOf(t *testing.T) {
+func TestMostCommon(t *testing.T) {
 	image := Failure{ImagePullBackOff, "container app cannot get image nginx:nope"}
 	tests := map[string]struct {
 		pods []string
 		want Failure
 	}{
-		"no Pods":                           {},
-		"Pods that run":                     {[]string{running, running}, Failure{}},
-		"Pods that are being created":       {[]string{creating}, Failure{}},
-		"no node has room":                  {[]string{running, unschedulable}, Failure{"Unschedulable", "no node has room"}},
-		"an image that is not there":        {[]string{pulling}, image},
-		"the same between two tries":        {[]string{backingOff}, image},
-		"what most Pods have":               {[]string{unschedulable, pulling, backingOff}, image},
-		"of equal numbers the first reason": {[]string{unschedulable, pulling}, image},
-		"a container that ends again and again": {
+		"no Pods":                                     {},
+		"Pods that run":                               {[]string{running, running}, Failure{}},
+		"Pods that are being created":                 {[]string{creating}, Failure{}},
+		"no node has room":                            {[]string{running, unschedulable}, Failure{"Unschedulable", "no node has room"}},
+		"a missing image":                             {[]string{pulling}, image},
+		"a missing image between two attempts":        {[]string{backingOff}, image},
+		"the most frequent failure":                   {[]string{unschedulable, pulling, backingOff}, image},
+		"equally frequent failures: the first reason": {[]string{unschedulable, pulling}, image},
+		"a crashing container": {
 			[]string{`{status: {phase: Running, containerStatuses: [{name: app, lastState: {terminated: {exitCode: 3, reason: Error}},
 				state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s}}}]}}`},
 			Failure{"CrashLoopBackOff", "container app does not stay up: Error, exit code 3"}},
-		"a first container that is not configured": {
+		"an init container with an invalid configuration": {
 			[]string{`{status: {phase: Pending, initContainerStatuses: [{name: first, state: {waiting: {reason: CreateContainerConfigError, message: configmap "c" not found}}}]}}`},
 			Failure{"CreateContainerConfigError", `container first: configmap "c" not found`}},
-		"a Pod that goes": {[]string{strings.Replace(unschedulable, "{status", `{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}, status`, 1)}, Failure{}},
-		"a long message":  {[]string{strings.Replace(unschedulable, "no node has room", strings.Repeat("x", 500), 1)}, Failure{"Unschedulable", strings.Repeat("x", 253) + "..."}},
+		"a terminating Pod": {[]string{strings.Replace(unschedulable, "{status", `{metadata: {deletionTimestamp: "2030-01-01T00:00:00Z"}, status`, 1)}, Failure{}},
+		"a long message":    {[]string{strings.Replace(unschedulable, "no node has room", strings.Repeat("x", 500), 1)}, Failure{"Unschedulable", strings.Repeat("x", 253) + "..."}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Of(pods(t, tc.pods...))
+			got, ok := Of(parsePods(t, tc.pods...))
 			if ok != (tc.want != Failure{}) {
-				t.Errorf("there is a failure: %v", ok)
+				t.Errorf("ok = %v", ok)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
@@ -69,8 +69,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfPodsMakesNoDifference(t *testing.T) {
-	all := pods(t, unschedulable, pulling, backingOff, creating, running)
+func TestOrderOfPodsDoesNotMatter(t *testing.T) {
+	all := parsePods(t, unschedulable, pulling, backingOff, creating, running)
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.SampledFrom(all), 0, 8).Draw(t, "pods")
 		want, _ := Of(list)
@@ -81,21 +81,21 @@ func TestTheOrderOfPodsMakesNoDifference(t *testing.T) {
 	})
 }
 
-func TestAFailureIsOneMoreConditionOfAStatus(t *testing.T) {
+func TestFailureIsAddedToStatus(t *testing.T) {
 	failure := Failure{"Unschedulable", "no node has room"}
 	const condition = `{"message":"no node has room","reason":"Unschedulable","status":"True","type":"PodFailure"}`
 	tests := map[string]struct{ status, want string }{
-		"beside others":     {`{"replicas":1,"conditions":[{"type":"Available"}]}`, `{"conditions":[{"type":"Available"},` + condition + `],"replicas":1}`},
-		"the first":         {`{"replicas":9007199254740993}`, `{"conditions":[` + condition + `],"replicas":9007199254740993}`},
-		"to what is null":   {`null`, `null`},
-		"to what is broken": {`{`, ``},
+		"beside others":   {`{"replicas":1,"conditions":[{"type":"Available"}]}`, `{"conditions":[{"type":"Available"},` + condition + `],"replicas":1}`},
+		"the first":       {`{"replicas":9007199254740993}`, `{"conditions":[` + condition + `],"replicas":9007199254740993}`},
+		"to null":         {`null`, `null`},
+		"to invalid JSON": {`{`, ``},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := failure.AddTo(&runtime.RawExtension{Raw: []byte(tc.status)})
 			if tc.want == "" {
 				if err == nil {
-					t.Errorf("a broken status became %s", got.Raw)
+					t.Errorf("invalid JSON became %s", got.Raw)
 				}
 				return
 			}
@@ -111,6 +111,6 @@ func TestAFailureIsOneMoreConditionOfAStatus(t *testing.T) {
 		t.Errorf("no status became %v (error %v)", got, err)
 	}
 	if _, ok := In(nil); ok {
-		t.Error("there is a failure in no status")
+		t.Error("a missing status has a failure")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// In returns the failure that a reflected status holds; ok is false when it holds
-// none, or cannot be read.
+// In returns the failure in a reflected status. ok is false if there is none or if the status
+// cannot be parsed.
 func In(status *runtime.RawExtension) (failure Failure, ok bool) {
 	if status == nil {
 		return failure, false
@@ -33,8 +33,8 @@ func In(status *runtime.RawExtension) (failure Failure, ok bool) {
 	return failure, false
 }
 
-// AddTo returns a reflected status with the failure as one more condition. A
-// workload without a status has nothing that it could be added to.
+// AddTo returns a reflected status with an additional condition for the failure. It returns nil
+// for a workload without a status.
 func (f Failure) AddTo(status *runtime.RawExtension) (*runtime.RawExtension, error) {
 	if status == nil {
 		return nil, nil

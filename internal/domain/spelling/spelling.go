@@ -1,25 +1,25 @@
 // Package spelling answers: which known name did the user probably mean?
 //
-// Invariants: the answer depends on the names alone, not on their order; a name
-// that differs too much from all known names has no answer.
+// Invariants: the result depends on the names only, not on their order. A name that differs too
+// much from all known names has no result.
 package spelling
 
 import "strings"
 
-// Similar reports whether two names differ so little that one may be a
-// misspelling of the other. Case does not count. Equal names are similar.
+// Similar reports whether one of the two names may be a misspelling of the other. It ignores
+// case. Equal names are similar.
 func Similar(a, b string) bool {
-	_, similar := edits(strings.ToLower(a), strings.ToLower(b))
+	_, similar := misspellingDistance(strings.ToLower(a), strings.ToLower(b))
 	return similar
 }
 
-// Nearest returns the candidate that is most similar to the name, and "" when none
-// is similar. Of equally similar candidates it returns the first in byte order.
+// Nearest returns the candidate that is most similar to the name, or "" if none is similar. Of
+// equally similar candidates it returns the first one in byte order.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 0
 	folded := strings.ToLower(name)
 	for _, candidate := range candidates {
-		d, similar := edits(folded, strings.ToLower(candidate))
+		d, similar := misspellingDistance(folded, strings.ToLower(candidate))
 		if similar && (nearest == "" || d < best || d == best && candidate < nearest) {
 			nearest, best = candidate, d
 		}
@@ -27,11 +27,11 @@ func Nearest(name string, candidates []string) string {
 	return nearest
 }
 
-// edits returns the distance of two names, and whether it is that of a misspelling.
-// Lengths that differ too much decide at once: the names of objects may be long, and the
-// policies that they are compared with many.
-func edits(a, b string) (distance int, similar bool) {
-	limit := tolerance(a, b)
+// misspellingDistance returns the distance of two names and whether it is small enough for a
+// misspelling. Lengths that differ too much are rejected without computing the distance, because
+// object names may be long and may be compared with many policies.
+func misspellingDistance(a, b string) (distance int, similar bool) {
+	limit := maxEdits(a, b)
 	if abs(len(a)-len(b)) > limit {
 		return 0, false
 	}
@@ -39,12 +39,12 @@ func edits(a, b string) (distance int, similar bool) {
 	return distance, distance <= limit
 }
 
-// tolerance is the number of edits that still count as a misspelling: one in four
+// maxEdits is the number of edits that still count as a misspelling: one for every four
 // characters, and at least one.
-func tolerance(a, b string) int { return max(1, max(len(a), len(b))/4) }
+func maxEdits(a, b string) int { return max(1, max(len(a), len(b))/4) }
 
-// Distance is the least number of insertions, deletions, replacements and swaps of
-// neighbours that turn a into b, in bytes: names of Kubernetes are ASCII.
+// Distance returns the smallest number of insertions, deletions, replacements and swaps of
+// adjacent bytes that turn a into b. It compares bytes, because names in Kubernetes are ASCII.
 func Distance(a, b string) int {
 	beforeLast, last, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

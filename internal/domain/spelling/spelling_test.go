@@ -13,16 +13,16 @@ func TestNearest(t *testing.T) {
 		candidates []string
 		want       string
 	}{
-		"a wrong letter":                            {"Deploymint", kinds, "Deployment"},
-		"a plural":                                  {"deployments", kinds, "Deployment"},
-		"two letters swapped":                       {"Deploymetn", kinds, "Deployment"},
-		"another case":                              {"statefulset", kinds, "StatefulSet"},
-		"a short name allows one edit":              {"Pos", kinds, "Pod"},
-		"a name that resembles none":                {"Ingress", kinds, ""},
-		"no candidates":                             {"Deployment", nil, ""},
-		"the first in byte order wins when equal":   {"web0", []string{"web2", "web1"}, "web1"},
-		"the order of the candidates has no say":    {"web0", []string{"web1", "web2"}, "web1"},
-		"a name that is there is nearest to itself": {"Pod", kinds, "Pod"},
+		"a wrong letter":                              {"Deploymint", kinds, "Deployment"},
+		"a plural":                                    {"deployments", kinds, "Deployment"},
+		"two letters swapped":                         {"Deploymetn", kinds, "Deployment"},
+		"another case":                                {"statefulset", kinds, "StatefulSet"},
+		"a short name allows one edit":                {"Pos", kinds, "Pod"},
+		"a name without a similar candidate":          {"Ingress", kinds, ""},
+		"no candidates":                               {"Deployment", nil, ""},
+		"the first in byte order wins when equal":     {"web0", []string{"web2", "web1"}, "web1"},
+		"the order of the candidates does not matter": {"web0", []string{"web1", "web2"}, "web1"},
+		"an exact match is nearest":                   {"Pod", kinds, "Pod"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestSimilarIsSymmetricAndReflexive(t *testing.T) {
 			t.Errorf("%q is not similar to itself", a)
 		}
 		if Similar(a, b) != Similar(b, a) || Distance(a, b) != Distance(b, a) {
-			t.Errorf("%q and %q are judged by their order", a, b)
+			t.Errorf("the result for %q and %q depends on their order", a, b)
 		}
 	})
 }

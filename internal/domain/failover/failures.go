@@ -12,38 +12,39 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// recently is for how long a cluster is avoided in which an application has failed.
-const recently = 30 * time.Minute
+// avoidancePeriod is how long the scheduler avoids a cluster in which an application failed.
+const avoidancePeriod = 30 * time.Minute
 
-// Failures are when an application left clusters because it was not healthy there. They
-// are about one state of its template: the next may work where this one did not.
+// Failures records when an application was evicted from clusters because it was unhealthy there.
+// The record applies to one version of the template, because the next version may work in these
+// clusters.
 type Failures struct {
 	Template string               `json:"template"`
 	Clusters map[string]time.Time `json:"clusters"`
 }
 
-// FailuresOf are the failures that a binding remembers and that still count. What
-// cannot be read, and what is said of a time that is to come, does not.
+// FailuresOf returns the recorded failures of a binding that are still valid. It ignores invalid
+// text and times in the future.
 func FailuresOf(bound binding.Object, now time.Time) Failures {
 	spec := bound.BindingSpec()
-	none := Failures{Template: spec.Resource.ResourceVersion}
+	empty := Failures{Template: spec.Resource.ResourceVersion}
 	if spec.Failover == nil || spec.Failover.Application == nil {
-		return none
+		return empty
 	}
 	var stored Failures
 	text := bound.GetAnnotations()[workv1alpha2.FailedInAnnotation]
-	if text == "" || json.Unmarshal([]byte(text), &stored) != nil || stored.Template != none.Template {
-		return none
+	if text == "" || json.Unmarshal([]byte(text), &stored) != nil || stored.Template != empty.Template {
+		return empty
 	}
 	for cluster, at := range stored.Clusters {
-		if at.After(now) || !now.Before(at.Add(recently)) {
+		if at.After(now) || !now.Before(at.Add(avoidancePeriod)) {
 			delete(stored.Clusters, cluster)
 		}
 	}
 	return stored
 }
 
-// With is the failures with those in more clusters.
+// With returns the failures and adds the given clusters.
 func (f Failures) With(clusters []string, now time.Time) Failures {
 	all := Failures{Template: f.Template, Clusters: map[string]time.Time{}}
 	for cluster, at := range f.Clusters {
@@ -55,7 +56,7 @@ func (f Failures) With(clusters []string, now time.Time) Failures {
 	return all
 }
 
-// Text is the failures as they are stored; empty when there are none.
+// Text returns the stored form, or an empty string without failures.
 func (f Failures) Text() (string, error) {
 	if len(f.Clusters) == 0 {
 		return "", nil
@@ -67,18 +68,18 @@ func (f Failures) Text() (string, error) {
 	return string(text), nil
 }
 
-// KeepsFailedCopy reports whether an application that left a cluster for being
-// unhealthy keeps its copy there until the eviction ends.
+// KeepsFailedCopy reports whether an eviction in progress keeps the unhealthy copy of an
+// application until the eviction ends.
 func KeepsFailedCopy(spec *workv1alpha2.ResourceBindingSpec) bool {
 	for i := range spec.GracefulEvictionTasks {
-		if keepsFailedCopy(&spec.GracefulEvictionTasks[i]) {
+		if taskKeepsFailedCopy(&spec.GracefulEvictionTasks[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-func keepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
+func taskKeepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 	switch task.Producer {
 	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
 		return task.PurgeMode == policyv1alpha1.PurgeModeGracefully || task.PurgeMode == ""
@@ -87,13 +88,13 @@ func keepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// Avoided are the clusters that the application should not go to.
+// Avoided returns the clusters that the scheduler should avoid.
 func (f Failures) Avoided() sets.Set[string] { return sets.KeySet(f.Clusters) }
 
-// Next is when the first of the failures does not count any more; zero without any.
+// Next returns the time at which the first failure expires, or zero.
 func (f Failures) Next() (next time.Time) {
 	for _, at := range f.Clusters {
-		if over := at.Add(recently); next.IsZero() || over.Before(next) {
+		if over := at.Add(avoidancePeriod); next.IsZero() || over.Before(next) {
 			next = over
 		}
 	}

@@ -1,0 +1,275 @@
+package failover
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// Circumstances holds the observations, besides the binding, on which evictions depend. No
+// function is nil. Each function returns false if the answer is unknown.
+type Circumstances struct {
+	Now time.Time
+	// Timeout is the grace period of a task without its own grace period.
+	Timeout time.Duration
+	// Proven reports whether the reported health of the workload in a target belongs to the
+	// present spec of the binding, and whether the cluster is reachable.
+	Proven func(cluster string) bool
+	// Emptied reports whether the copy of the workload in a cluster is deleted or will never run
+	// again.
+	Emptied func(cluster string) bool
+	// Removed reports whether a cluster is known to be unregistered.
+	Removed func(cluster string) bool
+	// Habitable reports whether a cluster is ready and has no taint that evicts the workload.
+	Habitable func(cluster string) bool
+}
+
+// Ended is a task with the reason for its result.
+type Ended struct {
+	Task workv1alpha2.GracefulEvictionTask
+	Why  string
+}
+
+// Outcome is the result for the evictions of a binding.
+type Outcome struct {
+	// Clusters and Tasks are the new values for the binding.
+	Clusters []workv1alpha2.TargetCluster
+	Tasks    []workv1alpha2.GracefulEvictionTask
+	// Ended are the finished tasks. Returned are the tasks that are undone: no other cluster
+	// takes the workload, and it may return to its cluster.
+	Ended, Returned []Ended
+	// Held are the tasks whose grace period is over, with the condition for which they wait.
+	Held []Ended
+	// Next is the time of the next check if nothing changes, or zero for never.
+	Next time.Time
+}
+
+// evictionPass is one check of the evictions of a binding.
+type evictionPass struct {
+	Circumstances
+	spec   *workv1alpha2.ResourceBindingSpec
+	status *workv1alpha2.ResourceBindingStatus
+	// isScheduled reports whether the scheduler observed the present generation.
+	isScheduled bool
+	// isFullyPlaced reports whether all of the workload has clusters, without the returned
+	// tasks.
+	isFullyPlaced bool
+	// failedClusters are the clusters in which the present version of the workload failed.
+	failedClusters sets.Set[string]
+	outcome        Outcome
+}
+
+// WorkOff decides about every eviction task of a binding. The binding is not modified.
+func WorkOff(bound binding.Object, c Circumstances) Outcome {
+	spec, status := bound.BindingSpec(), bound.BindingStatus()
+	e := &evictionPass{
+		Circumstances: c, spec: spec.DeepCopy(), status: status,
+		isScheduled: status.SchedulerObservedGeneration == bound.GetGeneration(), isFullyPlaced: Placed(spec),
+		failedClusters: FailuresOf(bound, c.Now).Avoided(),
+	}
+	for i := range spec.GracefulEvictionTasks {
+		e.decideTask(spec.GracefulEvictionTasks[i].DeepCopy())
+	}
+	e.outcome.Clusters = e.spec.Clusters
+	return e.outcome
+}
+
+// decideTask decides about one task.
+func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
+	if task.CreationTimestamp.IsZero() {
+		task.CreationTimestamp = &metav1.Time{Time: e.Now.UTC().Truncate(time.Second)}
+		e.keepTask(task)
+		return
+	}
+	direct := task.PurgeMode == policyv1alpha1.PurgeModeDirectly
+	switch suppressed := task.SuppressDeletion; {
+	case suppressed != nil && !*suppressed:
+		e.finishTask(task, "a user confirmed the end of the eviction")
+	case suppressed != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever:
+		e.outcome.Tasks = append(e.outcome.Tasks, *task)
+	case e.Removed(task.FromCluster):
+		e.finishTask(task, "the cluster is not registered any more")
+	case direct && !e.Emptied(task.FromCluster):
+		e.holdTask(task, "the copy there still exists, and no other cluster gets the workload before it is deleted")
+	case e.isReplaced():
+		e.finishTask(task, "the workload is healthy in "+strings.Join(targetNames(e.spec), ", "))
+	case e.isOverdue(task) && e.Emptied(task.FromCluster):
+		e.finishTask(task, "the grace period is over, and the copy there is deleted")
+	case !direct && e.canReturn(task):
+		e.restoreTarget(task)
+	case e.isOverdue(task) && e.isReplacedFailedCopy(task):
+		e.finishTask(task, "the grace period is over, the workload is not healthy there, and it is placed in "+strings.Join(targetNames(e.spec), ", "))
+	case e.isOverdue(task) && e.hasHealthyReplacement(task):
+		e.finishTask(task, "the grace period is over, and healthy copies replace it in "+strings.Join(e.healthyTargets(), ", "))
+	default:
+		e.holdTask(task, e.missingCondition())
+	}
+}
+
+func (e *evictionPass) finishTask(task *workv1alpha2.GracefulEvictionTask, why string) {
+	e.outcome.Ended = append(e.outcome.Ended, Ended{*task, why})
+}
+
+// keepTask keeps a task and schedules a check at the end of its grace period.
+func (e *evictionPass) keepTask(task *workv1alpha2.GracefulEvictionTask) {
+	e.outcome.Tasks = append(e.outcome.Tasks, *task)
+	if task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeNever {
+		return
+	}
+	if due := e.deadline(task); due.After(e.Now) && (e.outcome.Next.IsZero() || due.Before(e.outcome.Next)) {
+		e.outcome.Next = due
+	}
+}
+
+// holdTask keeps a task. After the end of the grace period it also records the reason.
+func (e *evictionPass) holdTask(task *workv1alpha2.GracefulEvictionTask, why string) {
+	e.keepTask(task)
+	if e.isOverdue(task) {
+		e.outcome.Held = append(e.outcome.Held, Ended{*task, why})
+	}
+}
+
+func (e *evictionPass) deadline(task *workv1alpha2.GracefulEvictionTask) time.Time {
+	timeout := e.Timeout
+	if seconds := task.GracePeriodSeconds; seconds != nil {
+		timeout = time.Duration(*seconds) * time.Second
+	}
+	return task.CreationTimestamp.Add(timeout)
+}
+
+func (e *evictionPass) isOverdue(task *workv1alpha2.GracefulEvictionTask) bool {
+	return !e.Now.Before(e.deadline(task))
+}
+
+// isReplaced reports whether the whole workload is healthy in all its present targets.
+func (e *evictionPass) isReplaced() bool {
+	return e.isScheduled && e.isFullyPlaced && len(e.spec.Clusters) > 0 && len(e.healthyTargets()) == len(e.spec.Clusters)
+}
+
+// hasHealthyReplacement reports whether healthy copies replace the evicted copies: as many
+// replicas as all tasks evict, or any copy if every cluster has the whole workload.
+func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEvictionTask) bool {
+	healthy := e.healthyTargets()
+	if !e.isFullyPlaced || len(healthy) == 0 {
+		return false
+	}
+	if task.Replicas == nil || !hasDividedReplicas(e.spec) {
+		return true
+	}
+	var evictedReplicas, healthyReplicas int64
+	for i := range e.spec.GracefulEvictionTasks {
+		each := &e.spec.GracefulEvictionTasks[i]
+		if each.Replicas != nil && each.SuppressDeletion == nil && each.PurgeMode != policyv1alpha1.PurgeModeDirectly {
+			evictedReplicas += int64(*each.Replicas)
+		}
+	}
+	for _, target := range e.spec.Clusters {
+		if slices.Contains(healthy, target.Name) {
+			healthyReplicas += int64(target.Replicas)
+		}
+	}
+	return healthyReplicas >= evictedReplicas
+}
+
+// healthyTargets returns the targets in which the present version of the workload is known to be
+// healthy.
+func (e *evictionPass) healthyTargets() []string {
+	var clusters []string
+	for _, name := range targetNames(e.spec) {
+		if e.reportsHealth(name, workv1alpha2.ResourceHealthy) && e.Proven(name) {
+			clusters = append(clusters, name)
+		}
+	}
+	return clusters
+}
+
+// reportsHealth reports whether a cluster that has the workload reports this health.
+func (e *evictionPass) reportsHealth(cluster string, health workv1alpha2.ResourceHealth) bool {
+	return slices.ContainsFunc(e.status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+		return item.ClusterName == cluster && item.Applied && item.Health == health
+	})
+}
+
+// isReplacedFailedCopy reports whether the task evicts an unhealthy copy of an application that
+// is completely placed elsewhere, and the copy is not reported healthy. Such a copy is useless,
+// so it is deleted even if the new copies are not healthy either.
+func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
+	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !e.reportsHealth(task.FromCluster, workv1alpha2.ResourceHealthy)
+}
+
+// canReturn reports whether a workload without another cluster may return to its old one: the
+// cause of the eviction is gone, or the workload was the cause and its grace period is over, or
+// the workload was changed since. Otherwise the eviction would never end, and the old copy would
+// get no changes, not even a fix. An application that failed in several clusters returns to the
+// last of them.
+func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
+	if e.isFullyPlaced || !e.Habitable(task.FromCluster) || hasDividedReplicas(e.spec) && Placed(e.spec) {
+		return false
+	}
+	switch task.Producer {
+	case workv1alpha2.EvictionProducerTaintManager:
+		return true
+	case workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerClusterApplicationFailover:
+		return e.isOverdue(task) && !e.hasLaterFailure(task) || e.reportsHealth(task.FromCluster, workv1alpha2.ResourceHealthy) || !e.failedClusters.Has(task.FromCluster)
+	default:
+		return false
+	}
+}
+
+// hasLaterFailure reports whether the application was evicted later from another cluster to
+// which it may return.
+func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) bool {
+	return slices.ContainsFunc(e.spec.GracefulEvictionTasks, func(other workv1alpha2.GracefulEvictionTask) bool {
+		return taskKeepsFailedCopy(&other) && e.Habitable(other.FromCluster) &&
+			(other.CreationTimestamp.IsZero() || other.CreationTimestamp.After(task.CreationTimestamp.Time))
+	})
+}
+
+// restoreTarget makes the cluster a target again. It gets its previous replicas, at most as many
+// as are missing.
+func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
+	e.outcome.Returned = append(e.outcome.Returned, Ended{*task, "no other cluster takes the workload, and this cluster can run it again"})
+	if Targets(e.spec, task.FromCluster) {
+		return
+	}
+	target := workv1alpha2.TargetCluster{Name: task.FromCluster}
+	if task.Replicas != nil {
+		target.Replicas = *task.Replicas
+	}
+	if hasDividedReplicas(e.spec) {
+		target.Replicas = int32(min(max(missingReplicas(e.spec), 0), int64(target.Replicas)))
+	}
+	e.spec.Clusters = append(e.spec.Clusters, target)
+}
+
+// maxNamedTargets is the maximum number of unhealthy targets that a message names.
+const maxNamedTargets = 10
+
+// missingCondition describes the condition for which an eviction waits. The text changes only if
+// the condition changes.
+func (e *evictionPass) missingCondition() string {
+	if len(e.spec.Clusters) == 0 {
+		return "no other cluster takes the workload"
+	}
+	if !Placed(e.spec) {
+		return fmt.Sprintf("%d replicas of the workload have no cluster", missingReplicas(e.spec))
+	}
+	healthy := e.healthyTargets()
+	unhealthy := slices.DeleteFunc(targetNames(e.spec), func(name string) bool { return slices.Contains(healthy, name) })
+	if len(unhealthy) == 0 {
+		return "the scheduler has not confirmed the placement yet"
+	}
+	more := ""
+	if left := len(unhealthy) - maxNamedTargets; left > 0 {
+		unhealthy, more = unhealthy[:maxNamedTargets], fmt.Sprintf(" and %d more", left)
+	}
+	return "the workload is not known to be healthy in " + strings.Join(unhealthy, ", ") + more
+}
