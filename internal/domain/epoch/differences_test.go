@@ -18,8 +18,8 @@ var (
 	configMaps = schema.GroupKind{Kind: "ConfigMap"}
 )
 
-// workOf wants one ConfigMap, and was made an hour before the restore.
-func workOf(name string, change ...func(*workv1alpha1.Work)) workv1alpha1.Work {
+// newWork returns a Work with one ConfigMap that was created one hour before the restore.
+func newWork(name string, change ...func(*workv1alpha1.Work)) workv1alpha1.Work {
 	of := workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(restoredAt.Add(-time.Hour))}}
 	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q}}`, name)),
@@ -30,7 +30,7 @@ func workOf(name string, change ...func(*workv1alpha1.Work)) workv1alpha1.Work {
 	return of
 }
 
-func inMember(name string, created time.Duration) MemberObject {
+func newMemberObject(name string, created time.Duration) MemberObject {
 	return MemberObject{Kind: configMaps, Key: Key{"shop", name}, Created: restoredAt.Add(created)}
 }
 
@@ -43,28 +43,28 @@ func TestDifferences(t *testing.T) {
 	deleted := func(of *workv1alpha1.Work) { of.DeletionTimestamp = &metav1.Time{Time: restoredAt} }
 	young := func(of *workv1alpha1.Work) { of.CreationTimestamp = metav1.NewTime(restoredAt.Add(time.Minute)) }
 	tests := map[string]struct {
-		works   []workv1alpha1.Work
-		objects []MemberObject
-		unasked bool
-		want    []Kind
+		works     []workv1alpha1.Work
+		objects   []MemberObject
+		notListed bool
+		want      []Kind
 	}{
-		"an object that a Work wants is no difference":          {[]workv1alpha1.Work{workOf("a")}, []MemberObject{inMember("a", -time.Minute)}, false, nil},
-		"one that no Work wants came after the backup":          {nil, []MemberObject{inMember("a", -time.Minute)}, false, []Kind{Orphan}},
-		"one younger than the restore was made again":           {[]workv1alpha1.Work{workOf("a")}, []MemberObject{inMember("a", time.Minute)}, false, []Kind{MadeAgain}},
-		"unless its Work is younger too":                        {[]workv1alpha1.Work{workOf("a", young)}, []MemberObject{inMember("a", time.Minute)}, false, nil},
-		"an object that is not there is missing":                {[]workv1alpha1.Work{workOf("a")}, nil, false, []Kind{Missing}},
-		"unless the member was not asked for its kind":          {[]workv1alpha1.Work{workOf("a")}, nil, true, nil},
-		"a deletion that waits":                                 {[]workv1alpha1.Work{workOf("a", deleted, condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue))}, []MemberObject{inMember("a", 0)}, false, []Kind{Held}},
-		"a deletion under way is none":                          {[]workv1alpha1.Work{workOf("a", deleted)}, nil, false, nil},
-		"what the member refuses":                               {[]workv1alpha1.Work{workOf("a", condition(workv1alpha1.WorkApplied, metav1.ConditionFalse))}, []MemberObject{inMember("a", -time.Minute)}, false, []Kind{NotApplied}},
-		"differences are sorted":                                {[]workv1alpha1.Work{workOf("a")}, []MemberObject{inMember("c", 0), inMember("b", 0)}, false, []Kind{Missing, Orphan, Orphan}},
-		"a Work that cannot be read wants nothing":              {[]workv1alpha1.Work{{}}, nil, false, nil},
-		"a Work whose manifest is broken does not end the list": {[]workv1alpha1.Work{{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}}}}, []MemberObject{inMember("a", 0)}, false, []Kind{Orphan}},
+		"an object of a Work is no difference":             {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("a", -time.Minute)}, false, nil},
+		"an object without a Work is an orphan":            {nil, []MemberObject{newMemberObject("a", -time.Minute)}, false, []Kind{Orphan}},
+		"an object younger than the restore was recreated": {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("a", time.Minute)}, false, []Kind{MadeAgain}},
+		"not if its Work is younger too":                   {[]workv1alpha1.Work{newWork("a", young)}, []MemberObject{newMemberObject("a", time.Minute)}, false, nil},
+		"a missing object":                                 {[]workv1alpha1.Work{newWork("a")}, nil, false, []Kind{Missing}},
+		"a kind that was not listed is not missing":        {[]workv1alpha1.Work{newWork("a")}, nil, true, nil},
+		"a held deletion":                                  {[]workv1alpha1.Work{newWork("a", deleted, condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue))}, []MemberObject{newMemberObject("a", 0)}, false, []Kind{Held}},
+		"a deletion in progress is no difference":          {[]workv1alpha1.Work{newWork("a", deleted)}, nil, false, nil},
+		"an object that the member rejects":                {[]workv1alpha1.Work{newWork("a", condition(workv1alpha1.WorkApplied, metav1.ConditionFalse))}, []MemberObject{newMemberObject("a", -time.Minute)}, false, []Kind{NotApplied}},
+		"differences are sorted":                           {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("c", 0), newMemberObject("b", 0)}, false, []Kind{Missing, Orphan, Orphan}},
+		"a Work without manifests":                         {[]workv1alpha1.Work{{}}, nil, false, nil},
+		"a Work with an invalid manifest is skipped":       {[]workv1alpha1.Work{{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}}}}, []MemberObject{newMemberObject("a", 0)}, false, []Kind{Orphan}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []Kind
-			for _, each := range Differences(New("b", Restored, restoredAt, restoredAt), test.works, test.objects, func(schema.GroupKind) bool { return !test.unasked }) {
+			for _, each := range Differences(New("b", Restored, restoredAt, restoredAt), test.works, test.objects, func(schema.GroupKind) bool { return !test.notListed }) {
 				got = append(got, each.Kind)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -11,27 +11,27 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestJudge(t *testing.T) {
+func TestCompareSnapshots(t *testing.T) {
 	installed := Epoch{ID: "a", Cause: Installed}
 	tests := map[string]struct {
 		before, now Sight
 		want        Verdict
 	}{
-		"a storage that lives on is the same":              {Sight{installed, "100"}, Sight{installed, "101"}, Same},
-		"so is one in which nothing was written":           {Sight{installed, "100"}, Sight{installed, "100"}, Same},
-		"a first look has nothing to compare with":         {Sight{}, Sight{installed, "100"}, Same},
-		"the ConfigMap of a first start is no new epoch":   {Sight{Epoch{}, "100"}, Sight{installed, "101"}, Same},
-		"a restore begins another epoch":                   {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "50"}, Another},
-		"also one whose revisions were raised":             {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "1000000050"}, Another},
-		"also in a storage that had no ConfigMap":          {Sight{Epoch{}, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "101"}, Another},
-		"a ConfigMap that is gone is another epoch":        {Sight{installed, "100"}, Sight{Epoch{}, "101"}, Another},
-		"a restore that left the ConfigMap goes backwards": {Sight{installed, "100"}, Sight{installed, "99"}, Backwards},
-		"also without a ConfigMap":                         {Sight{Epoch{}, "100"}, Sight{Epoch{}, "99"}, Backwards},
-		"one that raised the revisions leaps ahead":        {Sight{installed, "100"}, Sight{installed, "1000000050"}, Ahead},
-		"a busy night is no leap":                          {Sight{installed, "100"}, Sight{installed, "400000000"}, Same},
-		"a confirmation is no new epoch":                   {Sight{Epoch{ID: "b", Cause: Restored}, "1"}, Sight{Epoch{ID: "b", Cause: Restored, Confirmed: true}, "2"}, Same},
-		"versions that are no numbers say nothing":         {Sight{installed, "x"}, Sight{installed, "1"}, Same},
-		"neither does a version that is missing":           {Sight{installed, "5"}, Sight{installed, ""}, Same},
+		"a later version is the same storage":                     {Sight{installed, "100"}, Sight{installed, "101"}, Same},
+		"an equal version is the same storage":                    {Sight{installed, "100"}, Sight{installed, "100"}, Same},
+		"the first check has nothing to compare":                  {Sight{}, Sight{installed, "100"}, Same},
+		"the ConfigMap of a first start is no new epoch":          {Sight{Epoch{}, "100"}, Sight{installed, "101"}, Same},
+		"a restore begins another epoch":                          {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "50"}, Another},
+		"also a restore that raised the revisions":                {Sight{installed, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "1000000050"}, Another},
+		"also in a storage that had no ConfigMap":                 {Sight{Epoch{}, "100"}, Sight{Epoch{ID: "b", Cause: Restored}, "101"}, Another},
+		"a ConfigMap that is gone is another epoch":               {Sight{installed, "100"}, Sight{Epoch{}, "101"}, Another},
+		"a restore without a new ConfigMap decreases the version": {Sight{installed, "100"}, Sight{installed, "99"}, Backwards},
+		"also a storage without a ConfigMap":                      {Sight{Epoch{}, "100"}, Sight{Epoch{}, "99"}, Backwards},
+		"raised revisions without a new ConfigMap":                {Sight{installed, "100"}, Sight{installed, "1000000050"}, Ahead},
+		"many writes are no jump":                                 {Sight{installed, "100"}, Sight{installed, "400000000"}, Same},
+		"a confirmation is no new epoch":                          {Sight{Epoch{ID: "b", Cause: Restored}, "1"}, Sight{Epoch{ID: "b", Cause: Restored, Confirmed: true}, "2"}, Same},
+		"a version that is not a number is ignored":               {Sight{installed, "x"}, Sight{installed, "1"}, Same},
+		"a missing version is ignored":                            {Sight{installed, "5"}, Sight{installed, ""}, Same},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestUnconfirmed(t *testing.T) {
+func TestNeedsConfirmation(t *testing.T) {
 	confirmedBy := func(id string) map[string]string {
 		return map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: id}
 	}
@@ -51,15 +51,15 @@ func TestUnconfirmed(t *testing.T) {
 		data, annotations map[string]string
 		want              bool
 	}{
-		"an empty ConfigMap tells nothing":                {nil, nil, true},
-		"a first epoch needs no confirmation":             {New("a", Installed, time.Unix(0, 0), time.Time{}).Data(), nil, false},
-		"a restored one does":                             {restored, nil, true},
-		"a confirmed one does no more":                    {restored, confirmedBy("b"), false},
-		"the confirmation of another epoch confirms none": {restored, confirmedBy("a"), true},
-		"nor does an empty one":                           {map[string]string{clusterv1alpha1.EpochCauseKey: string(Restored)}, confirmedBy(""), true},
-		"a storage that was replaced does":                {New("b", StorageReplaced, time.Unix(0, 0), time.Time{}).Data(), nil, true},
-		"an unknown cause counts as a restore":            {map[string]string{clusterv1alpha1.EpochIDKey: "x", clusterv1alpha1.EpochCauseKey: "?"}, nil, true},
-		"so does a missing one":                           {map[string]string{clusterv1alpha1.EpochIDKey: "x"}, nil, true},
+		"an empty ConfigMap":                    {nil, nil, true},
+		"a first epoch needs no confirmation":   {New("a", Installed, time.Unix(0, 0), time.Time{}).Data(), nil, false},
+		"a restored epoch needs confirmation":   {restored, nil, true},
+		"a confirmed epoch needs none":          {restored, confirmedBy("b"), false},
+		"the confirmation of another epoch":     {restored, confirmedBy("a"), true},
+		"an empty confirmation":                 {map[string]string{clusterv1alpha1.EpochCauseKey: string(Restored)}, confirmedBy(""), true},
+		"a replaced storage needs confirmation": {New("b", StorageReplaced, time.Unix(0, 0), time.Time{}).Data(), nil, true},
+		"an unknown cause counts as a restore":  {map[string]string{clusterv1alpha1.EpochIDKey: "x", clusterv1alpha1.EpochCauseKey: "?"}, nil, true},
+		"a missing cause counts as a restore":   {map[string]string{clusterv1alpha1.EpochIDKey: "x"}, nil, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,19 +81,19 @@ func TestFollows(t *testing.T) {
 		earlier, now Epoch
 		want         bool
 	}{
-		"a restore that waits for a user":             {installed, at("b", Restored, 2, false), true},
-		"a storage that a component found replaced":   {installed, at("b", StorageReplaced, 2, false), true},
-		"a restore that a user confirmed since":       {installed, restored, true},
-		"an epoch of an unknown cause waits":          {installed, at("b", "?", 0, false), true},
-		"a ConfigMap that is gone":                    {installed, Epoch{}, false},
-		"the same during a restore":                   {at("b", Restored, 2, false), Epoch{}, false},
-		"a first epoch, which another process began":  {installed, at("c", Installed, 3, false), false},
-		"a first epoch with an annotation":            {installed, at("c", Installed, 3, true), false},
-		"the epoch before the replacement":            {installed, installed, false},
-		"the same, confirmed once":                    {restored, restored, false},
-		"an earlier confirmed one that came back":     {at("c", Restored, 3, true), restored, false},
-		"a first epoch that came back":                {restored, installed, false},
-		"the first one of a storage that had no life": {Epoch{}, installed, false},
+		"a restore that waits for a user":            {installed, at("b", Restored, 2, false), true},
+		"a storage that a component found replaced":  {installed, at("b", StorageReplaced, 2, false), true},
+		"a restore that a user confirmed since":      {installed, restored, true},
+		"an epoch of an unknown cause waits":         {installed, at("b", "?", 0, false), true},
+		"a ConfigMap that is gone":                   {installed, Epoch{}, false},
+		"the same during a restore":                  {at("b", Restored, 2, false), Epoch{}, false},
+		"a first epoch, which another process began": {installed, at("c", Installed, 3, false), false},
+		"a first epoch with an annotation":           {installed, at("c", Installed, 3, true), false},
+		"the epoch before the replacement":           {installed, installed, false},
+		"the same, confirmed once":                   {restored, restored, false},
+		"an earlier confirmed epoch that came back":  {at("c", Restored, 3, true), restored, false},
+		"a first epoch that came back":               {restored, installed, false},
+		"the first epoch of a storage without one":   {Epoch{}, installed, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-func TestAnEpochThatIsGoneOrInstalledFollowsNone(t *testing.T) {
+func TestMissingOrFirstEpochFollowsNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, causes ...Cause) Epoch {
 			return Epoch{
@@ -119,9 +119,9 @@ func TestAnEpochThatIsGoneOrInstalledFollowsNone(t *testing.T) {
 	})
 }
 
-func TestAStorageWithoutAConfigMapWasNotRestored(t *testing.T) {
+func TestMissingConfigMapNeedsNoConfirmation(t *testing.T) {
 	if (Epoch{}).Unconfirmed() {
-		t.Error("it waits for a confirmation")
+		t.Error("a storage without the ConfigMap waits for a confirmation")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-func TestAMessageNamesTheBackupAndTheCommand(t *testing.T) {
+func TestMessageContainsBackupAndCommand(t *testing.T) {
 	e := New("b", Restored, time.Unix(0, 0), time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC))
 	for _, part := range []string{
 		"restored from a backup of 2030-05-01T12:00:00Z", "karmada restore --confirm",
@@ -146,7 +146,7 @@ func TestAMessageNamesTheBackupAndTheCommand(t *testing.T) {
 	}
 }
 
-func TestAnEpochIsReadAsItWasWritten(t *testing.T) {
+func TestEpochRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		written := New(rapid.StringN(1, 40, -1).Draw(t, "id"), rapid.SampledFrom([]Cause{Installed, Restored, StorageReplaced}).Draw(t, "cause"),
 			time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "began"), 0), time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "backup"), 0))

@@ -9,7 +9,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-func TestAPermissionHoldsForOneWorkInOneEpoch(t *testing.T) {
+func TestPermissionIsForOneWorkInOneEpoch(t *testing.T) {
 	tests := map[string]struct {
 		work       types.UID
 		annotation string
@@ -17,18 +17,18 @@ func TestAPermissionHoldsForOneWorkInOneEpoch(t *testing.T) {
 		want       bool
 		in         string
 	}{
-		"the permission of this Work and epoch":                 {"this", "this/b", "b", true, "b"},
-		"one that came back with a backup":                      {"this", "this/a", "b", false, "a"},
-		"one without an epoch":                                  {"this", "this", "b", false, ""},
-		"one of a control plane that had no epoch then":         {"this", "this/", "b", false, ""},
-		"a control plane that has none":                         {"this", "this/", "", true, ""},
-		"one of an epoch where the control plane has none":      {"this", "this/a", "", false, "a"},
-		"one without an epoch where the control plane has none": {"this", "this", "", false, ""},
-		"one of another Work":                                   {"this", "other/b", "b", false, ""},
-		"a Work whose name begins alike":                        {"this", "thisother/b", "b", false, ""},
-		"no permission":                                         {"this", "", "b", false, ""},
-		"no permission and no epoch":                            {"this", "", "", false, ""},
-		"a Work without a UID":                                  {"", "/b", "b", false, ""},
+		"the permission of this Work and epoch":                  {"this", "this/b", "b", true, "b"},
+		"a permission restored from a backup":                    {"this", "this/a", "b", false, "a"},
+		"a permission without an epoch":                          {"this", "this", "b", false, ""},
+		"a permission from a control plane without an epoch":     {"this", "this/", "b", false, ""},
+		"a control plane without an epoch":                       {"this", "this/", "", true, ""},
+		"a permission with an epoch, a control plane without":    {"this", "this/a", "", false, "a"},
+		"a permission without an epoch, a control plane without": {"this", "this", "", false, ""},
+		"a permission of another Work":                           {"this", "other/b", "b", false, ""},
+		"a UID that is a prefix of another":                      {"this", "thisother/b", "b", false, ""},
+		"no permission":                                          {"this", "", "b", false, ""},
+		"no permission and no epoch":                             {"this", "", "", false, ""},
+		"a Work without a UID":                                   {"", "/b", "b", false, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

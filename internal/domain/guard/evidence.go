@@ -13,61 +13,61 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Asked reports whether users changed, from before to after, what decides in which
-// clusters a binding is.
+// Asked reports whether a user changed the placement or requested a reschedule between before
+// and after.
 //
-// Replicas and components do not count. Autoscalers change them many times a day, and
-// such a change says nothing about clusters. If the scheduler drops a cluster because
-// there are fewer replicas, the deletion has no explanation: a few such deletions are
-// executed, and many are held.
+// Replicas and components do not count. Autoscalers change them many times a day, and such a
+// change does not select clusters. If the scheduler drops a cluster because there are fewer
+// replicas, the deletion has no explanation: a few such deletions are executed, and many are
+// held.
 func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
 	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
 		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
 }
 
-// Evicted returns the clusters from which an eviction of the binding ended, from before
-// to after. That the old copy in such a cluster is deleted was decided when the eviction
-// began. It explains no deletion in another cluster.
+// Evicted returns the clusters from which an eviction of the binding ended between before and
+// after. The deletion of the old copy in such a cluster was decided when the eviction began. It
+// explains no deletion in another cluster.
 func Evicted(before, after *workv1alpha2.ResourceBindingSpec) []string {
 	var clusters []string
 	for i := range before.GracefulEvictionTasks {
-		if from := before.GracefulEvictionTasks[i].FromCluster; !evicting(after, from) {
+		if from := before.GracefulEvictionTasks[i].FromCluster; !isEvicting(after, from) {
 			clusters = append(clusters, from)
 		}
 	}
 	return clusters
 }
 
-func evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+func isEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
 		return task.FromCluster == cluster
 	})
 }
 
-// Excluded reports whether users keep a binding out of the cluster: every affinity of
-// the placement leaves the cluster out by name, the cluster has a taint that drives
-// work out and that the placement does not tolerate for good, or the binding is being
-// evicted from it. A binding without a placement follows others and excludes nothing.
+// Excluded reports whether users exclude the cluster for a binding: every affinity of the
+// placement excludes the cluster by name, the cluster has a NoExecute taint that the placement
+// does not tolerate for ever, or the binding is being evicted from the cluster. A binding
+// without a placement follows others and excludes no cluster by affinity.
 //
-// Labels, provider, region and zones of the cluster do not count. They may be changed
-// by a mistake that has nothing to do with workloads, and one such change may empty the
-// cluster.
+// Labels, provider, region and zones of the cluster do not count. They may be changed by a
+// mistake that has nothing to do with workloads, and one such change may empty the cluster.
 func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
 	}
-	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).Taint != nil || evicting(spec, cluster.Name) ||
+	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).Taint != nil || isEvicting(spec, cluster.Name) ||
 		spec.Placement != nil && !slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
 			return selectsByName(affinity, cluster)
 		})
 }
 
-// Unmatched reports whether labels, provider, region or zones of the cluster may be what
-// keeps a binding out of it: the cluster lacks a property over which the placement is
-// spread, or the affinity in use does not select the cluster and an affinity of the
-// placement would select it by names alone. Every affinity of the placement is asked, for
-// the binding may have left the group that the cluster was in.
+// Unmatched reports whether the labels, provider, region or zones of the cluster may be the
+// reason why the cluster is excluded for a binding. That is the case if the cluster lacks a
+// field over which the placement is spread. It is also the case if the affinity in use does not
+// select the cluster, and an affinity of the placement would select it by names alone. Every
+// affinity of the placement is checked, because the binding may have left the affinity group of
+// the cluster.
 func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	if spec.Placement == nil {
 		return false
@@ -81,8 +81,8 @@ func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBind
 		})
 }
 
-// selectsByName reports whether an affinity selects the cluster as far as it names
-// clusters.
+// selectsByName reports whether the cluster names and exclusions of an affinity select the
+// cluster.
 func selectsByName(affinity *policyv1alpha1.ClusterAffinity, cluster *clusterv1alpha1.Cluster) bool {
 	return affinity == nil || placement.Matches(cluster, &policyv1alpha1.ClusterAffinity{
 		ClusterNames: affinity.ClusterNames, ExcludeClusters: affinity.ExcludeClusters,

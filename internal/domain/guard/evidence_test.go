@@ -13,12 +13,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func named(clusters ...string) policyv1alpha1.ClusterAffinity {
+func clustersNamed(clusters ...string) policyv1alpha1.ClusterAffinity {
 	return policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
 }
 
-func TestAsked(t *testing.T) {
-	affinity := named("m1", "m2")
+func TestUserChangedPlacement(t *testing.T) {
+	affinity := clustersNamed("m1", "m2")
 	original := &workv1alpha2.ResourceBindingSpec{
 		Replicas: 2, Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity},
 		Clusters:              []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}},
@@ -28,17 +28,17 @@ func TestAsked(t *testing.T) {
 		change func(*workv1alpha2.ResourceBindingSpec)
 		want   bool
 	}{
-		"nothing":                       {func(*workv1alpha2.ResourceBindingSpec) {}, false},
-		"what a scheduler decides":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = nil }, false},
-		"another version of a template": {func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.ResourceVersion = "9" }, false},
+		"nothing":                  {func(*workv1alpha2.ResourceBindingSpec) {}, false},
+		"targets":                  {func(s *workv1alpha2.ResourceBindingSpec) { s.Clusters = nil }, false},
+		"another template version": {func(s *workv1alpha2.ResourceBindingSpec) { s.Resource.ResourceVersion = "9" }, false},
 		"an eviction that begins": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.GracefulEvictionTasks = append(s.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{FromCluster: "m1"})
 		}, false},
-		"an eviction that ends":           {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, false},
-		"replicas, as an autoscaler does": {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, false},
-		"a placement":                     {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
-		"the end of a placement":          {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
-		"the wish to schedule anew": {func(s *workv1alpha2.ResourceBindingSpec) {
+		"an eviction that ends": {func(s *workv1alpha2.ResourceBindingSpec) { s.GracefulEvictionTasks = nil }, false},
+		"replicas":              {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, false},
+		"a placement":           {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"m2"} }, true},
+		"a removed placement":   {func(s *workv1alpha2.ResourceBindingSpec) { s.Placement = nil }, true},
+		"a reschedule request": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.RescheduleTriggeredAt = &metav1.Time{Time: time.Unix(1, 0)}
 		}, true},
 		"components": {func(s *workv1alpha2.ResourceBindingSpec) {
@@ -56,7 +56,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-func TestEvicted(t *testing.T) {
+func TestEndedEvictions(t *testing.T) {
 	from := func(clusters ...string) *workv1alpha2.ResourceBindingSpec {
 		spec := &workv1alpha2.ResourceBindingSpec{}
 		for _, cluster := range clusters {
@@ -70,7 +70,7 @@ func TestEvicted(t *testing.T) {
 	}{
 		"no eviction":                       {from(), from(), nil},
 		"an eviction that begins":           {from(), from("m1"), nil},
-		"an eviction that goes on":          {from("m1"), from("m1"), nil},
+		"an eviction in progress":           {from("m1"), from("m1"), nil},
 		"one of two ends":                   {from("m1", "m2"), from("m2"), []string{"m1"}},
 		"both end":                          {from("m1", "m2"), from(), []string{"m1", "m2"}},
 		"one ends while another one begins": {from("m1"), from("m2"), []string{"m1"}},
@@ -84,8 +84,8 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-func TestExcluded(t *testing.T) {
-	admits, refuses := named("m1"), named("m2")
+func TestIsExcluded(t *testing.T) {
+	selecting, excluding := clustersNamed("m1"), clustersNamed("m2")
 	placedBy := func(affinity policyv1alpha1.ClusterAffinity) workv1alpha2.ResourceBindingSpec {
 		return workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: &affinity}}
 	}
@@ -108,7 +108,7 @@ func TestExcluded(t *testing.T) {
 		return []corev1.Taint{{Key: "k", Effect: effect, TimeAdded: &metav1.Time{Time: time.Unix(1, 0)}}}
 	}
 	tolerating := func(seconds *int64) workv1alpha2.ResourceBindingSpec {
-		spec := placedBy(admits)
+		spec := placedBy(selecting)
 		spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
 		return spec
 	}
@@ -117,23 +117,23 @@ func TestExcluded(t *testing.T) {
 		spec   workv1alpha2.ResourceBindingSpec
 		want   bool
 	}{
-		"a placement that selects the cluster":      {nil, placedBy(admits), false},
-		"a placement that selects another":          {nil, placedBy(refuses), true},
-		"one group of several selects it":           {nil, groups(refuses, admits), false},
-		"labels that the cluster does not have":     {nil, placedBy(labelled), false},
-		"a name, and labels that it does not have":  {nil, placedBy(both), true},
-		"its name is left out":                      {nil, placedBy(policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"m1"}}), true},
-		"an overflow group selects it":              {nil, overflowing(refuses, admits), false},
-		"no group selects it":                       {nil, groups(refuses, refuses), true},
-		"no placement":                              {nil, workv1alpha2.ResourceBindingSpec{}, false},
-		"a taint that keeps new work out":           {taint(corev1.TaintEffectNoSchedule), placedBy(admits), false},
-		"a taint that drives work out":              {taint(corev1.TaintEffectNoExecute), placedBy(admits), true},
-		"a taint that is tolerated for a while":     {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(300))), true},
-		"a taint that is tolerated for good":        {taint(corev1.TaintEffectNoExecute), tolerating(nil), false},
-		"a taint and no placement":                  {taint(corev1.TaintEffectNoExecute), workv1alpha2.ResourceBindingSpec{}, true},
-		"an eviction from the cluster":              {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}}, true},
-		"an eviction from another":                  {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m2"}}}, false},
-		"a placement that selects all the clusters": {nil, workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}, false},
+		"a placement that selects the cluster":           {nil, placedBy(selecting), false},
+		"a placement that selects another":               {nil, placedBy(excluding), true},
+		"one group of several selects it":                {nil, groups(excluding, selecting), false},
+		"labels that the cluster does not have":          {nil, placedBy(labelled), false},
+		"another name and missing labels":                {nil, placedBy(both), true},
+		"an excluded name":                               {nil, placedBy(policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"m1"}}), true},
+		"an overflow group selects it":                   {nil, overflowing(excluding, selecting), false},
+		"no group selects it":                            {nil, groups(excluding, excluding), true},
+		"no placement":                                   {nil, workv1alpha2.ResourceBindingSpec{}, false},
+		"a NoSchedule taint":                             {taint(corev1.TaintEffectNoSchedule), placedBy(selecting), false},
+		"a NoExecute taint":                              {taint(corev1.TaintEffectNoExecute), placedBy(selecting), true},
+		"a NoExecute taint that is tolerated for a time": {taint(corev1.TaintEffectNoExecute), tolerating(new(int64(300))), true},
+		"a NoExecute taint that is tolerated for ever":   {taint(corev1.TaintEffectNoExecute), tolerating(nil), false},
+		"a taint and no placement":                       {taint(corev1.TaintEffectNoExecute), workv1alpha2.ResourceBindingSpec{}, true},
+		"an eviction from the cluster":                   {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}}, true},
+		"an eviction from another":                       {nil, workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "m2"}}}, false},
+		"a placement that selects all the clusters":      {nil, workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestExcluded(t *testing.T) {
 	}
 }
 
-func TestUnmatched(t *testing.T) {
+func TestIsUnmatched(t *testing.T) {
 	labelled := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
 	elsewhere := *labelled.DeepCopy()
 	elsewhere.ClusterNames = []string{"m2"}
@@ -174,7 +174,7 @@ func TestUnmatched(t *testing.T) {
 	}{
 		"a label that the cluster has":        {gold: true, placement: &policyv1alpha1.Placement{ClusterAffinity: &labelled}, want: false},
 		"a label that it does not have":       {placement: &policyv1alpha1.Placement{ClusterAffinity: &labelled}, want: true},
-		"a name that leaves it out":           {placement: &policyv1alpha1.Placement{ClusterAffinity: &elsewhere}, want: false},
+		"another name":                        {placement: &policyv1alpha1.Placement{ClusterAffinity: &elsewhere}, want: false},
 		"a placement that selects everything": {placement: &policyv1alpha1.Placement{}, want: false},
 		"no placement":                        {want: false},
 
@@ -182,12 +182,12 @@ func TestUnmatched(t *testing.T) {
 		"the group in use does not select it, and the next does":    {placement: goldOrAny, group: "gold", want: true},
 		"an earlier group does not select it, and that in use does": {placement: goldOrAny, group: "any", want: false},
 		"an earlier group does not select it, and that in use names others": {
-			placement: groups(term("gold", labelled), term("m2", named("m2"))), group: "m2", want: true},
-		"the group in use names others, and the next names it": {placement: groups(term("m2", named("m2")), term("m1", named("m1"))), group: "m2", want: false},
+			placement: groups(term("gold", labelled), term("m2", clustersNamed("m2"))), group: "m2", want: true},
+		"the group in use names others, and the next names it": {placement: groups(term("m2", clustersNamed("m2")), term("m1", clustersNamed("m1"))), group: "m2", want: false},
 		"the group in use is not known":                        {placement: goldOrAny, group: "", want: true},
 		"the group in use is not known, and all select it":     {gold: true, placement: goldOrAny, group: "", want: false},
-		"an overflow group selects it":                         {placement: groups(term("gold", labelled, named("m1"))), group: "gold", replicas: 1, want: false},
-		"an overflow group selects it, for replicas only":      {placement: groups(term("gold", labelled, named("m1"))), group: "gold", want: true},
+		"an overflow group selects it":                         {placement: groups(term("gold", labelled, clustersNamed("m1"))), group: "gold", replicas: 1, want: false},
+		"an overflow group selects it, for replicas only":      {placement: groups(term("gold", labelled, clustersNamed("m1"))), group: "gold", want: true},
 
 		"spread by a provider that it has":           {gold: true, placement: spread(provider), want: false},
 		"spread by a provider that it does not have": {placement: spread(provider), want: true},

@@ -1,126 +1,129 @@
-// Package guard answers "may this Work's objects leave the member?".
+// Package guard answers: may the objects of a deleted Work be deleted in the member?
 //
-// The deletion of a Work does not say its reason. The control plane collects what
-// explains the deletion: a user deleted the template or changed the placement, or the
-// cluster leaves. One deletion without an explanation is a normal decision of a
-// scheduler. Half of a cluster at once, or a part of all clusters, is not: those
-// deletions wait until a user confirms them. The deletion of a Work that is still wanted
-// is a mistake: the Work goes, and its objects stay for the next Work.
+// The deletion of a Work does not contain its reason. The control plane collects the
+// explanations: a user deleted the template or changed the placement, or the cluster is
+// unregistered. One deletion without an explanation is a normal decision of a scheduler.
+// Unexplained deletions of half of a cluster at once, or of a large part of all clusters, are
+// held until a user confirms them. The deletion of a Work that is still desired is a mistake:
+// the Work is released, and its objects stay for the next Work.
 //
-// Invariants: every verdict is a pure function of its arguments. What is unknown
-// explains nothing. More evidence for a deletion never turns Delete into Hold.
+// Invariants: every verdict is a pure function of its arguments. An unknown fact explains
+// nothing. More evidence for a deletion never turns Delete into Hold.
 package guard
 
-// Owner is what keeps a Work, as far as the control plane knows it.
+// Owner is the state of the owner of a Work, as far as the control plane knows it.
 type Owner int
 
-// What has become of the owner of a Work that is being deleted.
+// States of the owner of a Work that is being deleted.
 const (
-	// Nobody keeps the Work: a user made it and a user deletes it.
+	// Nobody means that the Work has no owner: a user created and deletes it.
 	Nobody Owner = iota
-	// Wants: the owner still wants these very objects in this cluster.
+	// Wants means that the owner still requires these objects in this cluster.
 	Wants
-	// Drops: the owner lives on and wants them in this cluster no more.
+	// Drops means that the owner exists and does not require the objects in this cluster any
+	// more.
 	Drops
-	// Gone: the owner is deleted or is being deleted.
+	// Gone means that the owner is deleted or is being deleted.
 	Gone
 )
 
-// Template is what has become of the template of a Work whose owner is gone.
+// Template is the state of the template of a Work whose owner is gone.
 type Template int
 
-// What is known of a template.
+// States of a template.
 const (
-	// Unasked: the template was not read yet.
+	// Unasked means that the template was not read yet.
 	Unasked Template = iota
-	// Unknown: the template could not be read.
+	// Unknown means that reading the template failed.
 	Unknown
-	// Unserved: the control plane does not serve the kind of the template, so that a
-	// read cannot tell whether the template was deleted.
+	// Unserved means that the control plane does not serve the kind of the template, so a read
+	// cannot prove that the template was deleted.
 	Unserved
-	// Kept: the template exists, and a policy claims it or a workload needs it.
+	// Kept means that the template exists, and a policy claims it or a workload depends on it.
 	Kept
-	// Deleted: the template is deleted or is being deleted, or another object has its
-	// name.
+	// Deleted means that the template is deleted or is being deleted, or that another object has
+	// its name.
 	Deleted
-	// Unclaimed: the template exists, no policy claims it and no workload needs it.
+	// Unclaimed means that the template exists, but no policy claims it and no workload depends
+	// on it.
 	Unclaimed
 )
 
-// Facts are what bears on the deletion of one Work. The zero value is that of a
-// Work which a user made.
+// Facts are the facts about the deletion of one Work. The zero value describes a Work that a
+// user created.
 type Facts struct {
-	// ClusterLeaves is true if the cluster is being removed from the control plane.
+	// ClusterLeaves is true if the cluster is being unregistered.
 	ClusterLeaves bool
 	Owner         Owner
-	// Asked is true if a user changed lately what decides about clusters: the
-	// placement, or the request to be scheduled again.
+	// Asked is true if a user recently changed the placement or requested a reschedule.
 	Asked bool
-	// Excluded is true if users keep the workload out of the cluster: the placement
-	// leaves it out by name, or a taint or an eviction drives work out of it.
+	// Excluded is true if users exclude the cluster: the placement excludes it by name, or a
+	// taint or an eviction removes the workload from it.
 	Excluded bool
-	// Unmatched is true if a change of the Cluster may exclude the workload: its labels,
-	// provider, region or zones do not match what the placement asks of clusters.
+	// Unmatched is true if a change of the Cluster may exclude it: its labels, provider, region
+	// or zones do not match the placement.
 	Unmatched bool
-	// Moved is true if the deletion of the Work began while the cluster was out of reach,
-	// and its objects run elsewhere. It explains no deletion that was stopped before.
+	// Moved is true if the deletion of the Work began while the cluster was unreachable, and the
+	// workload runs elsewhere. It does not explain a deletion that was held before.
 	Moved bool
-	// Template counts only when the owner is gone.
+	// Template is used only if the owner is gone.
 	Template Template
-	// Held is true if this deletion was stopped before as part of a mass deletion.
+	// Held is true if this deletion was held before as part of a mass deletion.
 	Held bool
-	// Confirmed is true if a user wants this deletion.
+	// Confirmed is true if a user confirmed this deletion.
 	Confirmed bool
-	// Restored is true if the control plane is restored from a backup and no user has
-	// confirmed that.
+	// Restored is true if the control plane is restored from a backup and no user confirmed the
+	// restore.
 	Restored bool
-	// Decided is true if the verdict for this Work was Delete before, and an agent may
-	// be executing it.
+	// Decided is true if the verdict for this Work was Delete before, so an agent may already
+	// execute it.
 	Decided bool
 }
 
-// Verdict is the answer to a deletion.
+// Verdict is the decision about a deletion.
 type Verdict int
 
-// Verdicts.
+// Values of Verdict.
 const (
-	// Delete the objects, then release the Work.
+	// Delete deletes the objects and then releases the Work.
 	Delete Verdict = iota
-	// HandOver: release the Work and leave its objects to the next Work.
+	// HandOver releases the Work and leaves its objects to the next Work.
 	HandOver
-	// Prove: read the template, then decide again.
+	// Prove requires the caller to read the template and decide again.
 	Prove
-	// Hold: change nothing until a user confirms, or the deletion is explained.
+	// Hold changes nothing until a user confirms the deletion or it is explained.
 	Hold
 )
 
-// Reason says why a deletion is held. It is empty for the other verdicts.
+// Reason is the reason of the verdict Hold. It is NoReason for the other verdicts.
 type Reason int
 
-// Reasons of the verdict Hold.
+// Values of Reason.
 const (
-	// NoReason: the deletion is not held.
+	// NoReason means that the deletion is not held.
 	NoReason Reason = iota
-	// RestoreUnconfirmed: the control plane is restored from a backup, and no user has
-	// confirmed that.
+	// RestoreUnconfirmed means that the control plane is restored from a backup, and no user
+	// confirmed the restore.
 	RestoreUnconfirmed
-	// MassDeletion: too much of the cluster would go without an explanation.
+	// MassDeletion means that a large part of the cluster would be deleted without an
+	// explanation.
 	MassDeletion
-	// ClusterChanged: the cluster does not match the placements of many workloads since
-	// it was changed.
+	// ClusterChanged means that a change of the cluster excludes it for many workloads.
 	ClusterChanged
-	// FleetDeletion: too much of all clusters together would go without an explanation.
+	// FleetDeletion means that a large part of all clusters together would be deleted without an
+	// explanation.
 	FleetDeletion
-	// TemplateKept: the binding is gone, but its template exists and a policy claims it.
+	// TemplateKept means that the binding is gone, but its template exists and a policy claims
+	// it.
 	TemplateKept
-	// TemplateUnread: the binding is gone, and the template could not be read.
+	// TemplateUnread means that the binding is gone, and reading the template failed.
 	TemplateUnread
-	// TemplateUnserved: the binding is gone, and the control plane does not serve the
+	// TemplateUnserved means that the binding is gone, and the control plane does not serve the
 	// kind of its template.
 	TemplateUnserved
 )
 
-// Decide returns the verdict on the deletion of one Work, and the reason if it is Hold.
+// Decide returns the verdict on the deletion of one Work, and the reason if the verdict is Hold.
 func Decide(f Facts, s Scale, l Limits) (Verdict, Reason) {
 	switch {
 	case f.Restored && (f.ClusterLeaves || f.Owner != Wants):
@@ -132,7 +135,7 @@ func Decide(f Facts, s Scale, l Limits) (Verdict, Reason) {
 	case !Open(f), f.Confirmed, f.Decided:
 		return Delete, NoReason
 	case f.Owner == Gone:
-		return unproven(f.Template)
+		return decideMissingOwner(f.Template)
 	case f.Unmatched && l.Changed.Exceeded(s.Cluster):
 		return Hold, ClusterChanged
 	case l.Cluster.Exceeded(s.Cluster):
@@ -146,10 +149,10 @@ func Decide(f Facts, s Scale, l Limits) (Verdict, Reason) {
 	}
 }
 
-// unproven is the verdict on a Work whose binding is gone while its template is not
-// known to be. It does not depend on how many Works are deleted: a binding that is
-// missing proves nothing.
-func unproven(template Template) (Verdict, Reason) {
+// decideMissingOwner returns the verdict on a Work whose binding is gone, while the template is
+// not known to be deleted. The verdict does not depend on the number of deleted Works, because a
+// missing binding proves nothing.
+func decideMissingOwner(template Template) (Verdict, Reason) {
 	switch template {
 	case Unasked:
 		return Prove, NoReason
@@ -162,7 +165,7 @@ func unproven(template Template) (Verdict, Reason) {
 	}
 }
 
-// Open reports whether nothing explains the deletion so far.
+// Open reports whether the deletion has no explanation so far.
 func Open(f Facts) bool {
 	switch {
 	case f.ClusterLeaves:

@@ -1,45 +1,45 @@
 package guard
 
-// Burst is how much of a cluster, or of several, is deleted without an explanation.
+// Burst counts unexplained deletions in one cluster or in several.
 type Burst struct {
-	// Open is how many Works are being deleted, or were a short while ago, without
-	// an explanation so far.
+	// Open is the number of Works that are being deleted, or were deleted recently, without an
+	// explanation.
 	Open int
-	// Works is how many Works there are, those of Open included.
+	// Works is the number of all Works, including those in Open.
 	Works int
 }
 
-// Scale is what is deleted without an explanation in the same time.
+// Scale holds the unexplained deletions in the same period.
 type Scale struct {
-	// Cluster is the burst in the cluster of the Work.
+	// Cluster counts the cluster of the Work.
 	Cluster Burst
-	// Fleet is the sum over all clusters that lose Works.
+	// Fleet is the sum over all clusters with unexplained deletions.
 	Fleet Burst
-	// Clusters is how many clusters these are.
+	// Clusters is the number of these clusters.
 	Clusters int
 }
 
-// Limit says when a burst is a mass deletion.
+// Limit is the size from which a burst is a mass deletion.
 type Limit struct {
-	// Least is the number of open deletions below which a burst is never too large.
+	// Least is the smallest number of unexplained deletions that can be a mass deletion.
 	Least int
-	// Percent is the part of all Works that is never too large.
+	// Percent is the percentage of all Works that may always be deleted.
 	Percent int
 }
 
-// Limits are those of one cluster, of one cluster whose own change excludes workloads, and
-// of all clusters together.
+// Limits holds the limits for one cluster, for one cluster whose own change excludes workloads,
+// and for all clusters together.
 type Limits struct{ Cluster, Changed, Fleet Limit }
 
-// DefaultLimits let a cluster lose 19 Works, or half of them, without a confirmation.
+// DefaultLimits allow to delete 19 Works of a cluster, or half of them, without a confirmation.
 //
-// A change of the Cluster that excludes 20 workloads or more is held, however many there
-// are: a label may be dropped by a mistake that has nothing to do with workloads.
+// A change of the Cluster that excludes 20 workloads or more is always held, because a label may
+// be removed by a mistake that has nothing to do with workloads.
 //
-// All clusters together lose 99 Works, or a tenth of what those clusters have that lose
-// any. A scheduler moves a few workloads at a time, and a descheduler does so within a
-// budget; neither reaches a tenth of many clusters in five minutes. An installation with
-// less than 100 Works is never held by the second limit.
+// In all clusters together 99 Works may be deleted, or a tenth of the Works of the clusters with
+// unexplained deletions. A scheduler moves a few workloads at a time, and a descheduler does so
+// within a budget. Neither reaches a tenth of many clusters in five minutes. The second limit
+// never holds a deletion in an installation with less than 100 Works.
 func DefaultLimits() Limits {
 	return Limits{Cluster: Limit{Least: 20, Percent: 50}, Changed: Limit{Least: 20}, Fleet: Limit{Least: 100, Percent: 10}}
 }

@@ -5,47 +5,47 @@ import (
 	"time"
 )
 
-// keptOutages bounds how many outages of a cluster are remembered.
-const keptOutages = 16
+// maxOutages is the maximum number of past outages that are stored for a cluster.
+const maxOutages = 16
 
-// Outages are the times in which a cluster was not ready, as far as they were observed.
-// What was not observed explains nothing. The zero value has observed nothing.
+// Outages records the periods in which a cluster was observed as not ready. A period that was
+// not observed explains nothing. The zero value has no observations.
 type Outages struct {
-	// over are those that ended, the oldest first.
-	over []outage
-	// began is when the present outage began; zero if there is none.
-	began    time.Time
-	observed bool
+	// ended are the past outages, oldest first.
+	ended []outage
+	// ongoingSince is the begin of the present outage, or zero.
+	ongoingSince time.Time
+	hasObserved  bool
 }
 
 type outage struct{ began, ended time.Time }
 
-// Observe adds that the cluster is now ready, or not, and since when by its condition.
-// Conditions are written by several clocks, that of an agent among them. An outage is
-// therefore never longer than it was observed, except for the first one: what lasts at
-// the first look began when the condition says.
+// Observe records whether the cluster is ready now, and since when according to its condition.
+// Several clocks write conditions, including the clock of an agent. An outage is therefore never
+// longer than it was observed. Only an outage that is present at the first observation begins at
+// the time in the condition.
 func (o Outages) Observe(ready bool, since, now time.Time) Outages {
-	first := !o.observed
-	o.observed = true
+	first := !o.hasObserved
+	o.hasObserved = true
 	switch {
-	case !ready && o.began.IsZero():
-		o.began = now
+	case !ready && o.ongoingSince.IsZero():
+		o.ongoingSince = now
 		if first {
-			o.began = since
+			o.ongoingSince = since
 		}
-	case ready && !o.began.IsZero():
+	case ready && !o.ongoingSince.IsZero():
 		if now.Before(since) {
 			since = now
 		}
-		o.over = append(slices.Clone(o.over[max(0, len(o.over)-keptOutages+1):]), outage{began: o.began, ended: since})
-		o.began = time.Time{}
+		o.ended = append(slices.Clone(o.ended[max(0, len(o.ended)-maxOutages+1):]), outage{began: o.ongoingSince, ended: since})
+		o.ongoingSince = time.Time{}
 	}
 	return o
 }
 
 // Cover reports whether the cluster was not ready at that time.
 func (o Outages) Cover(at time.Time) bool {
-	return !o.began.IsZero() && at.After(o.began) || slices.ContainsFunc(o.over, func(one outage) bool {
+	return !o.ongoingSince.IsZero() && at.After(o.ongoingSince) || slices.ContainsFunc(o.ended, func(one outage) bool {
 		return at.After(one.began) && at.Before(one.ended)
 	})
 }

@@ -2,30 +2,30 @@ package guard
 
 import "time"
 
-// Window is for how long a deletion that was done counts as part of a burst.
+// Window is how long a deletion counts as part of a burst.
 const Window = 5 * time.Minute
 
-// slots divide the window: a count is exact to a fifth of it.
-const slots = 5
+// slotCount is the number of slots in the window. A count is exact to one fifth of the window.
+const slotCount = 5
 
-// Tally counts what happened within the last Window, in constant space. The zero
-// value is empty. Time must not run backwards; what comes late counts as now.
+// Tally counts events within the last Window in constant space. The zero value is empty. Time
+// must not decrease: an earlier time counts as the latest one.
 type Tally struct {
-	counts [slots]int
-	// slot is the number of the youngest count since the epoch.
+	counts [slotCount]int
+	// slot is the number, since the Unix epoch, of the latest slot.
 	slot int64
 }
 
-// Add counts n more that happened now.
+// Add counts n events at the time now.
 func (t Tally) Add(n int, now time.Time) Tally {
-	t = t.at(now)
-	t.counts[t.slot%slots] += n
+	t = t.advanceTo(now)
+	t.counts[t.slot%slotCount] += n
 	return t
 }
 
-// Count is how many happened within the window that ends now.
+// Count returns the number of events in the window that ends now.
 func (t Tally) Count(now time.Time) int {
-	t = t.at(now)
+	t = t.advanceTo(now)
 	sum := 0
 	for _, count := range t.counts {
 		sum += count
@@ -33,11 +33,11 @@ func (t Tally) Count(now time.Time) int {
 	return sum
 }
 
-// at drops what is too old by then.
-func (t Tally) at(now time.Time) Tally {
-	slot := max(now.UnixNano()/int64(Window/slots), t.slot, 0)
-	for old := max(t.slot, slot-slots); old < slot; old++ {
-		t.counts[(old+1)%slots] = 0
+// advanceTo removes the slots that are older than the window at the given time.
+func (t Tally) advanceTo(now time.Time) Tally {
+	slot := max(now.UnixNano()/int64(Window/slotCount), t.slot, 0)
+	for old := max(t.slot, slot-slotCount); old < slot; old++ {
+		t.counts[(old+1)%slotCount] = 0
 	}
 	t.slot = slot
 	return t

@@ -7,20 +7,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestConfirmed(t *testing.T) {
+func TestIsConfirmed(t *testing.T) {
 	began := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
 		text string
 		want bool
 	}{
-		"no word":                          {"", false},
-		"the very second":                  {"2030-05-01T10:00:00Z", true},
-		"later":                            {"2030-05-01T10:00:01Z", true},
-		"earlier, for another deletion":    {"2030-05-01T09:59:59Z", false},
-		"another zone":                     {"2030-05-01T12:00:00+02:00", true},
-		"another zone in which it is late": {"2030-05-01T10:30:00+02:00", false},
-		"a plain yes":                      {"yes", false},
-		"a date":                           {"2030-05-02", false},
+		"no text":                       {"", false},
+		"the same second":               {"2030-05-01T10:00:00Z", true},
+		"later":                         {"2030-05-01T10:00:01Z", true},
+		"earlier, for another deletion": {"2030-05-01T09:59:59Z", false},
+		"another zone":                  {"2030-05-01T12:00:00+02:00", true},
+		"another zone, earlier time":    {"2030-05-01T10:30:00+02:00", false},
+		"not a time":                    {"yes", false},
+		"a date":                        {"2030-05-02", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -31,18 +31,18 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-func FuzzConfirmedNeverCoversTheFuture(f *testing.F) {
+func FuzzConfirmationNeverCoversLaterDeletions(f *testing.F) {
 	f.Add("2030-05-01T10:00:00Z", int64(0))
 	f.Add("yes", int64(1))
 	f.Fuzz(func(t *testing.T, text string, seconds int64) {
 		began := time.Unix(seconds%(1<<40), 0)
 		if Confirmed(text, began) && !Confirmed(text, began.Add(-time.Hour)) {
-			t.Error("an earlier deletion is not covered")
+			t.Error("an earlier deletion is not confirmed")
 		}
 	})
 }
 
-func TestTallyCountsWhatIsInTheWindow(t *testing.T) {
+func TestWindowCounter(t *testing.T) {
 	now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
 	var tally Tally
 	if got := tally.Count(now); got != 0 {
@@ -53,11 +53,11 @@ func TestTallyCountsWhatIsInTheWindow(t *testing.T) {
 		after time.Duration
 		want  int
 	}{
-		"at once":               {2 * time.Minute, 5},
-		"as the window ends":    {4*time.Minute + 59*time.Second, 5},
-		"when the first is old": {6 * time.Minute, 3},
-		"when both are old":     {8 * time.Minute, 0},
-		"after a long time":     {8000 * time.Hour, 0},
+		"immediately":                   {2 * time.Minute, 5},
+		"before the end of the window":  {4*time.Minute + 59*time.Second, 5},
+		"after the first event expired": {6 * time.Minute, 3},
+		"after both events expired":     {8 * time.Minute, 0},
+		"after a long time":             {8000 * time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tally.Count(now.Add(test.after)); got != test.want {
@@ -67,7 +67,7 @@ func TestTallyCountsWhatIsInTheWindow(t *testing.T) {
 	}
 }
 
-func TestTallyAgreesWithACountOfAllEvents(t *testing.T) {
+func TestWindowCounterAgreesWithAllEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
 		var tally Tally
@@ -79,7 +79,7 @@ func TestTallyAgreesWithACountOfAllEvents(t *testing.T) {
 		}
 		least, most := 0, 0
 		for _, event := range events {
-			if age := now.Sub(event); age <= Window-Window/slots {
+			if age := now.Sub(event); age <= Window-Window/slotCount {
 				least++
 			}
 			if age := now.Sub(event); age <= Window {
