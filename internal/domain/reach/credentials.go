@@ -6,14 +6,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Marked returns the refusal of a Secret that is marked as one of the control plane. join,
-// register and agents create the credentials of a cluster with this mark, and before the
-// Cluster that refers to them: until then the mark alone says what the Secret holds.
+// Marked returns an error for a Secret with the system label of the control plane. The commands
+// join and register and agents create the credentials of a cluster with this label, before the
+// Cluster that refers to them. Until the Cluster exists, only the label shows what the Secret
+// contains.
 func Marked(object *unstructured.Unstructured) *RefusedError {
 	const label, value = clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue
 	if !IsSecret(object.GroupVersionKind().GroupKind()) || object.GetLabels()[label] != value {
 		return nil
 	}
-	return refuse("Secret %s/%s is never propagated: the label %s=%s marks it as one of the control plane, such as the credentials of a cluster; remove the label from a Secret that holds none",
+	return newForbiddenError("Secret %s/%s is never propagated: the label %s=%s marks it as one of the control plane, such as the credentials of a cluster; remove the label from a Secret that holds none",
 		object.GetNamespace(), object.GetName(), label, value)
 }

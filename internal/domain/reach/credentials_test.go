@@ -2,7 +2,7 @@ package reach
 
 import "testing"
 
-func TestASecretOfTheControlPlaneIsMarked(t *testing.T) {
+func TestCheckSystemLabel(t *testing.T) {
 	tests := map[string]struct {
 		object string
 		want   string
@@ -13,13 +13,13 @@ func TestASecretOfTheControlPlaneIsMarked(t *testing.T) {
 		},
 		"a Secret of a tenant":        {`{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: east, labels: {app: web}}}`, ""},
 		"another value of the label":  {`{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: east, labels: {karmada.io/system: "false"}}}`, ""},
-		"a marked object of any kind": {`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: east, labels: {karmada.io/system: "true"}}}`, ""},
+		"another kind with the label": {`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: east, labels: {karmada.io/system: "true"}}}`, ""},
 		"a Secret of another group":   {`{apiVersion: example.io/v1, kind: Secret, metadata: {namespace: shop, name: east, labels: {karmada.io/system: "true"}}}`, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if refusal := Marked(object(t, tc.object)); refusal != nil {
+			if refusal := Marked(parseObject(t, tc.object)); refusal != nil {
 				got = refusal.Error()
 			}
 			if got != tc.want {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Identity is by what an object is known in a cluster. The version is no part of it.
+// Identity identifies an object in a cluster. It does not contain the API version.
 type Identity struct{ Group, Kind, Namespace, Name string }
 
 // IdentityOf returns the identity of an object.
@@ -19,13 +19,13 @@ func IdentityOf(object *unstructured.Unstructured) Identity {
 	return Identity{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// IdentityError is one field that makes a manifest another object than its template.
+// IdentityError describes one identifying field in which a manifest differs from its template.
 type IdentityError struct {
 	// Path is a JSON pointer.
 	Path string
-	// Field names what it holds.
+	// Field describes the field to users.
 	Field string
-	// Want is what the template has, Got what the manifest has.
+	// Want is the value in the template, Got the value in the manifest.
 	Want, Got string
 }
 
@@ -34,8 +34,8 @@ func (v IdentityError) Error() string {
 	return fmt.Sprintf("the %s must stay %q, and is %q", v.Field, v.Want, v.Got)
 }
 
-// Violations returns the fields in which a manifest is another object than its
-// template, in a fixed order.
+// Violations returns the identifying fields in which a manifest differs from its template, in a
+// fixed order.
 func (i Identity) Violations(manifest Identity) []IdentityError {
 	var violations []IdentityError
 	for _, field := range []IdentityError{
@@ -51,11 +51,11 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// Granting reports whether objects of a kind give rights in their namespace, set its
-// limits or lead its traffic elsewhere. An author who may write policies in a namespace
-// may not write these: the roles edit and admin of Kubernetes do not allow it, or check
-// for escalation. So an OverridePolicy must not write them either. The list is that of
-// the kinds of Kubernetes; which other kinds an author may not write is not known here.
+// Granting reports whether objects of a kind grant rights in their namespace, set its limits or
+// redirect its traffic. An author who may write policies in a namespace may not write these
+// objects: the Kubernetes roles edit and admin do not allow it, or check for escalation. An
+// OverridePolicy must therefore not write them either. The list contains kinds of Kubernetes
+// only, because it is not known which other kinds an author may not write.
 func Granting(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
@@ -67,8 +67,8 @@ func Granting(kind schema.GroupKind) bool {
 	return false
 }
 
-// ChangedContent returns the first field, in the order of their names, in which two
-// objects differ apart from their metadata and their API version.
+// ChangedContent returns the first field, ordered by name, in which two objects differ. Metadata
+// and API version are ignored.
 func ChangedContent(before, after *unstructured.Unstructured) (path string, changed bool) {
 	fields := slices.Sorted(maps.Keys(before.Object))
 	for field := range after.Object {

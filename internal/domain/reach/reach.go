@@ -1,16 +1,15 @@
-// Package reach answers: may this party, from this namespace, reach this object,
-// and if not, why not?
+// Package reach answers: may the author of a policy or binding refer to an object and propagate
+// it, and if not, why not?
 //
-// A namespaced policy or binding acts with the rights of its author, who has rights
-// in that namespace alone. The components act with the rights of an administrator
-// of every cluster. So the same questions are asked when an object is admitted and
-// again when something is made of it: the second answer holds for objects that
-// were stored before, or while admission was off.
+// A namespaced policy or binding acts with the rights of its author, who has rights only in that
+// namespace. The components act with the rights of an administrator of every cluster. The rules
+// are therefore checked when an object is admitted, and again when it is used. The second check
+// covers objects that were stored earlier or while admission was disabled.
 //
 // Invariants:
-//   - a refusal names the object, what is wrong with it and what to do instead;
-//   - an answer depends on nothing but the arguments, and never on who asks;
-//   - what cannot be proven to be within reach is out of reach.
+//   - An error names the object, the violated rule and the remedy.
+//   - A result depends on the arguments only.
+//   - An object that cannot be proven to be allowed is forbidden.
 package reach
 
 import (
@@ -25,93 +24,94 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// RefusedError says why an object is out of reach. Only a change of the object
-// that refers to it, or of the flags of the control plane, can help.
+// RefusedError is returned for an object that may not be used. A retry does not help before the
+// referring object or the flags of the control plane change.
 type RefusedError struct{ Reason string }
 
 // Error implements error.
 func (r *RefusedError) Error() string { return r.Reason }
 
-func refuse(format string, args ...any) *RefusedError {
+func newForbiddenError(format string, args ...any) *RefusedError {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Scope is the scope of a kind, as far as it is known.
+// Scope is the scope of a kind, if it is known.
 type Scope int
 
-// The scopes of kinds.
+// Values of Scope.
 const (
 	UnknownScope Scope = iota
 	ClusterScope
 	NamespaceScope
 )
 
-// Bound returns a refusal unless a binding of a namespace may refer to the object.
-// The namespace of a ClusterResourceBinding is empty. A ResourceBinding refers to a
-// namespaced kind in its own namespace, a ClusterResourceBinding to a
-// cluster-scoped kind. A reference without a name refers to nothing and passes.
+// Bound returns an error unless a binding in the namespace may refer to the object. The
+// namespace of a ClusterResourceBinding is empty. A ResourceBinding may refer to a namespaced
+// kind in its own namespace, a ClusterResourceBinding to a cluster-scoped kind. An empty
+// reference is allowed.
 func Bound(namespace string, to workv1alpha2.ObjectReference, scope Scope) *RefusedError {
 	switch {
 	case to.Name == "" && to.Namespace == "":
 		return nil
 	case namespace == "" && to.Namespace != "":
-		return refuse("a ClusterResourceBinding must not refer to %s in namespace %q; use a ResourceBinding of that namespace", describe(to), to.Namespace)
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s in namespace %q; use a ResourceBinding of that namespace", formatReference(to), to.Namespace)
 	case namespace == "" && scope == NamespaceScope:
-		return refuse("a ClusterResourceBinding must not refer to %s: the kind is namespaced; use a ResourceBinding", describe(to))
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s: the kind is namespaced; use a ResourceBinding", formatReference(to))
 	case namespace == "":
 		return nil
 	case scope == ClusterScope:
-		return refuse("a ResourceBinding must not refer to %s: the kind is cluster-scoped; use a ClusterResourceBinding", describe(to))
+		return newForbiddenError("a ResourceBinding must not refer to %s: the kind is cluster-scoped; use a ClusterResourceBinding", formatReference(to))
 	case to.Namespace == "":
-		return refuse("a ResourceBinding must not refer to %s without a namespace; set spec.resource.namespace to %q", describe(to), namespace)
+		return newForbiddenError("a ResourceBinding must not refer to %s without a namespace; set spec.resource.namespace to %q", formatReference(to), namespace)
 	case to.Namespace != namespace:
-		return refuse("a ResourceBinding of namespace %q must not refer to %s in namespace %q; set spec.resource.namespace to %q", namespace, describe(to), to.Namespace, namespace)
+		return newForbiddenError("a ResourceBinding of namespace %q must not refer to %s in namespace %q; set spec.resource.namespace to %q", namespace, formatReference(to), to.Namespace, namespace)
 	}
 	return nil
 }
 
-// IsBound reports whether a binding of a namespace may refer to the object, as far as
-// that is known without the scope of its kind.
+// IsBound reports whether a binding in the namespace may refer to the object, without knowing
+// the scope of its kind.
 func IsBound(namespace string, to workv1alpha2.ObjectReference) bool {
 	return Bound(namespace, to, UnknownScope) == nil
 }
 
-func describe(to workv1alpha2.ObjectReference) string {
+func formatReference(to workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %q", to.Kind, to.Name)
 }
 
-// Propagated is what the flags of a control plane say about templates.
+// Propagated holds the flags of the control plane about kinds and namespaces that are never
+// propagated.
 type Propagated struct {
 	APIs       SkippedAPIs
 	Namespaces SkippedNamespaces
 }
 
-// Refuses returns a refusal for an object that is never propagated, whatever
-// policies and bindings say.
+// Refuses returns an error for an object that is never propagated, independent of policies and
+// bindings.
 func (p Propagated) Refuses(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
-	object := name(kind.Kind, key)
+	object := formatObject(kind.Kind, key)
 	switch {
 	case p.APIs.Skips(kind) && DefaultSkippedAPIs().Skips(kind):
-		return refuse("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s", object, removeReference)
+		return newForbiddenError("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s", object, removeReferenceHint)
 	case p.APIs.Skips(kind):
-		return refuse("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object, removeReference)
+		return newForbiddenError("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object, removeReferenceHint)
 	case (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name):
-		return refuse("%s is never propagated: it belongs to the control plane; %s", object, removeReference)
+		return newForbiddenError("%s is never propagated: it belongs to the control plane; %s", object, removeReferenceHint)
 	case p.Namespaces.Skips(kind, key.Namespace, key.Name):
-		return refuse("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s", object, removeReference)
+		return newForbiddenError("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s", object, removeReferenceHint)
 	}
 	return nil
 }
 
-// removeReference is what an author does about an object that is never propagated.
-const removeReference = "remove the selector or the binding that refers to it"
+// removeReferenceHint is the remedy for a reference to an object that is never propagated.
+const removeReferenceHint = "remove the selector or the binding that refers to it"
 
-// name is an object as it is written in a message.
-func name(kind string, key types.NamespacedName) string {
+// formatObject formats an object for a message.
+func formatObject(kind string, key types.NamespacedName) string {
 	return kind + " " + strings.TrimPrefix(key.String(), "/")
 }
 
-// IsSecret reports whether the kind is that of Secrets.
+// IsSecret reports whether the kind is Secret in the core group.
 func IsSecret(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Secret"}
 }
@@ -131,65 +131,65 @@ func SecretsOf(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	return secrets
 }
 
-// Credentials returns the refusal of a Secret that holds the credentials of
-// clusters, nil when there are no such clusters.
+// Credentials returns an error for a Secret that holds the credentials of clusters, or nil if
+// there are no such clusters.
 func Credentials(secret types.NamespacedName, clusters []string) *RefusedError {
 	if len(clusters) == 0 {
 		return nil
 	}
-	return refuse("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReference)
+	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReferenceHint)
 }
 
-// Party is what acts on objects for its author.
+// Party describes the rights of the author of a policy or binding.
 type Party struct {
-	// Namespace is where the author has rights.
+	// Namespace is the namespace in which the author has rights.
 	Namespace string
-	// Cluster is true for a party that only an administrator of the control plane can
-	// make: a ClusterPropagationPolicy, and a binding that one claims.
+	// Cluster is true for objects that only an administrator of the control plane can create: a
+	// ClusterPropagationPolicy, and a binding that such a policy claims.
 	Cluster bool
 }
 
-// reaches reports whether an object in a namespace, or a cluster-scoped object, is
-// within the rights of the author.
-func (p Party) reaches(namespace string) bool {
+// covers reports whether the author has rights on objects in the namespace, or on cluster-scoped
+// objects if the namespace is empty.
+func (p Party) covers(namespace string) bool {
 	return p.Cluster || namespace != "" && namespace == p.Namespace
 }
 
-// TakesAlong returns a refusal unless an object may follow an object of the party to its
-// clusters. The namespace of a cluster-scoped object is empty, and so is the name of
-// objects that labels select.
+// TakesAlong returns an error unless the author may propagate the object as a dependency. The
+// namespace of a cluster-scoped object is empty. The name of objects that are selected by labels
+// is empty.
 func (p Party) TakesAlong(kind string, key types.NamespacedName) *RefusedError {
-	if p.reaches(key.Namespace) {
+	if p.covers(key.Namespace) {
 		return nil
 	}
-	object, where := name(kind, key), "cluster-scoped objects"
+	object, where := formatObject(kind, key), "cluster-scoped objects"
 	if key.Name == "" {
 		object = kind + " selected by labels"
 	}
 	if key.Namespace != "" {
 		where = fmt.Sprintf("objects in namespace %q", key.Namespace)
 	}
-	return refuse("%s: an object of namespace %q must not take along %s; propagate them with a policy that selects them, or select the object with a ClusterPropagationPolicy",
+	return newForbiddenError("%s: an object of namespace %q must not propagate %s as dependencies; propagate them with a policy that selects them, or select the object with a ClusterPropagationPolicy",
 		object, p.Namespace, where)
 }
 
-// TakesOver reports whether the party may take over an object that a member already
-// has: one of its own namespace, and never a Namespace.
+// TakesOver reports whether the author may take over an object that already exists in a member:
+// only an object in the namespace of the author, and never a Namespace.
 func (p Party) TakesOver(kind schema.GroupKind, namespace string) bool {
 	if p.Cluster {
 		return true
 	}
-	return p.reaches(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
+	return p.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
 }
 
-// Delivers returns a refusal unless the party may have an object in a member: one of its
-// own namespace, and never one of a namespace of the control plane.
+// Delivers returns an error unless the author may deliver the object to a member: only an object
+// in the namespace of the author, and never an object in a namespace of the control plane.
 func (p Party) Delivers(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
-		return refuse("%s is never propagated: it belongs to the control plane", name(kind.Kind, key))
+		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))
 	}
-	if p.reaches(key.Namespace) {
+	if p.covers(key.Namespace) {
 		return nil
 	}
-	return refuse("%s is out of reach of a ResourceBinding of namespace %q, which delivers objects of that namespace only", name(kind.Kind, key), p.Namespace)
+	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only", formatObject(kind.Kind, key), p.Namespace)
 }

@@ -12,14 +12,14 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func says(refusal *RefusedError) string {
+func errorText(refusal *RefusedError) string {
 	if refusal == nil {
 		return ""
 	}
 	return refusal.Error()
 }
 
-func TestBound(t *testing.T) {
+func TestCheckReference(t *testing.T) {
 	named := func(kind, namespace string) workv1alpha2.ObjectReference {
 		return workv1alpha2.ObjectReference{APIVersion: "v1", Kind: kind, Namespace: namespace, Name: "o"}
 	}
@@ -43,9 +43,9 @@ func TestBound(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if tc.scope == UnknownScope && IsBound(tc.namespace, tc.to) != (tc.want == "") {
-				t.Error("IsBound says something else")
+				t.Error("IsBound returns another result")
 			}
-			got := says(Bound(tc.namespace, tc.to, tc.scope))
+			got := errorText(Bound(tc.namespace, tc.to, tc.scope))
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -53,7 +53,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverPropagated(t *testing.T) {
+func TestPropagationRules(t *testing.T) {
 	namespaces, err := ParseSkippedNamespaces([]string{"kube-.*"})
 	if err != nil {
 		t.Fatal(err)
@@ -65,28 +65,28 @@ func TestWhatIsNeverPropagated(t *testing.T) {
 		namespace, name string
 		refused         bool
 	}{
-		"a ConfigMap of a user":             {core("ConfigMap"), "shop", "c", false},
-		"a Secret of a cluster":             {core("Secret"), "karmada-cluster", "m1", true},
-		"an object of the system":           {core("ConfigMap"), "karmada-system", "c", true},
-		"an object beside Works":            {core("ConfigMap"), "karmada-es-m1", "c", true},
-		"an object of a skipped namespace":  {core("Secret"), "kube-system", "bootstrap-token-abcdef", true},
-		"a namespace of the control plane":  {core("Namespace"), "", "karmada-es-m1", true},
-		"a namespace of a user":             {core("Namespace"), "", "shop", false},
-		"a policy":                          {schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "OverridePolicy"}, "shop", "o", true},
-		"a Work":                            {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, "shop", "w", true},
-		"a namespace that only looks alike": {core("ConfigMap"), "karmada-shop", "c", false},
+		"a ConfigMap of a user":               {core("ConfigMap"), "shop", "c", false},
+		"a Secret of a cluster":               {core("Secret"), "karmada-cluster", "m1", true},
+		"an object of karmada-system":         {core("ConfigMap"), "karmada-system", "c", true},
+		"an object in an execution namespace": {core("ConfigMap"), "karmada-es-m1", "c", true},
+		"an object of a skipped namespace":    {core("Secret"), "kube-system", "bootstrap-token-abcdef", true},
+		"a namespace of the control plane":    {core("Namespace"), "", "karmada-es-m1", true},
+		"a namespace of a user":               {core("Namespace"), "", "shop", false},
+		"a policy":                            {schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "OverridePolicy"}, "shop", "o", true},
+		"a Work":                              {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, "shop", "w", true},
+		"a namespace with a similar name":     {core("ConfigMap"), "karmada-shop", "c", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			refusal := propagated.Refuses(tc.kind, types.NamespacedName{Namespace: tc.namespace, Name: tc.name})
 			if (refusal != nil) != tc.refused || refusal != nil && !strings.Contains(refusal.Error(), "never propagated") {
-				t.Errorf("got %q", says(refusal))
+				t.Errorf("got %q", errorText(refusal))
 			}
 		})
 	}
 }
 
-func TestSecretsOfClusters(t *testing.T) {
+func TestCredentialSecrets(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{}
 	cluster.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1"}
 	cluster.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1-impersonator"}
@@ -97,52 +97,52 @@ func TestSecretsOfClusters(t *testing.T) {
 	if SecretsOf(&clusterv1alpha1.Cluster{}) != nil {
 		t.Error("a cluster without credentials has Secrets")
 	}
-	if got, want := says(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"; remove the selector or the binding that refers to it`; got != want {
+	if got, want := errorText(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"; remove the selector or the binding that refers to it`; got != want {
 		t.Errorf("got %q", got)
 	}
-	if got := says(Credentials(want[0], nil)); got != "" {
+	if got := errorText(Credentials(want[0], nil)); got != "" {
 		t.Errorf("a Secret of no cluster: %q", got)
 	}
 }
 
-func TestWhatAPartyReaches(t *testing.T) {
+func TestAuthorRights(t *testing.T) {
 	tenant, operator := Party{Namespace: "shop"}, Party{Namespace: "shop", Cluster: true}
 	configMap, namespace := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Namespace"}
 	tests := map[string]struct {
-		party           Party
-		kind            schema.GroupKind
-		namespace       string
-		along, takeOver bool
-		// deliver is whether it may be in a member.
+		party                Party
+		kind                 schema.GroupKind
+		namespace            string
+		dependency, takeOver bool
+		// deliver reports whether the object may be delivered to a member.
 		deliver bool
 	}{
-		"its own namespace":                       {tenant, configMap, "shop", true, true, true},
-		"another namespace":                       {tenant, configMap, "bank", false, false, false},
-		"what has no namespace":                   {tenant, configMap, "", false, false, false},
-		"a Namespace":                             {tenant, namespace, "", false, false, false},
-		"what calls itself a Namespace":           {tenant, namespace, "shop", true, false, true},
-		"no namespace of a party without one":     {Party{}, configMap, "", false, false, false},
-		"another namespace, for an administrator": {operator, configMap, "bank", true, true, true},
-		"a Namespace, for an administrator":       {operator, namespace, "", true, true, true},
-		"credentials of a cluster":                {operator, schema.GroupKind{Kind: "Secret"}, "karmada-cluster", true, true, false},
+		"its own namespace":                                   {tenant, configMap, "shop", true, true, true},
+		"another namespace":                                   {tenant, configMap, "bank", false, false, false},
+		"a cluster-scoped object":                             {tenant, configMap, "", false, false, false},
+		"a Namespace":                                         {tenant, namespace, "", false, false, false},
+		"a namespaced object of kind Namespace":               {tenant, namespace, "shop", true, false, true},
+		"a cluster-scoped object, author without a namespace": {Party{}, configMap, "", false, false, false},
+		"another namespace, for an administrator":             {operator, configMap, "bank", true, true, true},
+		"a Namespace, for an administrator":                   {operator, namespace, "", true, true, true},
+		"credentials of a cluster":                            {operator, schema.GroupKind{Kind: "Secret"}, "karmada-cluster", true, true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if refusal := tc.party.TakesAlong(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.along {
-				t.Errorf("takes along: %q", says(refusal))
+			if refusal := tc.party.TakesAlong(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.dependency {
+				t.Errorf("dependency: %q", errorText(refusal))
 			}
 			refusal := tc.party.Delivers(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
 			if (refusal == nil) != tc.deliver {
-				t.Errorf("delivers: %q", says(refusal))
+				t.Errorf("delivery: %q", errorText(refusal))
 			}
 			if got := tc.party.TakesOver(tc.kind, tc.namespace); got != tc.takeOver {
-				t.Errorf("takes over: %v", got)
+				t.Errorf("takeover: %v", got)
 			}
 		})
 	}
 }
 
-func TestRefusalsNameObjectAndRemedy(t *testing.T) {
+func TestErrorsNameObjectAndRemedy(t *testing.T) {
 	skipped, err := ParseSkippedAPIs("apps")
 	if err != nil {
 		t.Fatal(err)
@@ -173,8 +173,8 @@ func TestRefusalsNameObjectAndRemedy(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range tc.says {
-				if !strings.Contains(says(tc.refusal), text) {
-					t.Errorf("got %q, want %q", says(tc.refusal), text)
+				if !strings.Contains(errorText(tc.refusal), text) {
+					t.Errorf("got %q, want %q", errorText(tc.refusal), text)
 				}
 			}
 		})

@@ -13,18 +13,17 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// SkippedAPIs is the set of kinds that are never templates. The zero value
-// skips nothing; DefaultSkippedAPIs is what a control plane starts from.
+// SkippedAPIs is the set of kinds that are never templates. The zero value is empty. A control
+// plane starts with DefaultSkippedAPIs.
 type SkippedAPIs struct {
 	groups   sets.Set[string]
 	versions sets.Set[schema.GroupVersion]
-	// kinds holds lower-case kinds: case is no part of what a user means here.
+	// kinds holds kinds in lower case, because users may write any case.
 	kinds sets.Set[schema.GroupVersionKind]
 }
 
-// DefaultSkippedAPIs returns the kinds that are skipped whatever the user says:
-// the control plane's own groups, and objects that are traces of activity
-// (events, leases) and not something to run elsewhere.
+// DefaultSkippedAPIs returns the kinds that are always skipped: the API groups of the control
+// plane, and objects that only record activity (events, leases).
 func DefaultSkippedAPIs() SkippedAPIs {
 	return SkippedAPIs{
 		groups: sets.New(
@@ -37,17 +36,16 @@ func DefaultSkippedAPIs() SkippedAPIs {
 	}
 }
 
-// ParseSkippedAPIs reads the value of --skipped-propagating-apis and adds it to
-// the defaults. Tokens are separated by ';', empty ones are ignored:
+// ParseSkippedAPIs parses the value of --skipped-propagating-apis and adds it to the defaults.
+// Tokens are separated by ';', empty tokens are ignored:
 //
 //	group               the whole group
 //	group/version       all kinds of a group version
 //	v1/Kind,...         kinds of the core group
 //	group/version/Kind,... kinds of a group version
 //
-// A token of two parts that starts with "v1" always names core kinds. Kinds are
-// compared without regard to case. A token that fits none of the forms is an
-// error that quotes it.
+// A token with two parts that starts with "v1" always names core kinds. Kinds are compared
+// without regard to case. A token in another form is an error that quotes the token.
 func ParseSkippedAPIs(expression string) (SkippedAPIs, error) {
 	skipped := DefaultSkippedAPIs()
 	for token := range strings.SplitSeq(expression, ";") {
@@ -100,10 +98,9 @@ func (s SkippedAPIs) Skips(gvk schema.GroupVersionKind) bool {
 		s.kinds.Has(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)))
 }
 
-// Watchable reports whether a served resource can hold templates: it is not
-// skipped, is no subresource, and can be listed, watched and deleted. The
-// caller passes resources of each group's preferred version only; the other
-// versions show the same objects again.
+// Watchable reports whether a served resource can hold templates: it is not skipped, is no
+// subresource, and can be listed, watched and deleted. The caller passes only resources of the
+// preferred version of each group, because other versions contain the same objects.
 func (s SkippedAPIs) Watchable(version schema.GroupVersion, resource metav1.APIResource) bool {
 	if strings.Contains(resource.Name, "/") || s.Skips(version.WithKind(resource.Kind)) {
 		return false
@@ -116,8 +113,8 @@ func (s SkippedAPIs) Watchable(version schema.GroupVersion, resource metav1.APIR
 	return true
 }
 
-// SkippedNamespaces decides which objects are dropped because of where they
-// live. The zero value drops what belongs to the control plane itself.
+// SkippedNamespaces selects objects that are skipped because of their namespace. The zero value
+// skips the namespaces of the control plane.
 type SkippedNamespaces struct {
 	patterns []*regexp.Regexp
 }
@@ -136,11 +133,10 @@ func ParseSkippedNamespaces(expressions []string) (SkippedNamespaces, error) {
 	return skipped, nil
 }
 
-// Skips reports whether the object is never a template because of its
-// namespace. The namespace of a cluster-scoped object is the empty string, and
-// an expression may match that. A Namespace object is judged by its own name
-// too: a policy that selects all Namespaces must not send the control plane's
-// private ones to the members.
+// Skips reports whether the object is never a template because of its namespace. The namespace
+// of a cluster-scoped object is empty, and an expression may match that. For a Namespace object
+// its own name is checked too: a policy that selects all Namespaces must not propagate those of
+// the control plane.
 func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name string) bool {
 	if s.skipsName(namespace) {
 		return true
@@ -152,7 +148,7 @@ func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name st
 	case "Namespace":
 		return s.skipsName(name)
 	case "ConfigMap":
-		// Every API server writes its own; matters when kube-.* is not skipped.
+		// Every API server writes its own. This rule is needed if kube-.* is not skipped.
 		return namespace == "kube-system" && name == "extension-apiserver-authentication"
 	}
 	return false
@@ -165,8 +161,8 @@ func (s SkippedNamespaces) skipsName(namespace string) bool {
 	return slices.ContainsFunc(s.patterns, func(p *regexp.Regexp) bool { return p.MatchString(namespace) })
 }
 
-// IsReservedNamespace reports whether the namespace belongs to the control
-// plane: nothing in it is ever propagated, whatever the flags say.
+// IsReservedNamespace reports whether the namespace belongs to the control plane. Objects in
+// such a namespace are never propagated, independent of the flags.
 func IsReservedNamespace(namespace string) bool {
 	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
 		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionSpacePrefix)

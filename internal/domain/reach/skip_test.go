@@ -69,23 +69,23 @@ func FuzzParseSkippedAPIs(f *testing.F) {
 			t.Errorf("%q parses, twice it does not: %v", expression, err)
 		}
 		if doubled.groups.Len() != skipped.groups.Len() || doubled.versions.Len() != skipped.versions.Len() || doubled.kinds.Len() != skipped.kinds.Len() {
-			t.Errorf("%q means something else when said twice", expression)
+			t.Errorf("%q has another meaning when it is repeated", expression)
 		}
 	})
 }
 
-func TestWatchable(t *testing.T) {
+func TestIsWatchable(t *testing.T) {
 	all := metav1.Verbs{"get", "list", "watch", "delete"}
 	tests := map[string]struct {
 		version  schema.GroupVersion
 		resource metav1.APIResource
 		want     bool
 	}{
-		"list, watch and delete suffice":    {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all}, want: true},
-		"a resource without watch is left":  {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all[:2]}},
-		"a resource without delete is left": {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all[:3]}},
-		"a subresource is no resource":      {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments/scale", Kind: "Scale", Verbs: all}},
-		"a skipped kind is left":            {version: schema.GroupVersion{Version: "v1"}, resource: metav1.APIResource{Name: "events", Kind: "Event", Verbs: all}},
+		"list, watch and delete are sufficient": {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all}, want: true},
+		"a resource without watch":              {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all[:2]}},
+		"a resource without delete":             {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments", Kind: "Deployment", Verbs: all[:3]}},
+		"a subresource":                         {version: schema.GroupVersion{Group: "apps", Version: "v1"}, resource: metav1.APIResource{Name: "deployments/scale", Kind: "Scale", Verbs: all}},
+		"a skipped kind":                        {version: schema.GroupVersion{Version: "v1"}, resource: metav1.APIResource{Name: "events", Kind: "Event", Verbs: all}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestSkippedNamespaces(t *testing.T) {
 	}
 }
 
-func TestSkippedNamespacesRefuseABrokenExpression(t *testing.T) {
+func TestParseSkippedNamespacesRejectsInvalidExpression(t *testing.T) {
 	if _, err := ParseSkippedNamespaces([]string{"kube-.*", "("}); err == nil {
-		t.Error("a broken expression is accepted")
+		t.Error("an invalid expression is accepted")
 	}
 }

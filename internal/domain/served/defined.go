@@ -7,26 +7,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsBuiltIn reports whether no CustomResourceDefinition can define the kinds of a group:
-// their groups have a dot.
+// IsBuiltIn reports whether a group is built in. The groups of CustomResourceDefinitions contain
+// a dot.
 func IsBuiltIn(group string) bool { return !strings.Contains(group, ".") }
 
-// IsDefinitionOf reports whether the CustomResourceDefinition of a name, which is
-// <plural>.<group>, defines a kind of a group.
+// IsDefinitionOf reports whether a CustomResourceDefinition with this name, which has the form
+// <plural>.<group>, defines a kind of the group.
 func IsDefinitionOf(group, name string) bool {
-	_, of, _ := strings.Cut(name, ".")
-	return of == group
+	_, definedGroup, _ := strings.Cut(name, ".")
+	return definedGroup == group
 }
 
-// Defines reports whether a CustomResourceDefinition defines a kind, or may: one that
-// cannot be read counts. The name of a kind can be changed; the one that was accepted
-// counts also.
+// Defines reports whether a CustomResourceDefinition defines the kind. A definition that cannot
+// be parsed counts as defining it. The kind of a definition can be changed, so the accepted name
+// counts too.
 func Defines(definition map[string]any, kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(definition, "spec", "group")
-	wanted, _, _ := unstructured.NestedString(definition, "spec", "names", "kind")
+	requested, _, _ := unstructured.NestedString(definition, "spec", "names", "kind")
 	accepted, _, _ := unstructured.NestedString(definition, "status", "acceptedNames", "kind")
-	if group == "" || wanted == "" {
+	if group == "" || requested == "" {
 		return true
 	}
-	return group == kind.Group && (wanted == kind.Kind || accepted == kind.Kind)
+	return group == kind.Group && (requested == kind.Kind || accepted == kind.Kind)
 }

@@ -11,10 +11,10 @@ func TestIsDefinitionOf(t *testing.T) {
 		group, name string
 		want        bool
 	}{
-		"of the group":               {"example.org", "widgets.example.org", true},
-		"of a group that ends alike": {"example.org", "widgets.more.example.org", false},
-		"of a group that ends in it": {"more.example.org", "widgets.example.org", false},
-		"no group":                   {"example.org", "widgets", false},
+		"of the group":                 {"example.org", "widgets.example.org", true},
+		"a group with the same suffix": {"example.org", "widgets.more.example.org", false},
+		"a group that is a suffix":     {"more.example.org", "widgets.example.org", false},
+		"no group":                     {"example.org", "widgets", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestIsDefinitionOf(t *testing.T) {
 	}
 }
 
-func TestDefines(t *testing.T) {
+func TestCRDDefinesKind(t *testing.T) {
 	kind := schema.GroupKind{Group: "example.org", Kind: "Widget"}
 	definition := func(group, wanted, accepted string) map[string]any {
 		return map[string]any{
@@ -47,7 +47,7 @@ func TestDefines(t *testing.T) {
 		"the kind, not accepted yet":         {definition("example.org", "Widget", ""), true},
 		"another kind":                       {definition("example.org", "Gadget", "Gadget"), false},
 		"the kind in another group":          {definition("example.net", "Widget", "Widget"), false},
-		"one that does not say":              {map[string]any{}, true},
+		"an empty definition":                {map[string]any{}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

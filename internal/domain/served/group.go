@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Discovery is what a server said about its groups. Resources holds the lists that were
-// read, by group version; Failed the group versions that could not be read.
+// Discovery is the result of a discovery of the groups of a server. Resources holds the lists
+// that were read, by group version. Failed holds the group versions that could not be read.
 type Discovery struct {
 	Groups    *metav1.APIGroupList
 	Resources map[schema.GroupVersion]*metav1.APIResourceList
 	Failed    map[schema.GroupVersion]error
 }
 
-// Versions returns the versions in which a server serves a kind, in the order of the
-// server. The kind is Absent only if the groups are known and every version of its group
-// was read and lacks it; the server may store objects of it nevertheless. It is Unknown if
-// a version of the group could not be read, and none of the others has the kind.
+// Versions returns the versions in which a server serves a kind, in the order of the server. The
+// kind is Absent only if the groups are known, every version of its group was read, and no
+// version has the kind. The server may still store objects of the kind. The result is Unknown if
+// a version of the group could not be read and no other version has the kind.
 func (d Discovery) Versions(kind schema.GroupKind) ([]string, Answer) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
 		return nil, Unknown
 	}
 	var versions []string
 	complete := true
-	for _, version := range d.ofGroup(kind.Group) {
+	for _, version := range d.versionsOfGroup(kind.Group) {
 		list := d.Resources[version]
 		switch {
 		case d.Failed[version] != nil || list == nil:
@@ -52,14 +52,14 @@ func (d Discovery) Versions(kind schema.GroupKind) ([]string, Answer) {
 	}
 }
 
-// Unread returns the versions of a group whose resources were not read and did not fail.
+// Unread returns the versions of a group whose resources were neither read nor failed.
 func (d Discovery) Unread(group string) []schema.GroupVersion {
-	return slices.DeleteFunc(d.ofGroup(group), func(version schema.GroupVersion) bool {
+	return slices.DeleteFunc(d.versionsOfGroup(group), func(version schema.GroupVersion) bool {
 		return d.Resources[version] != nil || d.Failed[version] != nil
 	})
 }
 
-func (d Discovery) ofGroup(name string) []schema.GroupVersion {
+func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
 	var versions []schema.GroupVersion
 	if d.Groups == nil {
 		return nil
@@ -75,9 +75,9 @@ func (d Discovery) ofGroup(name string) []schema.GroupVersion {
 	return versions
 }
 
-// IsObjectAbsent reports whether an error says that a server which serves the kind has no
-// object of the name. A server that does not know the path answers NotFound as well, and
-// says nothing about objects: its answer does not name the object, or is no Status.
+// IsObjectAbsent reports whether an error proves that a server serves the kind and has no object
+// with the name. A server that does not know the path also returns NotFound. Such an answer
+// proves nothing about objects: it does not name the object, or is no Status.
 func IsObjectAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

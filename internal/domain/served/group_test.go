@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestVersionsOfAKind(t *testing.T) {
+func TestServedVersions(t *testing.T) {
 	kind := schema.GroupKind{Group: "example.org", Kind: "Widget"}
 	v1, v2 := schema.GroupVersion{Group: "example.org", Version: "v1"}, schema.GroupVersion{Group: "example.org", Version: "v2"}
 	groups := func(versions ...schema.GroupVersion) *metav1.APIGroupList {
@@ -32,25 +32,25 @@ func TestVersionsOfAKind(t *testing.T) {
 	type lists = map[schema.GroupVersion]*metav1.APIResourceList
 	type failures = map[schema.GroupVersion]error
 	tests := map[string]struct {
-		said     Discovery
-		versions []string
-		want     Answer
+		discovery Discovery
+		versions  []string
+		want      Answer
 	}{
-		"nothing was read":                        {Discovery{}, nil, Unknown},
-		"an empty list of groups":                 {Discovery{Groups: &metav1.APIGroupList{}}, nil, Unknown},
-		"another version serves the kind":         {Discovery{groups(v1, v2), lists{v1: list(), v2: list("widgets")}, nil}, []string{"v2"}, Served},
-		"one version does, and another failed":    {Discovery{groups(v1, v2), lists{v2: list("widgets")}, failures{v1: errors.New("stale")}}, []string{"v2"}, Served},
-		"no version serves the kind":              {Discovery{groups(v1, v2), lists{v1: list(), v2: list()}, nil}, nil, Absent},
-		"only a subresource bears the kind":       {Discovery{groups(v1), lists{v1: list("others/scale")}, nil}, nil, Absent},
-		"the group is not listed":                 {Discovery{Groups: groups()}, nil, Absent},
-		"one version could not be read":           {Discovery{groups(v1, v2), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
-		"one version was not read":                {Discovery{groups(v1, v2), lists{v1: list()}, nil}, nil, Unknown},
-		"a version that is not listed failed":     {Discovery{groups(v1), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
-		"a version of another group does not say": {Discovery{groups(v1), lists{v1: list()}, failures{{Group: "apps", Version: "v1"}: errors.New("stale")}}, nil, Absent},
+		"nothing was read":                            {Discovery{}, nil, Unknown},
+		"an empty list of groups":                     {Discovery{Groups: &metav1.APIGroupList{}}, nil, Unknown},
+		"another version serves the kind":             {Discovery{groups(v1, v2), lists{v1: list(), v2: list("widgets")}, nil}, []string{"v2"}, Served},
+		"one version serves the kind, another failed": {Discovery{groups(v1, v2), lists{v2: list("widgets")}, failures{v1: errors.New("stale")}}, []string{"v2"}, Served},
+		"no version serves the kind":                  {Discovery{groups(v1, v2), lists{v1: list(), v2: list()}, nil}, nil, Absent},
+		"only a subresource has the kind":             {Discovery{groups(v1), lists{v1: list("others/scale")}, nil}, nil, Absent},
+		"the group is not listed":                     {Discovery{Groups: groups()}, nil, Absent},
+		"one version could not be read":               {Discovery{groups(v1, v2), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
+		"one version was not read":                    {Discovery{groups(v1, v2), lists{v1: list()}, nil}, nil, Unknown},
+		"a version that is not listed failed":         {Discovery{groups(v1), lists{v1: list()}, failures{v2: errors.New("stale")}}, nil, Unknown},
+		"a failed version of another group":           {Discovery{groups(v1), lists{v1: list()}, failures{{Group: "apps", Version: "v1"}: errors.New("stale")}}, nil, Absent},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			versions, got := test.said.Versions(kind)
+			versions, got := test.discovery.Versions(kind)
 			if diff := cmp.Diff(test.versions, versions); diff != "" || got != test.want {
 				t.Errorf("answer %d, want %d, versions (-want +got):\n%s", got, test.want, diff)
 			}
@@ -64,14 +64,14 @@ func TestIsObjectAbsent(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"no error":                          {nil, false},
-		"the server names the object":       {apierrors.NewNotFound(resource, "web"), true},
-		"wrapped":                           {fmt.Errorf("reading: %w", apierrors.NewNotFound(resource, "web")), true},
-		"another object":                    {apierrors.NewNotFound(resource, "other"), false},
-		"a path that the server lacks":      {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "web", "404 page not found", 0, true), false},
-		"the user may not read the object":  {apierrors.NewForbidden(resource, "web", errors.New("no")), false},
-		"a server that does not answer":     {errors.New("EOF"), false},
-		"a kind that is not known anywhere": {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
+		"no error":                         {nil, false},
+		"NotFound with the object name":    {apierrors.NewNotFound(resource, "web"), true},
+		"wrapped":                          {fmt.Errorf("reading: %w", apierrors.NewNotFound(resource, "web")), true},
+		"another object":                   {apierrors.NewNotFound(resource, "other"), false},
+		"a path that the server lacks":     {apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "web", "404 page not found", 0, true), false},
+		"the user may not read the object": {apierrors.NewForbidden(resource, "web", errors.New("no")), false},
+		"a server that does not answer":    {errors.New("EOF"), false},
+		"NotFound without details":         {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound}}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

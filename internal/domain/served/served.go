@@ -1,8 +1,8 @@
-// Package served answers "does an API server still serve a kind, and is its watch
-// to run?" from the answers of discovery.
+// Package served answers, from the results of discovery: does an API server serve a kind, and
+// must its watch run?
 //
-// A kind is absent only if a successful answer shows that. A failed, empty or
-// partial answer says nothing about the kind, and then its watch stays as it is.
+// A kind is absent only if a successful response proves it. A failed, empty or partial response
+// proves nothing about the kind, so its watch stays unchanged.
 package served
 
 import (
@@ -15,34 +15,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Answer is what a discovery says about one kind.
+// Answer is the result of a discovery for one kind.
 type Answer int
 
 const (
-	// Unknown is the answer of a discovery that failed or that shows nothing.
+	// Unknown is the result of a discovery that failed or returned nothing.
 	Unknown Answer = iota
-	// Served is the answer if objects of the kind can be listed and watched.
+	// Served means that objects of the kind can be listed and watched.
 	Served
-	// Absent is the answer if the server does not have the kind.
+	// Absent means that the server does not have the kind.
 	Absent
 )
 
-// Of returns what a server says about a kind. resources and err are its answer for
-// the group version of the kind; groups are all groups that the server listed, nil
-// if that request failed. A group version that is not found counts only if the
-// listed groups lack it too: the server behind it may be unavailable.
+// Of evaluates a discovery for a kind. resources and err are the response for the group version
+// of the kind. groups are all groups that the server listed, or nil if that request failed. A
+// group version that is not found counts as absent only if the listed groups do not contain it
+// either, because the server behind it may be unavailable.
 func Of(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Answer {
 	switch {
 	case err == nil:
-		return among(kind, resources)
-	case apierrors.IsNotFound(err) && lacks(groups, kind.GroupVersion()):
+		return inResources(kind, resources)
+	case apierrors.IsNotFound(err) && lacksGroupVersion(groups, kind.GroupVersion()):
 		return Absent
 	default:
 		return Unknown
 	}
 }
 
-func among(kind schema.GroupVersionKind, resources *metav1.APIResourceList) Answer {
+func inResources(kind schema.GroupVersionKind, resources *metav1.APIResourceList) Answer {
 	switch {
 	case resources == nil || len(resources.APIResources) == 0:
 		return Unknown
@@ -57,8 +57,9 @@ func isWatchable(r metav1.APIResource) bool {
 	return !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 }
 
-// lacks reports whether a list of groups is known and does not name a group version.
-func lacks(groups *metav1.APIGroupList, version schema.GroupVersion) bool {
+// lacksGroupVersion reports whether the list of groups is known and does not contain the group
+// version.
+func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion) bool {
 	if groups == nil || len(groups.Groups) == 0 {
 		return false
 	}
@@ -69,30 +70,30 @@ func lacks(groups *metav1.APIGroupList, version schema.GroupVersion) bool {
 	})
 }
 
-// Watch is the state of the watch of one kind. The zero value is a watch that runs.
+// Watch is the state of the watch of one kind. The zero value is a running watch.
 type Watch struct {
 	// Ended is true from the end of the watch until the kind is served again.
 	Ended bool
-	// AbsentSince is the time of the first answer that the kind is absent; zero if no
-	// answer said so since the kind was seen last.
+	// AbsentSince is the time of the first absent result, or zero if the kind was not reported
+	// absent since it was last served.
 	AbsentSince time.Time
 }
 
-// Step is what to do with a watch.
+// Step is the action for a watch.
 type Step int
 
 const (
-	// Keep leaves the watch as it is.
+	// Keep leaves the watch unchanged.
 	Keep Step = iota
-	// End ends the watch.
+	// End stops the watch.
 	End
-	// Begin begins the watch again.
+	// Begin starts the watch again.
 	Begin
 )
 
-// Next returns the state after an answer, and what to do. The watch of an absent kind
-// ends after patience: a server that has just started may lack kinds for a moment.
-func (w Watch) Next(answer Answer, now time.Time, patience time.Duration) (Watch, Step) {
+// Next returns the new state and the action for a discovery result. The watch of an absent kind
+// stops after the delay, because a server that has just started may lack kinds for a moment.
+func (w Watch) Next(answer Answer, now time.Time, delay time.Duration) (Watch, Step) {
 	switch {
 	case answer == Served && w.Ended:
 		return Watch{}, Begin
@@ -103,7 +104,7 @@ func (w Watch) Next(answer Answer, now time.Time, patience time.Duration) (Watch
 	case w.AbsentSince.IsZero():
 		w.AbsentSince = now
 	}
-	if now.Sub(w.AbsentSince) < patience {
+	if now.Sub(w.AbsentSince) < delay {
 		return w, Keep
 	}
 	w.Ended = true

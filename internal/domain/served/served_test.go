@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestAKindIsAbsentOnlyIfAnAnswerShowsIt(t *testing.T) {
+func TestKindAvailability(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	notFound := apierrors.NewNotFound(schema.GroupResource{}, "")
 	all := metav1.Verbs{"get", "list", "watch"}
@@ -36,8 +36,8 @@ func TestAKindIsAbsentOnlyIfAnAnswerShowsIt(t *testing.T) {
 		"not among the kinds of its group version":          {resources: listing(other), want: Absent},
 		"listed without the verb watch":                     {resources: listing(metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"create", "list"}}), want: Absent},
 		"only a subresource has its name":                   {resources: listing(metav1.APIResource{Name: "gadgets/widget", Kind: "Widget", Verbs: all}), want: Absent},
-		"a group version without any kind says nothing":     {resources: listing(), want: Unknown},
-		"no answer says nothing":                            {want: Unknown},
+		"a group version without any kind":                  {resources: listing(), want: Unknown},
+		"no response":                                       {want: Unknown},
 		"group version not found and not among the groups":  {groups: groups("apps", "v1"), err: notFound, want: Absent},
 		"group version not found, but another version is":   {groups: groups("example.org", "v2"), err: notFound, want: Absent},
 		"group version not found, but among the groups":     {groups: groups("example.org", "v1"), err: notFound, want: Unknown},
@@ -56,37 +56,37 @@ func TestAKindIsAbsentOnlyIfAnAnswerShowsIt(t *testing.T) {
 	}
 }
 
-func TestAWatchRunsWhileItsKindIsServed(t *testing.T) {
-	const patience = 5 * time.Second
-	type heard struct {
+func TestWatchStateNext(t *testing.T) {
+	const delay = 5 * time.Second
+	type result struct {
 		after  time.Duration
 		answer Answer
 	}
 	tests := map[string]struct {
-		heard []heard
-		want  []Step
+		results []result
+		want    []Step
 	}{
-		"a kind that is served":                     {[]heard{{0, Served}, {time.Minute, Served}}, []Step{Keep, Keep}},
-		"one answer that it is absent":              {[]heard{{0, Absent}}, []Step{Keep}},
-		"absent, but not long enough":               {[]heard{{0, Absent}, {patience - 1, Absent}}, []Step{Keep, Keep}},
-		"absent for long enough":                    {[]heard{{0, Absent}, {patience, Absent}}, []Step{Keep, End}},
-		"unknown for ever":                          {[]heard{{0, Unknown}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
-		"absent, then unknown":                      {[]heard{{0, Absent}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
-		"absent before and after an unknown":        {[]heard{{0, Absent}, {time.Second, Unknown}, {patience, Absent}}, []Step{Keep, Keep, End}},
-		"served meanwhile":                          {[]heard{{0, Absent}, {time.Second, Served}, {patience, Absent}}, []Step{Keep, Keep, Keep}},
-		"ended, then absent further":                {[]heard{{0, Absent}, {patience, Absent}, {time.Hour, Absent}}, []Step{Keep, End, Keep}},
-		"ended, then unknown":                       {[]heard{{0, Absent}, {patience, Absent}, {time.Hour, Unknown}}, []Step{Keep, End, Keep}},
-		"ended, then served again":                  {[]heard{{0, Absent}, {patience, Absent}, {time.Hour, Served}}, []Step{Keep, End, Begin}},
-		"it waits again after it was served again":  {[]heard{{0, Absent}, {patience, Absent}, {patience, Served}, {patience, Absent}}, []Step{Keep, End, Begin, Keep}},
-		"ended a second time after a second period": {[]heard{{0, Absent}, {patience, Absent}, {patience, Served}, {patience, Absent}, {2 * patience, Absent}}, []Step{Keep, End, Begin, Keep, End}},
+		"a kind that is served":                      {[]result{{0, Served}, {time.Minute, Served}}, []Step{Keep, Keep}},
+		"one absent result":                          {[]result{{0, Absent}}, []Step{Keep}},
+		"absent, but not long enough":                {[]result{{0, Absent}, {delay - 1, Absent}}, []Step{Keep, Keep}},
+		"absent for long enough":                     {[]result{{0, Absent}, {delay, Absent}}, []Step{Keep, End}},
+		"unknown for ever":                           {[]result{{0, Unknown}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
+		"absent, then unknown":                       {[]result{{0, Absent}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
+		"absent before and after an unknown":         {[]result{{0, Absent}, {time.Second, Unknown}, {delay, Absent}}, []Step{Keep, Keep, End}},
+		"served meanwhile":                           {[]result{{0, Absent}, {time.Second, Served}, {delay, Absent}}, []Step{Keep, Keep, Keep}},
+		"ended, then absent further":                 {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Absent}}, []Step{Keep, End, Keep}},
+		"ended, then unknown":                        {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Unknown}}, []Step{Keep, End, Keep}},
+		"ended, then served again":                   {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Served}}, []Step{Keep, End, Begin}},
+		"the delay starts again after it was served": {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}}, []Step{Keep, End, Begin, Keep}},
+		"ended a second time after a second period":  {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}, {2 * delay, Absent}}, []Step{Keep, End, Begin, Keep, End}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			watch, start := Watch{}, time.Unix(0, 0)
 			var got []Step
-			for _, h := range tc.heard {
+			for _, h := range tc.results {
 				var step Step
-				watch, step = watch.Next(h.answer, start.Add(h.after), patience)
+				watch, step = watch.Next(h.answer, start.Add(h.after), delay)
 				got = append(got, step)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
