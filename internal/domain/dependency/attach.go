@@ -17,73 +17,71 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// claims are the labels of those who decide about bindings.
-var claims = [...]string{
+// claimLabels are the labels with which policies and multi-cluster services claim a binding.
+var claimLabels = [...]string{
 	policyv1alpha1.PropagationPolicyPermanentIDLabel,
 	policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
 	networkingv1alpha1.MultiClusterServicePermanentIDLabel,
 }
 
-// Peers are the dependents that an attached binding lists beside the one in hand.
-// Whoever is in neither is left as it is.
+// Peers are the other dependents in spec.requiredBy of an attached binding. A dependent that is
+// in neither field stays unchanged.
 type Peers struct {
-	// Present are those that exist.
+	// Present are the dependents that exist.
 	Present []*workv1alpha2.ResourceBinding
-	// Gone are those that are known not to exist any more.
+	// Gone are the dependents that are known to be deleted.
 	Gone sets.Set[types.NamespacedName]
 }
 
-// Attach lets the binding of an object follow a dependent: the binding lists the
-// dependent with its clusters and bears its mark. A binding without a name
-// (binding.New) is filled for creation. Of a binding that a policy claims
-// everything else is left to the policy. On error (*policy.OwnerError,
-// *policy.CollisionError) nothing is changed.
+// Attach makes the binding of an object follow a dependent: it adds the dependent with its
+// clusters to spec.requiredBy and sets the label of the dependent. A binding without a name
+// (binding.New) is filled for creation. If a policy claims the binding, all other fields stay
+// unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is changed.
 func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers Peers) error {
-	if err := checkHolder(attached, object); err != nil {
+	if err := checkOwner(attached, object); err != nil {
 		return err
 	}
-	state, err := policy.RelevantHash(object)
+	hash, err := policy.RelevantHash(object)
 	if err != nil {
 		return err
 	}
-	drop(attached, peers.Gone)
-	require(attached, dependent)
+	removeDependents(attached, peers.Gone)
+	addDependent(attached, dependent)
 	if !Claimed(attached) {
-		follow(attached, object, state)
+		syncWithObject(attached, object, hash)
 	}
-	settle(attached, append(slices.Clone(peers.Present), dependent))
+	applyTerms(attached, append(slices.Clone(peers.Present), dependent))
 	return nil
 }
 
-// Release takes a dependent off an attached binding and reports whether nothing
-// needs the binding any more. What the dependents that remain say counts from now
-// on.
-func Release(attached binding.Object, dependent types.NamespacedName, peers Peers) (needless bool) {
-	was := len(attached.BindingSpec().RequiredBy)
-	drop(attached, peers.Gone.Clone().Insert(dependent))
-	settle(attached, peers.Present)
-	return was > 0 && needlessNow(attached)
+// Release removes a dependent from an attached binding and reports whether nothing needs the
+// binding any more. The settings of the remaining dependents apply from then on.
+func Release(attached binding.Object, dependent types.NamespacedName, peers Peers) (unneeded bool) {
+	before := len(attached.BindingSpec().RequiredBy)
+	removeDependents(attached, peers.Gone.Clone().Insert(dependent))
+	applyTerms(attached, peers.Present)
+	return before > 0 && isUnneeded(attached)
 }
 
-// Requires reports whether an attached binding lists a dependent.
+// Requires reports whether the dependent is in spec.requiredBy of an attached binding.
 func Requires(attached binding.Object, dependent types.NamespacedName) bool {
 	return slices.ContainsFunc(attached.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return KeyOf(s) == dependent })
 }
 
-// KeyOf names the dependent of a snapshot.
+// KeyOf returns the key of the dependent in a snapshot.
 func KeyOf(snapshot workv1alpha2.BindingSnapshot) types.NamespacedName {
 	return types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
 }
 
-// Claimed reports whether somebody else than dependents decides about a binding.
+// Claimed reports whether a policy or a multi-cluster service claims the binding.
 func Claimed(attached binding.Object) bool {
-	marks := attached.GetLabels()
-	return slices.ContainsFunc(claims[:], func(label string) bool { return marks[label] != "" })
+	labels := attached.GetLabels()
+	return slices.ContainsFunc(claimLabels[:], func(label string) bool { return labels[label] != "" })
 }
 
-// needlessNow reports whether neither a dependent, nor a policy, nor a past
-// schedule says where the object should be.
-func needlessNow(attached binding.Object) bool {
+// isUnneeded reports whether no dependent, no policy and no earlier scheduling selects clusters
+// for the object.
+func isUnneeded(attached binding.Object) bool {
 	spec := attached.BindingSpec()
 	owner := metav1.GetControllerOf(attached)
 	return !Claimed(attached) && spec.Placement == nil &&
@@ -91,11 +89,11 @@ func needlessNow(attached binding.Object) bool {
 		owner != nil && owner.UID == spec.Resource.UID
 }
 
-// require lists the dependent with the clusters that it is in, in its old place if
-// it has one. Clusters that it is leaving are among them until it has left: what it
-// needs must not go before it does.
-func require(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
-	attached.SetLabels(with(attached.GetLabels(), labelOf(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
+// addDependent adds or updates the snapshot of the dependent with its clusters. It keeps the
+// position of an existing snapshot. Clusters from which the dependent is being evicted stay
+// listed until the eviction ends, because its dependencies must not be deleted before.
+func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
+	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
 	for i := range dependent.Spec.Clusters {
 		snapshot.Clusters = append(snapshot.Clusters, *dependent.Spec.Clusters[i].DeepCopy())
@@ -105,11 +103,11 @@ func require(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 		if slices.ContainsFunc(snapshot.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster }) {
 			continue
 		}
-		leaving := workv1alpha2.TargetCluster{Name: task.FromCluster}
+		evicted := workv1alpha2.TargetCluster{Name: task.FromCluster}
 		if task.Replicas != nil {
-			leaving.Replicas = *task.Replicas
+			evicted.Replicas = *task.Replicas
 		}
-		snapshot.Clusters = append(snapshot.Clusters, leaving)
+		snapshot.Clusters = append(snapshot.Clusters, evicted)
 	}
 	spec := attached.BindingSpec()
 	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return KeyOf(s) == KeyOf(snapshot) })
@@ -123,34 +121,34 @@ func require(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 	}
 }
 
-// drop takes dependents off a binding. Marks are short: one that stands for a
-// dependent that stays as well is kept.
-func drop(attached binding.Object, leaving sets.Set[types.NamespacedName]) {
+// removeDependents removes dependents from a binding. The names of their labels are hashes. A
+// label that a remaining dependent also has is kept.
+func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName]) {
 	spec := attached.BindingSpec()
-	var kept []workv1alpha2.BindingSnapshot
-	marks := sets.New[string]()
+	var remaining []workv1alpha2.BindingSnapshot
+	remainingLabels := sets.New[string]()
 	for _, snapshot := range spec.RequiredBy {
-		if !leaving.Has(KeyOf(snapshot)) {
-			kept = append(kept, snapshot)
-			marks.Insert(labelOf(snapshot.Namespace, snapshot.Name))
+		if !removed.Has(KeyOf(snapshot)) {
+			remaining = append(remaining, snapshot)
+			remainingLabels.Insert(dependedByLabel(snapshot.Namespace, snapshot.Name))
 		}
 	}
-	if len(kept) != len(spec.RequiredBy) {
-		spec.RequiredBy = kept
+	if len(remaining) != len(spec.RequiredBy) {
+		spec.RequiredBy = remaining
 	}
-	for dependent := range leaving {
-		if label := labelOf(dependent.Namespace, dependent.Name); !marks.Has(label) {
-			attached.SetLabels(with(attached.GetLabels(), label, ""))
+	for dependent := range removed {
+		if label := dependedByLabel(dependent.Namespace, dependent.Name); !remainingLabels.Has(label) {
+			attached.SetLabels(withEntry(attached.GetLabels(), label, ""))
 		}
 	}
 }
 
-func labelOf(namespace, name string) string {
+func dependedByLabel(namespace, name string) string {
 	return workv1alpha2.DependedByLabelPrefix + binding.ReferenceKey(namespace, name)
 }
 
-// follow keeps a binding in step with its object when no policy does.
-func follow(attached binding.Object, object *unstructured.Unstructured, state string) {
+// syncWithObject updates a binding that no policy claims from its object.
+func syncWithObject(attached binding.Object, object *unstructured.Unstructured, hash string) {
 	spec := attached.BindingSpec()
 	if owner := metav1.GetControllerOf(attached); owner == nil {
 		attached.SetName(binding.Name(object.GetName(), object.GetKind()))
@@ -164,20 +162,20 @@ func follow(attached binding.Object, object *unstructured.Unstructured, state st
 	reference := referenceTo(object)
 	if spec.Resource.UID == reference.UID {
 		if spec.Resource.APIVersion != reference.APIVersion && len(spec.RequiredBy) > 1 {
-			// Another dependent reads the object in another version; one is enough.
+			// Another dependent refers to another API version. The recorded one stays.
 			return
 		}
-		if recorded := spec.Resource.ResourceVersion; recorded != "" && attached.GetAnnotations()[policy.TemplateStateAnnotation] == state {
-			// Only what is written back into its status has changed.
+		if recorded := spec.Resource.ResourceVersion; recorded != "" && attached.GetAnnotations()[policy.TemplateStateAnnotation] == hash {
+			// Only the status of the object changed.
 			reference.ResourceVersion = recorded
 		}
 	}
 	spec.Resource = reference
-	setAnnotation(attached, policy.TemplateStateAnnotation, state)
+	setAnnotation(attached, policy.TemplateStateAnnotation, hash)
 }
 
-// settle sets what a binding without a placement takes over from its dependents.
-func settle(attached binding.Object, dependents []*workv1alpha2.ResourceBinding) {
+// applyTerms sets the settings that a binding without a placement takes from its dependents.
+func applyTerms(attached binding.Object, dependents []*workv1alpha2.ResourceBinding) {
 	spec := attached.BindingSpec()
 	if spec.Placement != nil {
 		return
@@ -197,17 +195,17 @@ func referenceTo(object *unstructured.Unstructured) workv1alpha2.ObjectReference
 	}
 }
 
-// checkHolder makes sure that a binding is the object's and not that of an
-// earlier one, or of another kind of the same name.
-func checkHolder(attached binding.Object, object *unstructured.Unstructured) error {
+// checkOwner returns an error if the binding belongs to an earlier object with the same name, or
+// to another kind with the same name.
+func checkOwner(attached binding.Object, object *unstructured.Unstructured) error {
 	owner := metav1.GetControllerOf(attached)
 	if attached.GetName() == "" || owner != nil && owner.UID == object.GetUID() {
 		return nil
 	}
 	name := types.NamespacedName{Namespace: attached.GetNamespace(), Name: attached.GetName()}.String()
-	holder, reference := attached.BindingSpec().Resource, referenceTo(object)
-	if holder.Name != "" && ThingOf(holder) != ThingOf(reference) {
-		return &policy.CollisionError{Binding: name, Holder: holder, Refused: reference}
+	recorded, reference := attached.BindingSpec().Resource, referenceTo(object)
+	if recorded.Name != "" && ThingOf(recorded) != ThingOf(reference) {
+		return &policy.CollisionError{Binding: name, Holder: recorded, Refused: reference}
 	}
 	if owner != nil {
 		return &policy.OwnerError{Binding: name, Got: owner.UID, Own: object.GetUID()}
@@ -215,7 +213,7 @@ func checkHolder(attached binding.Object, object *unstructured.Unstructured) err
 	return nil
 }
 
-// ThingOf names the object of a binding.
+// ThingOf returns the ID of the object of a binding.
 func ThingOf(resource workv1alpha2.ObjectReference) Thing {
 	return Thing{
 		Kind: schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind(),

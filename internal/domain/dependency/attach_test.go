@@ -19,13 +19,14 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// attached is the binding of the settings as the given dependents leave it.
-func attached(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
+// newAttachedBinding returns the binding of the ConfigMap after Attach for each of the
+// dependents.
+func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
 	t.Helper()
 	made := binding.New(true)
 	var peers Peers
 	for _, each := range dependents {
-		if err := Attach(made, settings(), each, peers); err != nil {
+		if err := Attach(made, settingsConfigMap(), each, peers); err != nil {
 			t.Fatal(err)
 		}
 		peers.Present = append(peers.Present, each)
@@ -33,8 +34,8 @@ func attached(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding
 	return made
 }
 
-func TestTheFirstDependentMakesTheBinding(t *testing.T) {
-	made := attached(t, dependent("nginx-deployment", in("m1", "m2")))
+func TestAttachCreatesBinding(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("nginx-deployment", targetClusters("m1", "m2")))
 	made.SetAnnotations(nil) // the state of the object is a hash
 	want := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -58,19 +59,19 @@ func TestTheFirstDependentMakesTheBinding(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeededStaysInAClusterUntilItsDependentHasLeft(t *testing.T) {
+func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 	leaving := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{
 			{FromCluster: "m1", Replicas: new(int32(3)), PurgeMode: policyv1alpha1.PurgeModeGracefully},
 			{FromCluster: "m2", PurgeMode: policyv1alpha1.PurgeModeDirectly}, {FromCluster: "m3"},
 		}
 	}
-	made := attached(t, dependent("web", in("m3"), leaving))
+	made := newAttachedBinding(t, newDependent("web", targetClusters("m3"), leaving))
 	want := []workv1alpha2.TargetCluster{{Name: "m3", Replicas: 1}, {Name: "m1", Replicas: 3}, {Name: "m2"}}
 	if diff := cmp.Diff(want, made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
-	if err := Attach(made, settings(), dependent("web", in("m3")), Peers{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("web", targetClusters("m3")), Peers{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want[:1], made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
@@ -78,9 +79,9 @@ func TestWhatIsNeededStaysInAClusterUntilItsDependentHasLeft(t *testing.T) {
 	}
 }
 
-func TestABindingOfSomethingWithoutNamespace(t *testing.T) {
+func TestAttachClusterScopedObject(t *testing.T) {
 	made := binding.New(false)
-	if err := Attach(made, object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), dependent("web"), Peers{}); err != nil {
+	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), Peers{}); err != nil {
 		t.Fatal(err)
 	}
 	if made.GetName() != "system.view-clusterrole" || made.GetFinalizers()[0] != "karmada.io/cluster-resource-binding-controller" {
@@ -88,8 +89,8 @@ func TestABindingOfSomethingWithoutNamespace(t *testing.T) {
 	}
 }
 
-func TestASecondDependentJoins(t *testing.T) {
-	made := attached(t, dependent("a", in("m1")), dependent("b", in("m2"), overwriting, preserving))
+func TestAttachSecondDependent(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("a", targetClusters("m1")), newDependent("b", targetClusters("m2"), overwriting, preserving))
 	spec := made.BindingSpec()
 	if diff := cmp.Diff(sets.New("m1", "m2"), binding.Expected(spec)); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
@@ -98,39 +99,39 @@ func TestASecondDependentJoins(t *testing.T) {
 		t.Errorf("terms: %s, %v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion)
 	}
 	// The first one moves and keeps its place.
-	if err := Attach(made, settings(), dependent("a", in("m3")), Peers{Present: []*workv1alpha2.ResourceBinding{dependent("b", overwriting)}}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), Peers{Present: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}); err != nil {
 		t.Fatal(err)
 	}
-	if KeyOf(spec.RequiredBy[0]) != key("a") || spec.RequiredBy[0].Clusters[0].Name != "m3" || len(spec.RequiredBy) != 2 {
+	if KeyOf(spec.RequiredBy[0]) != shopKey("a") || spec.RequiredBy[0].Clusters[0].Name != "m3" || len(spec.RequiredBy) != 2 {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
 }
 
-func TestWhatFollowsTheObject(t *testing.T) {
+func TestAttachUpdatesResourceVersion(t *testing.T) {
 	claim := policy.Claim{Namespace: "shop", Name: "p", ID: "id-p"}
 	tests := map[string]struct {
 		binding func(binding.Object)
 		object  func(o map[string]any)
 		version string
 	}{
-		"a change of the object is taken over":             {nil, func(o map[string]any) { o["data"] = map[string]any{"a": "b"} }, "8"},
-		"not one of its status":                            {nil, func(o map[string]any) { o["status"] = map[string]any{"a": "b"} }, "7"},
-		"not when a policy claims it":                      {func(b binding.Object) { claim.Apply(b) }, func(o map[string]any) { o["data"] = "x" }, "7"},
-		"again when the policy has let it go":              {func(b binding.Object) { b.BindingSpec().Placement = &policyv1alpha1.Placement{} }, func(o map[string]any) { o["data"] = "x" }, "8"},
-		"also when somebody wrote the binding without it":  {func(b binding.Object) { b.SetAnnotations(nil) }, func(o map[string]any) { o["status"] = "x" }, "8"},
-		"not in the version of another dependent as well":  {func(b binding.Object) { join(b, "other") }, func(o map[string]any) { o["apiVersion"] = "v2" }, "7"},
-		"in another version when it is the only dependent": {nil, func(o map[string]any) { o["apiVersion"] = "v2" }, "8"},
+		"a change of the object updates the version":  {nil, func(o map[string]any) { o["data"] = map[string]any{"a": "b"} }, "8"},
+		"a change of its status does not":             {nil, func(o map[string]any) { o["status"] = map[string]any{"a": "b"} }, "7"},
+		"a claimed binding is not updated":            {func(b binding.Object) { claim.Apply(b) }, func(o map[string]any) { o["data"] = "x" }, "7"},
+		"a binding that a policy released is updated": {func(b binding.Object) { b.BindingSpec().Placement = &policyv1alpha1.Placement{} }, func(o map[string]any) { o["data"] = "x" }, "8"},
+		"a binding without the hash is updated":       {func(b binding.Object) { b.SetAnnotations(nil) }, func(o map[string]any) { o["status"] = "x" }, "8"},
+		"another API version with another dependent":  {func(b binding.Object) { addRequiredBy(b, "other") }, func(o map[string]any) { o["apiVersion"] = "v2" }, "7"},
+		"another API version of the only dependent":   {nil, func(o map[string]any) { o["apiVersion"] = "v2" }, "8"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := attached(t, dependent("web"))
+			made := newAttachedBinding(t, newDependent("web"))
 			if tc.binding != nil {
 				tc.binding(made)
 			}
-			changed := settings()
+			changed := settingsConfigMap()
 			changed.SetResourceVersion("8")
 			tc.object(changed.Object)
-			if err := Attach(made, changed, dependent("web"), Peers{}); err != nil {
+			if err := Attach(made, changed, newDependent("web"), Peers{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := made.BindingSpec().Resource.ResourceVersion; got != tc.version {
@@ -143,17 +144,17 @@ func TestWhatFollowsTheObject(t *testing.T) {
 	}
 }
 
-func join(attached binding.Object, name string) {
+func addRequiredBy(attached binding.Object, name string) {
 	spec := attached.BindingSpec()
 	spec.RequiredBy = append(spec.RequiredBy, workv1alpha2.BindingSnapshot{Namespace: "shop", Name: name})
 }
 
-func TestWhatThePolicyDecidesIsLeftToIt(t *testing.T) {
-	made := attached(t, dependent("a"))
+func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("a"))
 	spec := made.BindingSpec()
 	spec.Placement, spec.ConflictResolution, spec.PreserveResourcesOnDeletion = &policyv1alpha1.Placement{}, policyv1alpha1.ConflictAbort, nil
 	policy.Claim{Name: "p", ID: "id-p"}.Apply(made)
-	if err := Attach(made, settings(), dependent("a", overwriting, preserving, in("m2")), Peers{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", overwriting, preserving, targetClusters("m2")), Peers{}); err != nil {
 		t.Fatal(err)
 	}
 	if spec.ConflictResolution != policyv1alpha1.ConflictAbort || spec.PreserveResourcesOnDeletion != nil {
@@ -162,23 +163,25 @@ func TestWhatThePolicyDecidesIsLeftToIt(t *testing.T) {
 	if spec.RequiredBy[0].Clusters[0].Name != "m2" {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
-	if Release(made, key("a"), Peers{}) {
-		t.Error("a claimed binding is needless")
+	if Release(made, shopKey("a"), Peers{}) {
+		t.Error("a claimed binding is unneeded")
 	}
-	if len(spec.RequiredBy) != 0 || slices.ContainsFunc(slices.Collect(maps.Keys(made.GetLabels())), isMark) {
-		t.Errorf("something is left: %+v, %v", spec.RequiredBy, made.GetLabels())
+	if len(spec.RequiredBy) != 0 || slices.ContainsFunc(slices.Collect(maps.Keys(made.GetLabels())), isDependedByLabel) {
+		t.Errorf("remaining: %+v, %v", spec.RequiredBy, made.GetLabels())
 	}
 }
 
-func isMark(label string) bool { return strings.HasPrefix(label, workv1alpha2.DependedByLabelPrefix) }
+func isDependedByLabel(label string) bool {
+	return strings.HasPrefix(label, workv1alpha2.DependedByLabelPrefix)
+}
 
-func TestABindingOfSomethingElseIsLeftAlone(t *testing.T) {
+func TestBindingOfAnotherObjectIsUnchanged(t *testing.T) {
 	tests := map[string]struct {
 		change func(binding.Object)
 		want   any
 	}{
-		"of an earlier object of the name": {func(b binding.Object) { b.GetOwnerReferences()[0].UID = "earlier" }, new(*policy.OwnerError)},
-		"of another kind of the name": {func(b binding.Object) {
+		"an earlier object with the same name": {func(b binding.Object) { b.GetOwnerReferences()[0].UID = "earlier" }, new(*policy.OwnerError)},
+		"another kind with the same name": {func(b binding.Object) {
 			owners := b.GetOwnerReferences()
 			owners[0].UID = "other"
 			b.SetOwnerReferences(owners)
@@ -187,15 +190,15 @@ func TestABindingOfSomethingElseIsLeftAlone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := attached(t, dependent("web"))
+			made := newAttachedBinding(t, newDependent("web"))
 			tc.change(made)
 			before := made.DeepCopyObject()
-			err := Attach(made, settings(), dependent("other"), Peers{})
+			err := Attach(made, settingsConfigMap(), newDependent("other"), Peers{})
 			if !errors.As(err, tc.want) {
 				t.Errorf("error %v", err)
 			}
 			if diff := cmp.Diff(before, made.DeepCopyObject()); diff != "" {
-				t.Errorf("it was changed: %s", diff)
+				t.Errorf("the binding was changed: %s", diff)
 			}
 		})
 	}
@@ -205,68 +208,68 @@ func TestRelease(t *testing.T) {
 	tests := map[string]struct {
 		dependents []*workv1alpha2.ResourceBinding
 		change     func(binding.Object)
-		leaving    string
+		released   string
 		peers      Peers
-		needless   bool
+		unneeded   bool
 		terms      Terms
 		left       []string
 	}{
-		"the last one leaves a needless binding": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a", overwriting)}, leaving: "a", needless: true,
+		"the last dependent": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting)}, released: "a", unneeded: true,
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
-		"what remains says how it goes on": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a", overwriting, preserving), dependent("b")}, leaving: "a",
-			peers: Peers{Present: []*workv1alpha2.ResourceBinding{dependent("b")}},
+		"the settings of the remaining dependent": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting, preserving), newDependent("b")}, released: "a",
+			peers: Peers{Present: []*workv1alpha2.ResourceBinding{newDependent("b")}},
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
 		},
-		"those that are gone go along": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a"), dependent("b")}, leaving: "a",
-			peers: Peers{Gone: sets.New(key("b"))}, needless: true,
+		"deleted dependents are removed too": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a"), newDependent("b")}, released: "a",
+			peers: Peers{Gone: sets.New(shopKey("b"))}, unneeded: true,
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
-		"one that is not known to be gone stays": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a"), dependent("b")}, leaving: "a",
+		"a dependent that is not known to be deleted stays": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a"), newDependent("b")}, released: "a",
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
 		},
-		"a binding that is scheduled is needed": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a")}, leaving: "a",
+		"a scheduled binding is needed": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) { b.BindingSpec().Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}} },
 			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
-		"one that is being evicted too": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a")}, leaving: "a",
+		"a binding with an eviction task is needed": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) {
 				b.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
 			},
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
-		"one of a policy that is gone too": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a", overwriting)}, leaving: "a",
+		"a binding of a deleted policy is needed": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting)}, released: "a",
 			change: func(b binding.Object) { b.BindingSpec().Placement = &policyv1alpha1.Placement{} },
 			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictOverwrite},
 		},
-		"one of a service over several clusters too": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a")}, leaving: "a",
+		"a binding of a multi-cluster service is needed": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) {
-				b.SetLabels(with(b.GetLabels(), "multiclusterservice.karmada.io/permanent-id", "x"))
+				b.SetLabels(withEntry(b.GetLabels(), "multiclusterservice.karmada.io/permanent-id", "x"))
 			},
 			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
-		"one that somebody else owns too": {
-			dependents: []*workv1alpha2.ResourceBinding{dependent("a")}, leaving: "a",
+		"a binding with another owner is needed": {
+			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) { b.SetOwnerReferences(nil) },
 			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := attached(t, tc.dependents...)
+			made := newAttachedBinding(t, tc.dependents...)
 			if tc.change != nil {
 				tc.change(made)
 			}
-			if got := Release(made, key(tc.leaving), tc.peers); got != tc.needless {
-				t.Errorf("needless: %v", got)
+			if got := Release(made, shopKey(tc.released), tc.peers); got != tc.unneeded {
+				t.Errorf("unneeded: %v", got)
 			}
 			spec := made.BindingSpec()
 			var left []string
@@ -283,31 +286,30 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-func TestABindingThatNobodyRequiredIsNotNeedless(t *testing.T) {
-	made := attached(t, dependent("a"))
+func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
+	made := newAttachedBinding(t, newDependent("a"))
 	made.BindingSpec().RequiredBy = nil
-	if Release(made, key("a"), Peers{}) {
-		t.Error("a binding that listed nobody is taken for one of ours")
+	if Release(made, shopKey("a"), Peers{}) {
+		t.Error("a binding without dependents counts as attached")
 	}
 }
 
-// Names of marks are short: two dependents may have the same.
-func TestAMarkStaysWhileSomebodyBearsIt(t *testing.T) {
-	one, other := collision()
-	made := attached(t, dependent(one), dependent(other))
-	Release(made, key(one), Peers{Present: []*workv1alpha2.ResourceBinding{dependent(other)}})
-	if made.GetLabels()[labelOf("shop", other)] == "" {
+// Label names are hashes, so two dependents may have the same label.
+func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
+	one, other := collidingNames()
+	made := newAttachedBinding(t, newDependent(one), newDependent(other))
+	Release(made, shopKey(one), Peers{Present: []*workv1alpha2.ResourceBinding{newDependent(other)}})
+	if made.GetLabels()[dependedByLabel("shop", other)] == "" {
 		t.Errorf("labels %v", made.GetLabels())
 	}
 }
 
-// collision finds two names that are encoded alike: digits and letters of the
-// alphabet overlap, so that there are some.
-func collision() (one, other string) {
+// collidingNames returns two names with the same label.
+func collidingNames() (one, other string) {
 	seen := map[string]string{}
 	for i := 0; ; i++ {
 		name := "n" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
-		label := labelOf("shop", name)
+		label := dependedByLabel("shop", name)
 		if before, ok := seen[label]; ok && before != name {
 			return before, name
 		}
@@ -315,22 +317,22 @@ func collision() (one, other string) {
 	}
 }
 
-func TestOverwriteCountsOnlyOfThoseThatMayTakeTheObjectOver(t *testing.T) {
-	afar := dependent("a", overwriting)
-	afar.Namespace = "bank"
-	operator := dependent("a", overwriting)
+func TestOverwriteRequiresRightToTakeOver(t *testing.T) {
+	otherNamespace := newDependent("a", overwriting)
+	otherNamespace.Namespace = "bank"
+	operator := newDependent("a", overwriting)
 	operator.Namespace, operator.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] = "bank", "everything"
-	shared := referenceTo(object("v1", "Namespace", "", "shop"))
+	shared := referenceTo(newObject("v1", "Namespace", "", "shop"))
 	tests := map[string]struct {
 		object    workv1alpha2.ObjectReference
 		dependent *workv1alpha2.ResourceBinding
 		want      policyv1alpha1.ConflictResolution
 	}{
-		"one of the same namespace":             {referenceTo(settings()), dependent("a", overwriting), policyv1alpha1.ConflictOverwrite},
-		"one of another namespace":              {referenceTo(settings()), afar, policyv1alpha1.ConflictAbort},
-		"one of an administrator":               {referenceTo(settings()), operator, policyv1alpha1.ConflictOverwrite},
-		"a Namespace":                           {shared, dependent("a", overwriting), policyv1alpha1.ConflictAbort},
-		"a Namespace, wanted by administrators": {shared, operator, policyv1alpha1.ConflictOverwrite},
+		"a dependent in the same namespace":          {referenceTo(settingsConfigMap()), newDependent("a", overwriting), policyv1alpha1.ConflictOverwrite},
+		"a dependent in another namespace":           {referenceTo(settingsConfigMap()), otherNamespace, policyv1alpha1.ConflictAbort},
+		"a dependent of an administrator":            {referenceTo(settingsConfigMap()), operator, policyv1alpha1.ConflictOverwrite},
+		"a Namespace":                                {shared, newDependent("a", overwriting), policyv1alpha1.ConflictAbort},
+		"a Namespace, dependent of an administrator": {shared, operator, policyv1alpha1.ConflictOverwrite},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -346,15 +348,15 @@ func TestDisagreement(t *testing.T) {
 		dependents []*workv1alpha2.ResourceBinding
 		want       string
 	}{
-		"one agrees with itself":     {[]*workv1alpha2.ResourceBinding{dependent("a", overwriting)}, ""},
-		"two that want the same":     {[]*workv1alpha2.ResourceBinding{dependent("a", preserving), dependent("b", preserving)}, ""},
-		"what to do about conflicts": {[]*workv1alpha2.ResourceBinding{dependent("b"), dependent("a", overwriting)}, "the bindings that require this one differ: ConflictResolution conflicted (Overwrite vs Abort): Overwrite for shop/a, Abort for shop/b; Overwrite is used"},
-		"what to do in the end":      {[]*workv1alpha2.ResourceBinding{dependent("c", preserving), dependent("a", preserving), dependent("b")}, "the bindings that require this one differ: PreserveResourcesOnDeletion conflicted (true vs false): true for shop/a, shop/c, false for shop/b; true is used"},
+		"one dependent":                   {[]*workv1alpha2.ResourceBinding{newDependent("a", overwriting)}, ""},
+		"equal settings":                  {[]*workv1alpha2.ResourceBinding{newDependent("a", preserving), newDependent("b", preserving)}, ""},
+		"different conflict resolutions":  {[]*workv1alpha2.ResourceBinding{newDependent("b"), newDependent("a", overwriting)}, "the bindings that require this one differ: ConflictResolution conflicted (Overwrite vs Abort): Overwrite for shop/a, Abort for shop/b; Overwrite is used"},
+		"different settings for deletion": {[]*workv1alpha2.ResourceBinding{newDependent("c", preserving), newDependent("a", preserving), newDependent("b")}, "the bindings that require this one differ: PreserveResourcesOnDeletion conflicted (true vs false): true for shop/a, shop/c, false for shop/b; true is used"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := Disagreement(referenceTo(settings()), tc.dependents); err != nil {
+			if err := Disagreement(referenceTo(settingsConfigMap()), tc.dependents); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -364,9 +366,9 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// However dependents come and go, the binding is what those that are left would
-// make of it alone, up to the order of their coming; the last one leaves nothing.
-func TestOnlyThoseThatAreLeftCount(t *testing.T) {
+// In any order of additions and removals, the binding depends on the remaining dependents only,
+// apart from their order. After the last removal nothing remains.
+func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 		made, present := binding.New(true), map[types.NamespacedName]*workv1alpha2.ResourceBinding{}
@@ -379,26 +381,26 @@ func TestOnlyThoseThatAreLeftCount(t *testing.T) {
 			return peers
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			name := names.Draw(t, "who")
-			if rapid.Bool().Draw(t, "comes") {
-				each := dependent(name, in(rapid.SliceOfN(rapid.SampledFrom([]string{"m1", "m2"}), 0, 2).Draw(t, "clusters")...))
+			name := names.Draw(t, "dependent")
+			if rapid.Bool().Draw(t, "attach") {
+				each := newDependent(name, targetClusters(rapid.SliceOfN(rapid.SampledFrom([]string{"m1", "m2"}), 0, 2).Draw(t, "clusters")...))
 				if rapid.Bool().Draw(t, "overwrites") {
 					overwriting(each)
 				}
 				if rapid.Bool().Draw(t, "preserves") {
 					preserving(each)
 				}
-				if err := Attach(made, settings(), each, peersWithout(key(name))); err != nil {
+				if err := Attach(made, settingsConfigMap(), each, peersWithout(shopKey(name))); err != nil {
 					t.Fatal(err)
 				}
-				present[key(name)] = each
+				present[shopKey(name)] = each
 				continue
 			}
 			was := len(made.BindingSpec().RequiredBy)
-			delete(present, key(name))
-			needless := Release(made, key(name), peersWithout(key(name)))
-			if needless != (was > 0 && len(present) == 0) {
-				t.Fatalf("needless is %v with %d left of %d", needless, len(present), was)
+			delete(present, shopKey(name))
+			unneeded := Release(made, shopKey(name), peersWithout(shopKey(name)))
+			if unneeded != (was > 0 && len(present) == 0) {
+				t.Fatalf("unneeded is %v with %d of %d remaining", unneeded, len(present), was)
 			}
 		}
 		spec := made.BindingSpec()
@@ -417,8 +419,8 @@ func TestOnlyThoseThatAreLeftCount(t *testing.T) {
 			t.Fatalf("terms %s %v of %+v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion, TermsOf(spec.Resource, all))
 		}
 		for label := range made.GetLabels() {
-			if isMark(label) && len(present) == 0 {
-				t.Fatalf("label %s is left", label)
+			if isDependedByLabel(label) && len(present) == 0 {
+				t.Fatalf("label %s remains", label)
 			}
 		}
 	})

@@ -1,18 +1,18 @@
-// Package dependency answers: what does an object need beside it, and what has to
-// be said on the bindings of those things so that they follow it to its clusters?
+// Package dependency answers: which objects does a template depend on, and how must the bindings
+// of these dependencies change so that they follow the template to its clusters?
 //
-// Words. The binding of an object that needs others, with spec.propagateDeps, is
-// the dependent. The binding of a thing that is needed is attached: it lists its
-// dependents, with their clusters, in spec.requiredBy, and goes where they go. It
-// is the one binding that the thing has, whoever made it: a policy may claim the
-// thing as well, and then the binding goes where both want it.
+// Terms: the binding of a template that depends on others, with spec.propagateDeps, is the
+// dependent. The binding of a dependency is attached: it lists its dependents with their
+// clusters in spec.requiredBy, and goes to these clusters. An object has only one binding,
+// whoever created it. If a policy claims the object as well, the binding goes to the clusters of
+// both.
 //
 // Invariants:
-//   - what a policy decides about a binding is left to the policy;
-//   - several dependents share one binding, in any order of their coming and
-//     going: what they leave behind depends on those that remain alone;
-//   - a binding is needless only when nothing at all says where it should go;
-//   - references are sorted, so that the same needs make the same text.
+//   - Settings of a binding that a policy decides are not changed.
+//   - Several dependents share one binding and may be added and removed in any order. The result
+//     depends on the remaining dependents only.
+//   - A binding is unneeded only if nothing selects clusters for it.
+//   - References are sorted, so that equal references have equal text.
 package dependency
 
 import (
@@ -29,23 +29,22 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// Reference points to an object by name or, without one, to all objects that a
-// label selector matches.
+// Reference refers to an object by name or, without a name, to all objects that a label selector
+// matches.
 type Reference = configv1alpha1.DependentObjectReference
 
-// References are what a template needs, each once and sorted, made from what an
-// interpreter found. The template itself is left out, and so is what belongs to
-// the control plane: nothing in its namespaces is ever propagated. The arguments
-// are not modified.
+// References returns the dependencies of a template from those that the interpreter found,
+// sorted and without duplicates. It omits the template itself and objects in namespaces of the
+// control plane, which are never propagated. The arguments are not modified.
 func References(template *unstructured.Unstructured, found []Reference) []Reference {
 	var references []Reference
 	for i := range found {
 		reference := *found[i].DeepCopy()
 		if reference.Name != "" {
-			// A name makes the selector meaningless.
+			// A reference with a name ignores its selector.
 			reference.LabelSelector = nil
 		}
-		if reach.IsReservedNamespace(reference.Namespace) || isSelf(template, reference) {
+		if reach.IsReservedNamespace(reference.Namespace) || refersToItself(template, reference) {
 			continue
 		}
 		references = append(references, reference)
@@ -54,26 +53,26 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 	return slices.CompactFunc(references, func(a, b Reference) bool { return Compare(a, b) == 0 })
 }
 
-// Within splits references into those whose objects may follow the party's object, and
-// a refusal for each other one. What the party refers to but must not take along is
-// not attached; what follows it already is left as it is.
-func Within(party reach.Party, references []Reference) (within []Reference, refused []*reach.RefusedError) {
+// Within returns the references that the author may propagate, and an error for each other
+// reference. Forbidden references are not attached. Objects that are already attached stay
+// unchanged.
+func Within(author reach.Party, references []Reference) (allowed []Reference, forbidden []*reach.RefusedError) {
 	for i := range references {
-		if refusal := party.TakesAlong(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
-			refused = append(refused, refusal)
+		if refusal := author.TakesAlong(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
+			forbidden = append(forbidden, refusal)
 			continue
 		}
-		within = append(within, references[i])
+		allowed = append(allowed, references[i])
 	}
-	return within, refused
+	return allowed, forbidden
 }
 
-func isSelf(template *unstructured.Unstructured, reference Reference) bool {
+func refersToItself(template *unstructured.Unstructured, reference Reference) bool {
 	return reference.Name == template.GetName() && reference.Namespace == template.GetNamespace() &&
 		KindOf(reference).GroupKind() == template.GroupVersionKind().GroupKind()
 }
 
-// Compare is the order of references. Two that mean the same are equal.
+// Compare orders references. References with the same meaning are equal.
 func Compare(a, b Reference) int {
 	return cmp.Or(
 		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
@@ -82,20 +81,20 @@ func Compare(a, b Reference) int {
 	)
 }
 
-// KindOf is the kind that a reference points to.
+// KindOf returns the kind of the referenced object.
 func KindOf(reference Reference) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 }
 
-// Thing names an object whatever API version it is read in.
+// Thing identifies an object independent of its API version.
 type Thing struct {
 	Kind schema.GroupKind
 	Key  types.NamespacedName
 }
 
-// Matches reports whether a reference points to an object that exists and has
-// those labels. Without a name or a valid selector it points to nothing.
-func Matches(reference Reference, thing Thing, marks map[string]string) bool {
+// Matches reports whether a reference refers to an existing object with these labels. A
+// reference without a name and without a valid selector refers to nothing.
+func Matches(reference Reference, thing Thing, objectLabels map[string]string) bool {
 	if !Near(reference, thing) {
 		return false
 	}
@@ -103,17 +102,16 @@ func Matches(reference Reference, thing Thing, marks map[string]string) bool {
 		return reference.Name == thing.Key.Name
 	}
 	selector := SelectorOf(reference)
-	return selector != nil && selector.Matches(labels.Set(marks))
+	return selector != nil && selector.Matches(labels.Set(objectLabels))
 }
 
-// Near reports whether a reference points to objects of the thing's kind and
-// place, so that name or labels decide.
+// Near reports whether the kind and the namespace of a reference match the object.
 func Near(reference Reference, thing Thing) bool {
 	return KindOf(reference).GroupKind() == thing.Kind && reference.Namespace == thing.Key.Namespace
 }
 
-// SelectorOf is the selector of a reference without a name; nil for one with a
-// name and for one that selects nothing.
+// SelectorOf returns the selector of a reference without a name. It returns nil for a reference
+// with a name and for an invalid selector.
 func SelectorOf(reference Reference) labels.Selector {
 	if reference.Name != "" || reference.LabelSelector == nil {
 		return nil

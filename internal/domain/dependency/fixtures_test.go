@@ -10,7 +10,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{}}
 	made.SetAPIVersion(apiVersion)
 	made.SetKind(kind)
@@ -21,26 +21,28 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 	return made
 }
 
-func settings() *unstructured.Unstructured { return object("v1", "ConfigMap", "shop", "settings") }
+func settingsConfigMap() *unstructured.Unstructured {
+	return newObject("v1", "ConfigMap", "shop", "settings")
+}
 
-func named(kind, name string) Reference {
+func namedReference(kind, name string) Reference {
 	return Reference{APIVersion: "v1", Kind: kind, Namespace: "shop", Name: name}
 }
 
-func selecting(kind, key, value string) Reference {
+func selectorReference(kind, key, value string) Reference {
 	return Reference{APIVersion: "v1", Kind: kind, Namespace: "shop", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
 }
 
-func thing(kind, namespace, name string) Thing {
+func newThing(kind, namespace, name string) Thing {
 	return Thing{Kind: schema.GroupKind{Kind: kind}, Key: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-func key(name string) types.NamespacedName {
+func shopKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "shop", Name: name}
 }
 
-// wish changes a dependent.
-type wish func(*workv1alpha2.ResourceBinding)
+// dependentOption changes a dependent.
+type dependentOption func(*workv1alpha2.ResourceBinding)
 
 func overwriting(b *workv1alpha2.ResourceBinding) {
 	b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
@@ -50,7 +52,7 @@ func preserving(b *workv1alpha2.ResourceBinding) {
 	b.Spec.PreserveResourcesOnDeletion = new(true)
 }
 
-func in(clusters ...string) wish {
+func targetClusters(clusters ...string) dependentOption {
 	return func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = nil
 		for _, name := range clusters {
@@ -59,15 +61,15 @@ func in(clusters ...string) wish {
 	}
 }
 
-// dependent is the binding of something that needs others, in m1.
-func dependent(name string, wishes ...wish) *workv1alpha2.ResourceBinding {
+// newDependent returns the binding of a template with dependencies, in cluster m1.
+func newDependent(name string, options ...dependentOption) *workv1alpha2.ResourceBinding {
 	made := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id-" + name},
 		},
 		Spec: workv1alpha2.ResourceBindingSpec{PropagateDeps: true, ConflictResolution: policyv1alpha1.ConflictAbort},
 	}
-	for _, change := range append([]wish{in("m1")}, wishes...) {
+	for _, change := range append([]dependentOption{targetClusters("m1")}, options...) {
 		change(made)
 	}
 	return made

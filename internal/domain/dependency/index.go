@@ -10,30 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Index finds the dependents that point to an object. What a look-up costs grows
-// with what it finds and with the selectors of that kind and namespace. It is not
-// safe for concurrent use.
+// Index finds the dependents that refer to an object. The cost of a lookup is proportional to
+// the result and to the number of selectors for the kind and namespace. An Index is not safe for
+// concurrent use.
 type Index struct {
 	references map[types.NamespacedName][]Reference
-	named      map[Thing]sets.Set[types.NamespacedName]
-	// selecting is by Thing without a name.
-	selecting map[Thing]sets.Set[types.NamespacedName]
-	kinds     map[schema.GroupVersionKind]int
+	byName     map[Thing]sets.Set[types.NamespacedName]
+	// The keys of bySelector have no name.
+	bySelector map[Thing]sets.Set[types.NamespacedName]
+	kinds      map[schema.GroupVersionKind]int
 }
 
 // NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
 		references: map[types.NamespacedName][]Reference{},
-		named:      map[Thing]sets.Set[types.NamespacedName]{},
-		selecting:  map[Thing]sets.Set[types.NamespacedName]{},
+		byName:     map[Thing]sets.Set[types.NamespacedName]{},
+		bySelector: map[Thing]sets.Set[types.NamespacedName]{},
 		kinds:      map[schema.GroupVersionKind]int{},
 	}
 }
 
-// Put replaces the references of a dependent and reports whether a kind occurs
-// now that did not before. No references forget the dependent.
-func (x *Index) Put(dependent types.NamespacedName, references []Reference) (appeared bool) {
+// Put replaces the references of a dependent and reports whether they contain a kind that was
+// not in the index before. An empty list removes the dependent.
+func (x *Index) Put(dependent types.NamespacedName, references []Reference) (hasNewKind bool) {
 	for _, reference := range x.references[dependent] {
 		x.remove(dependent, reference)
 	}
@@ -49,19 +49,19 @@ func (x *Index) Put(dependent types.NamespacedName, references []Reference) (app
 }
 
 func (x *Index) add(dependent types.NamespacedName, reference Reference) {
-	entries, at := x.entries(reference)
-	if entries[at] == nil {
-		entries[at] = sets.New[types.NamespacedName]()
+	entries, object := x.entriesFor(reference)
+	if entries[object] == nil {
+		entries[object] = sets.New[types.NamespacedName]()
 	}
-	entries[at].Insert(dependent)
+	entries[object].Insert(dependent)
 	x.kinds[KindOf(reference)]++
 }
 
 func (x *Index) remove(dependent types.NamespacedName, reference Reference) {
-	entries, at := x.entries(reference)
-	entries[at].Delete(dependent)
-	if entries[at].Len() == 0 {
-		delete(entries, at)
+	entries, object := x.entriesFor(reference)
+	entries[object].Delete(dependent)
+	if entries[object].Len() == 0 {
+		delete(entries, object)
 	}
 	kind := KindOf(reference)
 	if x.kinds[kind]--; x.kinds[kind] <= 0 {
@@ -69,38 +69,37 @@ func (x *Index) remove(dependent types.NamespacedName, reference Reference) {
 	}
 }
 
-func (x *Index) entries(reference Reference) (map[Thing]sets.Set[types.NamespacedName], Thing) {
-	at := Thing{
+func (x *Index) entriesFor(reference Reference) (map[Thing]sets.Set[types.NamespacedName], Thing) {
+	object := Thing{
 		Kind: KindOf(reference).GroupKind(),
 		Key:  types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name},
 	}
 	if reference.Name == "" {
-		return x.selecting, at
+		return x.bySelector, object
 	}
-	return x.named, at
+	return x.byName, object
 }
 
-// Kinds are the kinds that occur in references.
+// Kinds returns the kinds of all references, sorted.
 func (x *Index) Kinds() []schema.GroupVersionKind {
 	return slices.SortedFunc(maps.Keys(x.kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// Dependents are those that point to an object by name, or by any of the sets of
-// labels: an object that changed its labels concerns those too that selected it
-// before. They are sorted.
-func (x *Index) Dependents(thing Thing, marks ...map[string]string) []types.NamespacedName {
+// Dependents returns the dependents that refer to an object by name or by one of the label sets,
+// sorted. For an object whose labels changed, callers pass the old and the new labels.
+func (x *Index) Dependents(thing Thing, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
-	found = found.Union(x.named[thing])
-	place := thing
-	place.Key.Name = ""
-	for dependent := range x.selecting[place] {
-		if slices.ContainsFunc(marks, func(each map[string]string) bool { return x.points(dependent, thing, each) }) {
+	found = found.Union(x.byName[thing])
+	kindAndNamespace := thing
+	kindAndNamespace.Key.Name = ""
+	for dependent := range x.bySelector[kindAndNamespace] {
+		if slices.ContainsFunc(labelSets, func(each map[string]string) bool { return x.matchesAny(dependent, thing, each) }) {
 			found.Insert(dependent)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-func (x *Index) points(dependent types.NamespacedName, thing Thing, marks map[string]string) bool {
-	return slices.ContainsFunc(x.references[dependent], func(reference Reference) bool { return Matches(reference, thing, marks) })
+func (x *Index) matchesAny(dependent types.NamespacedName, thing Thing, labels map[string]string) bool {
+	return slices.ContainsFunc(x.references[dependent], func(reference Reference) bool { return Matches(reference, thing, labels) })
 }

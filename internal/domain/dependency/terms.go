@@ -13,18 +13,19 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Terms are what a binding without a policy takes over from its dependents.
+// Terms are the settings that a binding without a policy takes from its dependents.
 type Terms struct {
 	ConflictResolution          policyv1alpha1.ConflictResolution
 	PreserveResourcesOnDeletion bool
 }
 
-// TermsOf unites what dependents of an object say, in no order: Overwrite goes before
-// Abort and to preserve before to delete, so that no dependent misses what it
-// counts on. Overwrite counts only of dependents that may take the object over.
+// TermsOf merges the settings of the dependents of an object, independent of their order.
+// Overwrite takes precedence over Abort, and preserving over deleting, so that no dependent
+// loses a setting it relies on. Overwrite counts only for dependents that may take over the
+// object.
 func TermsOf(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Terms {
 	terms := Terms{ConflictResolution: policyv1alpha1.ConflictAbort}
-	overwrites := overwritesOf(object)
+	overwrites := overwritesObject(object)
 	for _, dependent := range dependents {
 		if overwrites(dependent) {
 			terms.ConflictResolution = policyv1alpha1.ConflictOverwrite
@@ -34,19 +35,19 @@ func TermsOf(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.Res
 	return terms
 }
 
-// Disagreement tells, in the same words whatever the order, in what dependents
-// differ; nil when they agree.
+// Disagreement describes the settings in which the dependents differ, or returns nil. The text
+// does not depend on the order of the dependents.
 func Disagreement(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
 	terms := TermsOf(object, dependents)
-	overwrites := overwritesOf(object)
+	overwrites := overwritesObject(object)
 	var parts []string
-	if over, others := split(dependents, overwrites); len(over) > 0 && len(others) > 0 {
+	if overwriting, others := splitBy(dependents, overwrites); len(overwriting) > 0 && len(others) > 0 {
 		parts = append(parts, fmt.Sprintf("ConflictResolution conflicted (Overwrite vs Abort): Overwrite for %s, Abort for %s; %s is used",
-			strings.Join(over, ", "), strings.Join(others, ", "), terms.ConflictResolution))
+			strings.Join(overwriting, ", "), strings.Join(others, ", "), terms.ConflictResolution))
 	}
-	if kept, others := split(dependents, preserves); len(kept) > 0 && len(others) > 0 {
+	if preserving, others := splitBy(dependents, preserves); len(preserving) > 0 && len(others) > 0 {
 		parts = append(parts, fmt.Sprintf("PreserveResourcesOnDeletion conflicted (true vs false): true for %s, false for %s; %t is used",
-			strings.Join(kept, ", "), strings.Join(others, ", "), terms.PreserveResourcesOnDeletion))
+			strings.Join(preserving, ", "), strings.Join(others, ", "), terms.PreserveResourcesOnDeletion))
 	}
 	if len(parts) == 0 {
 		return nil
@@ -54,8 +55,9 @@ func Disagreement(object workv1alpha2.ObjectReference, dependents []*workv1alpha
 	return errors.New("the bindings that require this one differ: " + strings.Join(parts, "; "))
 }
 
-// overwritesOf returns a function that reports whether a dependent takes the object over.
-func overwritesOf(object workv1alpha2.ObjectReference) func(*workv1alpha2.ResourceBinding) bool {
+// overwritesObject returns a function that reports whether a dependent requests Overwrite and
+// may take over the object.
+func overwritesObject(object workv1alpha2.ObjectReference) func(*workv1alpha2.ResourceBinding) bool {
 	kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind).GroupKind()
 	return func(dependent *workv1alpha2.ResourceBinding) bool {
 		return dependent.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite &&
@@ -67,11 +69,11 @@ func preserves(dependent *workv1alpha2.ResourceBinding) bool {
 	return dependent.Spec.PreserveResourcesOnDeletion != nil && *dependent.Spec.PreserveResourcesOnDeletion
 }
 
-// split sorts the names of dependents by a claim.
-func split(dependents []*workv1alpha2.ResourceBinding, claim func(*workv1alpha2.ResourceBinding) bool) (yes, no []string) {
+// splitBy returns the sorted names of the dependents for which the predicate is true and false.
+func splitBy(dependents []*workv1alpha2.ResourceBinding, predicate func(*workv1alpha2.ResourceBinding) bool) (yes, no []string) {
 	for _, dependent := range dependents {
 		name := dependent.Namespace + "/" + dependent.Name
-		if claim(dependent) {
+		if predicate(dependent) {
 			yes = append(yes, name)
 			continue
 		}
