@@ -10,44 +10,45 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// Demand is what room is wanted for.
-type Demand struct {
-	// Spec is that of the binding; it must not be changed.
+// EstimateRequest describes the workload for which capacity is estimated.
+type EstimateRequest struct {
+	// Spec is the spec of the binding. It must not be modified.
 	Spec *workv1alpha2.ResourceBindingSpec
-	// Sets asks for whole sets of spec.components instead of single replicas.
+	// Sets requests the number of whole sets of spec.components instead of single replicas.
 	Sets bool
 }
 
-// Estimator tells how much room clusters have.
+// Estimator estimates the capacity of clusters.
 type Estimator interface {
-	// Estimate tells how many more replicas, or sets, each cluster can take. A
-	// cluster that is missing or negative is unknown. After an error nothing of
-	// the answer counts.
-	Estimate(ctx context.Context, demand Demand, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error)
+	// Estimate returns how many more replicas, or sets, fit into each cluster. A cluster that is
+	// missing or negative is unknown. If an error is returned, the result is ignored.
+	Estimate(ctx context.Context, request EstimateRequest, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error)
 }
 
-// estimate asks all estimators; the least that one of them knows counts.
+// estimate returns a function that calls all estimators and returns the minimum for each
+// cluster.
 func (s *scheduler) estimate(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) func([]*clusterv1alpha1.Cluster) map[string]int32 {
-	demand := Demand{Spec: spec, Sets: placement.PlacesComponents(spec, s.options.Features)}
+	request := EstimateRequest{Spec: spec, Sets: placement.PlacesComponents(spec, s.options.Features)}
 	return func(clusters []*clusterv1alpha1.Cluster) map[string]int32 {
-		least := map[string]int32{}
+		minimum := map[string]int32{}
 		for _, estimator := range s.estimators {
-			answer, err := estimator.Estimate(ctx, demand, clusters)
+			estimates, err := estimator.Estimate(ctx, request, clusters)
 			if err != nil {
-				klog.FromContext(ctx).V(1).Info("An estimator does not answer and is left out", "cause", err)
+				klog.FromContext(ctx).V(1).Info("Ignoring an estimator that returned an error", "cause", err)
 				continue
 			}
-			keepLeast(least, answer)
+			mergeMinimum(minimum, estimates)
 		}
-		return least
+		return minimum
 	}
 }
 
-// keepLeast lowers what is known of each cluster to what the answer says of it.
-func keepLeast(least, answer map[string]int32) {
-	for name, room := range answer {
-		if known, ok := least[name]; room >= 0 && (!ok || room < known) {
-			least[name] = room
+// mergeMinimum lowers the minimum of each cluster to the estimate, and ignores unknown
+// estimates.
+func mergeMinimum(minimum, estimates map[string]int32) {
+	for name, replicas := range estimates {
+		if known, ok := minimum[name]; replicas >= 0 && (!ok || replicas < known) {
+			minimum[name] = replicas
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// cause is why a binding was queued, as a metric label.
+// cause is the reason why a binding was enqueued, as a metric label.
 type cause string
 
 const (
@@ -21,19 +21,19 @@ const (
 	causeFailure cause = "ScheduleAttemptFailure"
 )
 
-// measurements are the metrics of the scheduler.
-type measurements struct {
-	registry prometheus.Registerer
-	attempts *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	incoming *prometheus.CounterVec
-	steps    *prometheus.HistogramVec
-	points   *prometheus.HistogramVec
-	plugins  *prometheus.HistogramVec
+// metrics holds the metrics of the scheduler.
+type metrics struct {
+	registry        prometheus.Registerer
+	attempts        *prometheus.CounterVec
+	duration        *prometheus.HistogramVec
+	incoming        *prometheus.CounterVec
+	steps           *prometheus.HistogramVec
+	extensionPoints *prometheus.HistogramVec
+	plugins         *prometheus.HistogramVec
 }
 
-func newMeasurements(registry prometheus.Registerer) (measurements, error) {
-	m := measurements{
+func newMetrics(registry prometheus.Registerer) (metrics, error) {
+	m := metrics{
 		registry: registry,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karmada_scheduler_schedule_attempts_total",
@@ -49,19 +49,19 @@ func newMeasurements(registry prometheus.Registerer) (measurements, error) {
 			Help: "Bindings put into the queue, by what caused it.",
 		}, []string{"event"}),
 	}
-	m.observing()
+	m.initHistograms()
 	err := m.register()
 	return m, err
 }
 
-// observing makes the metrics of what happens inside of a scheduling.
-func (m *measurements) observing() {
+// initHistograms creates the metrics of the steps and plugins.
+func (m *metrics) initHistograms() {
 	m.steps = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "karmada_scheduler_scheduling_algorithm_duration_seconds",
 		Help:    "Time of one step of a scheduling.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 	}, []string{"schedule_step"})
-	m.points = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.extensionPoints = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "karmada_scheduler_framework_extension_point_duration_seconds",
 		Help:    "Time of all plugins of a point, for all clusters.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 2, 12),
@@ -73,38 +73,38 @@ func (m *measurements) observing() {
 	}, []string{"plugin", "extension_point", "result"})
 }
 
-// register makes use of metrics that another scheduler of this process has
+// register registers the metrics. It reuses metrics that another scheduler in this process
 // registered.
-func (m *measurements) register() error {
+func (m *metrics) register() error {
 	return errors.Join(
 		observe.Register(m.registry, &m.attempts), observe.Register(m.registry, &m.incoming), observe.Register(m.registry, &m.duration),
-		observe.Register(m.registry, &m.steps), observe.Register(m.registry, &m.points), observe.Register(m.registry, &m.plugins))
+		observe.Register(m.registry, &m.steps), observe.Register(m.registry, &m.extensionPoints), observe.Register(m.registry, &m.plugins))
 }
 
-// resultSuccess is how plugins end: they look at what is in memory, and cannot fail.
+// resultSuccess is the result label of all plugins. Plugins only read memory, so they cannot
+// fail.
 const resultSuccess = "success"
 
-// observer measures the inside of a scheduling by a clock.
-func (m measurements) observer(now func() time.Time) placement.Observer {
-	watch := func(observer prometheus.Observer) func() {
+// observer returns an Observer that measures the durations of steps and plugins.
+func (m metrics) observer(now func() time.Time) placement.Observer {
+	measure := func(observer prometheus.Observer) func() {
 		started := now()
 		return func() { observer.Observe(now().Sub(started).Seconds()) }
 	}
 	return placement.Observer{
-		Step: func(step placement.Step) func() { return watch(m.steps.WithLabelValues(string(step))) },
+		Step: func(step placement.Step) func() { return measure(m.steps.WithLabelValues(string(step))) },
 		ExtensionPoint: func(point placement.ExtensionPoint) func() {
-			return watch(m.points.WithLabelValues(string(point), resultSuccess))
+			return measure(m.extensionPoints.WithLabelValues(string(point), resultSuccess))
 		},
 		Plugin: func(point placement.ExtensionPoint, plugin string) func() {
-			return watch(m.plugins.WithLabelValues(plugin, string(point), resultSuccess))
+			return measure(m.plugins.WithLabelValues(plugin, string(point), resultSuccess))
 		},
 	}
 }
 
-// pending counts the waiting bindings whenever it is asked, so that counting costs
-// the scheduler nothing. It takes the place of one that an earlier scheduler of
-// this process has left.
-func (m measurements) pending(queue string, count func() int) error {
+// registerPendingGauge registers a gauge that counts the waiting bindings when it is collected.
+// It replaces a gauge of an earlier scheduler in this process.
+func (m metrics) registerPendingGauge(queue string, count func() int) error {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "scheduler_pending_bindings",
 		Help:        "Bindings that wait: ready to be scheduled, after a failure, or for room in the clusters.",
@@ -122,9 +122,9 @@ func (m measurements) pending(queue string, count func() int) error {
 	return nil
 }
 
-func (m measurements) queued(why cause) { m.incoming.WithLabelValues(string(why)).Inc() }
+func (m metrics) countEnqueued(why cause) { m.incoming.WithLabelValues(string(why)).Inc() }
 
-func (m measurements) attempted(kind placement.ScheduleType, err error, took time.Duration) {
+func (m metrics) recordAttempt(kind placement.ScheduleType, err error, took time.Duration) {
 	result := "scheduled"
 	if err != nil {
 		result = "error"

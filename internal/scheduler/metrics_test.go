@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-func TestTheInsideOfASchedulingIsMeasured(t *testing.T) {
+func TestStepDurationMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	m, err := newMeasurements(registry)
+	m, err := newMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}

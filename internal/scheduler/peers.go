@@ -12,26 +12,26 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// groupIndex finds ResourceBindings by the workload groups they are in.
-const groupIndex = "workload-affinity-groups"
+// workloadGroupIndex indexes ResourceBindings by their workload affinity groups.
+const workloadGroupIndex = "workload-affinity-groups"
 
 const (
-	affinity     = "affinity/"
-	antiAffinity = "anti-affinity/"
+	affinityKeyPrefix     = "affinity/"
+	antiAffinityKeyPrefix = "anti-affinity/"
 )
 
-// indexGroups makes members of a group findable, if groups count at all.
-func (s *scheduler) indexGroups(indexer client.FieldIndexer) error {
+// indexWorkloadGroups adds the index of the workload affinity groups, if the feature is enabled.
+func (s *scheduler) indexWorkloadGroups(indexer client.FieldIndexer) error {
 	if !s.options.Features.WorkloadAffinity {
 		return nil
 	}
-	// The index is part of the cache and lives as long.
-	err := indexer.IndexField(context.Background(), &workv1alpha2.ResourceBinding{}, groupIndex, func(obj client.Object) []string {
-		of, ok := obj.(*workv1alpha2.ResourceBinding)
+	// The index has the lifetime of the cache.
+	err := indexer.IndexField(context.Background(), &workv1alpha2.ResourceBinding{}, workloadGroupIndex, func(obj client.Object) []string {
+		bound, ok := obj.(*workv1alpha2.ResourceBinding)
 		if !ok {
 			return nil
 		}
-		return groupsOf(of)
+		return workloadGroupKeys(bound)
 	})
 	if err != nil {
 		return fmt.Errorf("indexing bindings by workload affinity groups: %w", err)
@@ -39,62 +39,64 @@ func (s *scheduler) indexGroups(indexer client.FieldIndexer) error {
 	return nil
 }
 
-// groupsOf are the groups of a binding as the index knows them.
-func groupsOf(of binding.Object) []string {
-	groups := of.BindingSpec().WorkloadAffinityGroups
+// workloadGroupKeys returns the index keys of the groups of a binding.
+func workloadGroupKeys(bound binding.Object) []string {
+	groups := bound.BindingSpec().WorkloadAffinityGroups
 	if groups == nil {
 		return nil
 	}
 	var keys []string
 	if groups.AffinityGroup != "" {
-		keys = append(keys, affinity+groups.AffinityGroup)
+		keys = append(keys, affinityKeyPrefix+groups.AffinityGroup)
 	}
 	if groups.AntiAffinityGroup != "" {
-		keys = append(keys, antiAffinity+groups.AntiAffinityGroup)
+		keys = append(keys, antiAffinityKeyPrefix+groups.AntiAffinityGroup)
 	}
 	return keys
 }
 
-// inGroup tells whether the place of the binding depends on that of others.
-func (s *scheduler) inGroup(of binding.Object) bool {
-	return s.options.Features.WorkloadAffinity && binding.Namespaced(of) && len(groupsOf(of)) > 0
+// isInWorkloadGroup reports whether the targets of the binding depend on those of other
+// bindings.
+func (s *scheduler) isInWorkloadGroup(bound binding.Object) bool {
+	return s.options.Features.WorkloadAffinity && binding.Namespaced(bound) && len(workloadGroupKeys(bound)) > 0
 }
 
-// peers are the targets of the other members of the binding's groups.
+// peers returns the targets of the other members of the groups of the binding.
 func (s *scheduler) peers(ctx context.Context, p pass) (placement.Peers, error) {
 	groups := p.stored.BindingSpec().WorkloadAffinityGroups
-	if !s.inGroup(p.stored) {
+	if !s.isInWorkloadGroup(p.stored) {
 		return placement.Peers{}, nil
 	}
-	friends, err := s.members(ctx, p.stored, affinity, groups.AffinityGroup)
+	affinityTargets, err := s.groupTargets(ctx, p.stored, affinityKeyPrefix, groups.AffinityGroup)
 	if err != nil {
 		return placement.Peers{}, err
 	}
-	rivals, err := s.members(ctx, p.stored, antiAffinity, groups.AntiAffinityGroup)
+	antiAffinityTargets, err := s.groupTargets(ctx, p.stored, antiAffinityKeyPrefix, groups.AntiAffinityGroup)
 	if err != nil {
 		return placement.Peers{}, err
 	}
-	return placement.Peers{Affinity: friends, AntiAffinity: rivals}, nil
+	return placement.Peers{Affinity: affinityTargets, AntiAffinity: antiAffinityTargets}, nil
 }
 
-func (s *scheduler) members(ctx context.Context, of binding.Object, kind, group string) ([]sets.Set[string], error) {
+// groupTargets returns the targets of the other members of one group.
+func (s *scheduler) groupTargets(ctx context.Context, bound binding.Object, kind, group string) ([]sets.Set[string], error) {
 	if group == "" {
 		return nil, nil
 	}
 	list := &workv1alpha2.ResourceBindingList{}
-	if err := s.karmada.List(ctx, list, client.InNamespace(of.GetNamespace()),
-		client.MatchingFields{groupIndex: kind + group}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.karmada.List(ctx, list, client.InNamespace(bound.GetNamespace()),
+		client.MatchingFields{workloadGroupIndex: kind + group}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the members of group %q: %w", group, err)
 	}
 	var members []sets.Set[string]
 	for i := range list.Items {
 		member := &list.Items[i]
-		if member.Name == of.GetName() {
+		if member.Name == bound.GetName() {
 			continue
 		}
 		targets := sets.New[string]()
-		// A result that was just written counts although it is not observed yet.
-		for _, target := range s.recent.latest(requestOf(member), member).BindingSpec().Clusters {
+		// A result that was just written counts, although the cache does not show it yet.
+		for _, target := range s.assignments.newest(requestOf(member), member).BindingSpec().Clusters {
 			targets.Insert(target.Name)
 		}
 		if targets.Len() > 0 {

@@ -1,17 +1,16 @@
-// Package scheduler answers "where does each binding go, and who has to be asked
-// again when something changed?". It is the loop around the decisions of package
-// placement: it queues bindings by their priority, looks at them with a snapshot
-// of all clusters, and stores the result.
+// Package scheduler answers: to which clusters does each binding go, and which bindings have to
+// be scheduled again after a change? It is the loop around the decisions of package placement:
+// it enqueues bindings by priority, schedules them with a snapshot of all clusters, and stores
+// the result.
 //
 // Invariants:
-//   - a pass writes at most twice: the clusters together with the placement they
-//     were chosen for, and then the status. It writes nothing when nothing differs;
-//   - clusters are only written over the very version of the binding that was
-//     looked at, so nobody's change is undone;
-//   - no binding is looked at before all clusters are known, since a missing
-//     cluster looks like one that is gone;
-//   - work follows changes: bindings are scanned only when a cluster changed in a
-//     way that placements can depend on.
+//   - A pass writes at most twice: the clusters together with the placement for which they were
+//     chosen, and then the status. It writes nothing if nothing changed.
+//   - Clusters are written only over the version of the binding that was read, so the change of
+//     another client is never undone.
+//   - No binding is processed before all clusters are known, because an unknown cluster looks
+//     like a deleted one.
+//   - All bindings are scanned only if a cluster changed in a way that placements can depend on.
 package scheduler
 
 import (
@@ -37,75 +36,74 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// Options are what operators may tune.
+// Options are the options that operators may set.
 type Options struct {
-	// Name is the scheduler whose bindings are handled, and the source of events.
+	// Name is the scheduler name in bindings and the source of events.
 	Name string
-	// Workers is how many bindings are scheduled at once. The same binding never
-	// is.
+	// Workers is the number of bindings that are scheduled concurrently. One binding is never
+	// scheduled concurrently.
 	Workers int
-	// Plugins selects filters and scores; none given means all.
+	// Plugins selects filters and scores. An empty list means all.
 	Plugins  placement.Plugins
 	Features placement.Features
-	// PriorityScheduling takes bindings in the order of their priority, and lets
-	// those for which there is no room wait for room. Without it the order is
-	// that of arrival and every failure is retried alike.
+	// PriorityScheduling orders bindings by their priority and uses CapacityDelay for bindings
+	// without capacity. If it is disabled, bindings are scheduled in order of arrival and every
+	// failure is retried with the same backoff.
 	PriorityScheduling bool
-	// BaseDelay and MaxDelay bound the exponential back-off of a binding that
-	// failed.
+	// BaseDelay and MaxDelay limit the exponential backoff after a failure.
 	BaseDelay, MaxDelay time.Duration
-	// CapacityDelay is how long a binding for which there is no room waits if
-	// nothing tells that there is more.
+	// CapacityDelay is the retry delay of a binding without capacity, unless a cluster reports
+	// more capacity.
 	CapacityDelay time.Duration
-	// ForeignDelay is how long another scheduler has to report on a binding that names
-	// it. After that time this scheduler says that none has.
-	ForeignDelay time.Duration
-	// Registry is where metrics are registered.
+	// ReportTimeout is the time in which another scheduler has to report on a binding that names
+	// it. After that time this scheduler reports that no scheduler did.
+	ReportTimeout time.Duration
+	// Registry registers the metrics.
 	Registry prometheus.Registerer
 }
 
-// DefaultOptions are those of the default scheduler with all plugins.
+// DefaultOptions returns the options of the default scheduler with all plugins.
 func DefaultOptions() Options {
 	return Options{
 		Name: policyv1alpha1.DefaultSchedulerName, Workers: 4, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
 		BaseDelay: time.Second, MaxDelay: 10 * time.Second, CapacityDelay: 5 * time.Minute,
-		ForeignDelay: 10 * time.Second, Registry: ctrlmetrics.Registry,
+		ReportTimeout: 10 * time.Second, Registry: ctrlmetrics.Registry,
 	}
 }
 
 type scheduler struct {
-	options    Options
-	karmada    client.Client
-	live       client.Reader
-	cache      cache.Cache
-	estimators []Estimator
-	events     *observe.Events
-	clusters   *world
-	backlog    *backlog
-	recent     *recent
-	told       *told
-	foreign    *foreign
-	measured   measurements
-	now        func() time.Time
-	// grouped keeps members of workload affinity groups from being placed at the
-	// same time: each has to see where the others went.
-	grouped sync.Mutex
+	options          Options
+	karmada          client.Client
+	liveReader       client.Reader
+	cache            cache.Cache
+	estimators       []Estimator
+	events           *observe.Events
+	clusters         *clusterSnapshots
+	backoff          *failureBackoff
+	assignments      *assignmentTracker
+	reportedFailures *reportedFailures
+	unreported       *unreportedTracker
+	metrics          metrics
+	now              func() time.Time
+	// workloadGroupMu serializes the scheduling of members of workload affinity groups, because
+	// each member depends on the targets of the others.
+	workloadGroupMu sync.Mutex
 }
 
-// Add registers the scheduler with a manager. Of what the estimators say of a
-// cluster the least counts; without estimators clusters have room for everything.
+// Add registers the scheduler with a manager. The minimum of all estimators counts for each
+// cluster. Without estimators every workload fits.
 func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 	s := &scheduler{
-		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: estimators,
+		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: estimators,
 		events:   observe.NewEvents(mgr.GetEventRecorderFor(o.Name)), //nolint:staticcheck // the newer recorder writes another API
-		clusters: newWorld(), backlog: newBacklog(o), recent: newRecent(), told: newTold(), foreign: newForeign(), now: time.Now,
+		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), now: time.Now,
 	}
-	measured, err := newMeasurements(o.Registry)
+	measured, err := newMetrics(o.Registry)
 	if err != nil {
 		return err
 	}
-	s.measured = measured
-	if err := s.indexGroups(mgr.GetFieldIndexer()); err != nil {
+	s.metrics = measured
+	if err := s.indexWorkloadGroups(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)
@@ -124,44 +122,44 @@ func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 	return c.Watch(&source{scheduler: s})
 }
 
-// pass is one look at one binding.
+// pass is the processing of one binding.
 type pass struct {
 	request  request
 	stored   binding.Object
-	world    *snapshot
+	snapshot *snapshot
 	decision placement.Decision
 	started  time.Time
 }
 
-// Reconcile implements reconcile.TypedReconciler. Errors are those of reading;
-// everything else is said in the status of the binding.
+// Reconcile implements reconcile.TypedReconciler. It returns an error only if reading the
+// binding failed. All other failures are reported in the status of the binding.
 func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result, error) {
 	stored, err := s.read(ctx, r)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if stored == nil || !s.owns(stored) {
-		s.forget(r)
-		return s.reportUnserved(ctx, r, stored)
+	if stored == nil || !s.handles(stored) {
+		s.stopTracking(r)
+		return s.recordMissingReport(ctx, r, stored)
 	}
-	p := pass{request: r, stored: stored, world: s.clusters.snapshot(), started: s.now()}
-	p.decision, err = decide(stored, p.world.find, s.options.Features)
+	p := pass{request: r, stored: stored, snapshot: s.clusters.snapshot(), started: s.now()}
+	p.decision, err = decide(stored, p.snapshot.find, s.options.Features)
 	switch {
 	case err != nil:
-		desired, moved := s.leave(ctx, p)
-		return s.finish(ctx, s.stored(p, desired, moved), failed(stored, err)), nil
+		desired, changed := s.removeTerminatingTargets(ctx, p)
+		return s.finish(ctx, s.withStored(p, desired, changed), failedVerdict(stored, err)), nil
 	case p.decision.Action == placement.ActionSchedule:
 		return s.schedule(ctx, p), nil
 	case p.decision.Action == placement.ActionObserve:
-		return s.finish(ctx, p, settled(stored)), nil
+		return s.finish(ctx, p, unchangedVerdict(stored)), nil
 	default:
-		s.backlog.settle(r)
+		s.backoff.reset(r)
 		return reconcile.Result{}, nil
 	}
 }
 
-// read returns the newest version of the binding that is known, nil if it is gone or
-// about to go.
+// read returns the newest known version of the binding, or nil if the binding is deleted or
+// terminating.
 func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error) {
 	cached := binding.New(r.namespaced)
 	if err := s.karmada.Get(ctx, r.NamespacedName, cached); err != nil {
@@ -170,21 +168,21 @@ func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error)
 		}
 		return nil, fmt.Errorf("reading the binding: %w", err)
 	}
-	stored := s.recent.latest(r, cached)
+	stored := s.assignments.newest(r, cached)
 	if stored.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
 	return stored, nil
 }
 
-func (s *scheduler) owns(of binding.Object) bool {
-	return placement.IsHandledBy(of, of.BindingSpec(), s.options.Name)
+func (s *scheduler) handles(bound binding.Object) bool {
+	return placement.IsHandledBy(bound, bound.BindingSpec(), s.options.Name)
 }
 
-// forget drops what is remembered of a binding that is gone, or that this scheduler
-// does not handle.
-func (s *scheduler) forget(r request) {
-	s.backlog.settle(r)
-	s.recent.forget(r)
-	s.told.forget(r)
+// stopTracking removes all state about a binding that is deleted or that this scheduler does not
+// handle.
+func (s *scheduler) stopTracking(r request) {
+	s.backoff.reset(r)
+	s.assignments.remove(r)
+	s.reportedFailures.remove(r)
 }

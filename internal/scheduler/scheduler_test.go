@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-func names(s *snapshot) []string {
+func clusterNames(s *snapshot) []string {
 	var list []string
 	for _, cluster := range s.clusters {
 		list = append(list, cluster.Name)
@@ -30,12 +30,12 @@ func names(s *snapshot) []string {
 	return list
 }
 
-func TestSnapshotsAreSortedCompleteAndNeverChange(t *testing.T) {
+func TestSnapshotsAreSortedCompleteAndImmutable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld()
+		w := newClusterSnapshots()
 		model := map[string]*clusterv1alpha1.Cluster{}
 		type kept struct {
-			of    *snapshot
+			bound *snapshot
 			names []string
 		}
 		var snapshots []kept
@@ -50,9 +50,9 @@ func TestSnapshotsAreSortedCompleteAndNeverChange(t *testing.T) {
 				model[name] = cluster
 			}
 			now := w.snapshot()
-			snapshots = append(snapshots, kept{now, names(now)})
-			if !slices.IsSorted(names(now)) || len(now.clusters) != len(model) {
-				t.Fatalf("snapshot %v of %d clusters", names(now), len(model))
+			snapshots = append(snapshots, kept{now, clusterNames(now)})
+			if !slices.IsSorted(clusterNames(now)) || len(now.clusters) != len(model) {
+				t.Fatalf("snapshot %v of %d clusters", clusterNames(now), len(model))
 			}
 			for name := range model {
 				if now.find(name) != model[name] {
@@ -61,103 +61,103 @@ func TestSnapshotsAreSortedCompleteAndNeverChange(t *testing.T) {
 			}
 		}
 		for _, k := range snapshots {
-			if diff := cmp.Diff(k.names, names(k.of)); diff != "" {
+			if diff := cmp.Diff(k.names, clusterNames(k.bound)); diff != "" {
 				t.Fatalf("a snapshot changed:\n%s", diff)
 			}
 		}
 	})
 }
 
-func TestRoomIsCountedOnlyWhenItGrows(t *testing.T) {
-	w := newWorld()
+func TestCapacityRevision(t *testing.T) {
+	w := newClusterSnapshots()
 	w.put(member("a"), true)
 	w.put(member("a"), false)
 	w.remove("a")
-	if got := w.snapshot().room; got != 1 {
-		t.Errorf("room grew %d times", got)
+	if got := w.snapshot().capacityRevision; got != 1 {
+		t.Errorf("capacity grew %d times", got)
 	}
 	if w.snapshot().find("a") != nil {
 		t.Error("a removed cluster is found")
 	}
 }
 
-func named(name string) request {
+func requestFor(name string) request {
 	return request{namespaced: true, NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
 }
 
-func TestFailuresBackOff(t *testing.T) {
+func TestFailureBackoffDelays(t *testing.T) {
 	cases := map[string]struct {
 		byPriority bool
-		class      retry
+		class      retryMode
 		want       []time.Duration
 	}{
-		"doubling from one second to ten": {true, later, []time.Duration{
+		"doubling from one second to ten": {true, retryWithBackoff, []time.Duration{
 			time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}},
-		"five minutes when there is no room": {true, whenRoom, []time.Duration{5 * time.Minute, 5 * time.Minute}},
-		"alike without priorities":           {false, whenRoom, []time.Duration{time.Second, 2 * time.Second}},
+		"five minutes without capacity":        {true, retryWhenCapacity, []time.Duration{5 * time.Minute, 5 * time.Minute}},
+		"the same without priority scheduling": {false, retryWhenCapacity, []time.Duration{time.Second, 2 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()
 			o.PriorityScheduling = tc.byPriority
-			b := newBacklog(o)
+			b := newFailureBackoff(o)
 			for try, want := range tc.want {
-				if got := b.fail(named("a"), tc.class); got != want {
-					t.Errorf("failure %d waits %s, want %s", try+1, got, want)
+				if got := b.recordFailure(requestFor("a"), tc.class); got != want {
+					t.Errorf("failure %d: delay %s, want %s", try+1, got, want)
 				}
 			}
-			b.settle(named("a"))
-			if got := b.fail(named("a"), tc.class); got != tc.want[0] {
-				t.Errorf("after a success it waits %s, want %s", got, tc.want[0])
+			b.reset(requestFor("a"))
+			if got := b.recordFailure(requestFor("a"), tc.class); got != tc.want[0] {
+				t.Errorf("after a success: delay %s, want %s", got, tc.want[0])
 			}
 		})
 	}
 }
 
-func TestBacklogCountsWhatStillWaits(t *testing.T) {
-	b := newBacklog(DefaultOptions())
+func TestFailureBackoffCountsWaitingBindings(t *testing.T) {
+	b := newFailureBackoff(DefaultOptions())
 	now := noon.Time
 	b.now = func() time.Time { return now }
-	b.fail(named("a"), later)
-	b.fail(named("b"), whenRoom)
+	b.recordFailure(requestFor("a"), retryWithBackoff)
+	b.recordFailure(requestFor("b"), retryWhenCapacity)
 	if b.count(false) != 1 || b.count(true) != 1 {
-		t.Errorf("%d back off, %d wait for room", b.count(false), b.count(true))
+		t.Errorf("%d back off, %d wait for capacity", b.count(false), b.count(true))
 	}
-	if diff := cmp.Diff([]request{named("b")}, b.forRoom(), cmp.AllowUnexported(request{})); diff != "" {
+	if diff := cmp.Diff([]request{requestFor("b")}, b.waitingForCapacity(), cmp.AllowUnexported(request{})); diff != "" {
 		t.Error(diff)
 	}
 	now = now.Add(2 * time.Second)
 	if b.count(false) != 0 || b.count(true) != 1 {
-		t.Errorf("later %d back off, %d wait for room", b.count(false), b.count(true))
+		t.Errorf("later %d back off, %d wait for capacity", b.count(false), b.count(true))
 	}
-	b.fail(named("b"), later)
-	if len(b.forRoom()) != 0 {
-		t.Error("what failed otherwise still waits for room")
+	b.recordFailure(requestFor("b"), retryWithBackoff)
+	if len(b.waitingForCapacity()) != 0 {
+		t.Error("what failed otherwise still waits for capacity")
 	}
 }
 
 func ofPriority(priority int32) func(*workv1alpha2.ResourceBinding) {
-	return func(of *workv1alpha2.ResourceBinding) {
-		of.Spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: priority}
+	return func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: priority}
 	}
 }
 
-func TestTheQueueGoesByPriorityThenUrgencyThenArrival(t *testing.T) {
+func TestQueueOrder(t *testing.T) {
 	s := &scheduler{options: DefaultOptions()}
 	queue := priorityqueue.New(t.Name(), func(o *priorityqueue.Opts[request]) {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[request](time.Second, time.Second)
 	})
 	defer queue.ShutDown()
 	push := func(name string, u urgency, change ...func(*workv1alpha2.ResourceBinding)) {
-		queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.priority(bound(change...), u)}, named(name))
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.priority(newBinding(change...), u)}, requestFor(name))
 	}
-	push("unset at start", background)
-	push("negative", live, ofPriority(-1))
-	push("unset", live)
-	push("zero", live, ofPriority(0))
-	push("high at start", background, ofPriority(10))
-	push("high", live, ofPriority(10))
-	push("highest", background, ofPriority(1000000000))
+	push("unset at start", urgencyBackground)
+	push("negative", urgencyLive, ofPriority(-1))
+	push("unset", urgencyLive)
+	push("zero", urgencyLive, ofPriority(0))
+	push("high at start", urgencyBackground, ofPriority(10))
+	push("high", urgencyLive, ofPriority(10))
+	push("highest", urgencyBackground, ofPriority(1000000000))
 	var got []string
 	for range 7 {
 		r, _, _ := queue.GetWithPriority()
@@ -170,67 +170,67 @@ func TestTheQueueGoesByPriorityThenUrgencyThenArrival(t *testing.T) {
 	}
 }
 
-func TestPrioritiesCountOnlyIfAskedFor(t *testing.T) {
+func TestPrioritySchedulingDisabled(t *testing.T) {
 	s := &scheduler{}
-	if got := *s.priority(bound(ofPriority(7)), live); got != 0 {
+	if got := *s.priority(newBinding(ofPriority(7)), urgencyLive); got != 0 {
 		t.Errorf("priority %d", got)
 	}
 }
 
-func version(rv string, change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	of := bound(change...)
-	of.ResourceVersion = rv
-	return of
+func newBindingVersion(rv string, change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+	bound := newBinding(change...)
+	bound.ResourceVersion = rv
+	return bound
 }
 
-func TestWhatWasWrittenCountsUntilItIsObserved(t *testing.T) {
-	another := func(of *workv1alpha2.ResourceBinding) { of.UID = "b2" }
+func TestAssignmentTrackerReturnsUnobservedWrites(t *testing.T) {
+	another := func(bound *workv1alpha2.ResourceBinding) { bound.UID = "b2" }
 	cases := map[string]struct {
-		observed      *workv1alpha2.ResourceBinding
-		written, news bool
+		observed         *workv1alpha2.ResourceBinding
+		isWritten, isNew bool
 	}{
-		"an older state gives way and is no news": {version("9"), true, false},
-		"a much older state is older in number":   {version("8"), true, false},
-		"the same state is no news":               {version("10"), false, false},
-		"a newer state is news":                   {version("11"), false, true},
-		"another object of the name is news":      {version("9", another), false, true},
-		"an unknown form of version is news":      {version("v9"), false, true},
+		"an older state is replaced":                  {newBindingVersion("9"), true, false},
+		"a state that is older by number is replaced": {newBindingVersion("8"), true, false},
+		"the same state is an own write":              {newBindingVersion("10"), false, false},
+		"a newer state is not an own write":           {newBindingVersion("11"), false, true},
+		"another object with the same name":           {newBindingVersion("9", another), false, true},
+		"an unknown version format":                   {newBindingVersion("v9"), false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			n, wrote := newRecent(), version("10")
-			n.remember(named("web-deployment"), wrote)
-			latest := n.latest(named("web-deployment"), tc.observed)
-			if got := latest == wrote; got != tc.written {
-				t.Errorf("the written state is used: %v, want %v", got, tc.written)
+			n, wrote := newAssignmentTracker(), newBindingVersion("10")
+			n.recordWrite(requestFor("web-deployment"), wrote)
+			latest := n.newest(requestFor("web-deployment"), tc.observed)
+			if got := latest == wrote; got != tc.isWritten {
+				t.Errorf("the written state is returned: %v, want %v", got, tc.isWritten)
 			}
-			if got := !n.known(named("web-deployment"), tc.observed); got != tc.news {
-				t.Errorf("news: %v, want %v", got, tc.news)
+			if got := !n.isOwnWrite(requestFor("web-deployment"), tc.observed); got != tc.isNew {
+				t.Errorf("not an own write: %v, want %v", got, tc.isNew)
 			}
 		})
 	}
 }
 
-func TestWhatWasObservedIsForgotten(t *testing.T) {
-	n := newRecent()
-	n.remember(named("web-deployment"), version("10"))
-	n.known(named("web-deployment"), version("10"))
-	if len(n.written) != 0 {
-		t.Error("an observed write is still held")
+func TestAssignmentTrackerDropsObservedWrites(t *testing.T) {
+	n := newAssignmentTracker()
+	n.recordWrite(requestFor("web-deployment"), newBindingVersion("10"))
+	n.isOwnWrite(requestFor("web-deployment"), newBindingVersion("10"))
+	if len(n.writes) != 0 {
+		t.Error("an observed write is still tracked")
 	}
-	if n.known(named("web-deployment"), version("9")) {
-		t.Error("something is known without a write")
+	if n.isOwnWrite(requestFor("web-deployment"), newBindingVersion("9")) {
+		t.Error("an own write is reported without a write")
 	}
 }
 
-func TestAWriteThatTheStorageLostIsForgotten(t *testing.T) {
-	n, at := newRecent(), noon.Time
+func TestAssignmentTrackerDropsLostWrites(t *testing.T) {
+	n, at := newAssignmentTracker(), noon.Time
 	n.now = func() time.Time { return at }
-	restored := version("9")
-	n.remember(named("web-deployment"), version("10"))
-	at = at.Add(recentFor)
-	if n.latest(named("web-deployment"), restored) != restored || n.known(named("web-deployment"), restored) {
-		t.Error("a write that no watch will show hides what is stored")
+	restored := newBindingVersion("9")
+	n.recordWrite(requestFor("web-deployment"), newBindingVersion("10"))
+	at = at.Add(maxWatchDelay)
+	if n.newest(requestFor("web-deployment"), restored) != restored || n.isOwnWrite(requestFor("web-deployment"), restored) {
+		t.Error("a lost write hides the stored state")
 	}
 }
 
@@ -241,11 +241,11 @@ func TestClusterChanges(t *testing.T) {
 		return cluster
 	}
 	cases := map[string]struct {
-		after           *clusterv1alpha1.Cluster
-		concerns, roomy bool
+		after              *clusterv1alpha1.Cluster
+		concerns, capacity bool
 	}{
 		"nothing": {member("a"), false, false},
-		"a heartbeat is of no concern": {with(func(c *clusterv1alpha1.Cluster) {
+		"a heartbeat": {with(func(c *clusterv1alpha1.Cluster) {
 			c.ResourceVersion = "99"
 			c.Status.NodeSummary = &clusterv1alpha1.NodeSummary{TotalNum: 3}
 		}), false, false},
@@ -257,51 +257,51 @@ func TestClusterChanges(t *testing.T) {
 		"another kind of an API": {with(func(c *clusterv1alpha1.Cluster) {
 			c.Status.APIEnablements[0].Resources[0].Kind = "StatefulSet"
 		}), true, false},
-		"more room": {with(func(c *clusterv1alpha1.Cluster) {
+		"more capacity": {with(func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 		}), false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := concernsPlacements(member("a"), tc.after); got != tc.concerns {
-				t.Errorf("concerns placements: %v, want %v", got, tc.concerns)
+			if got := affectsPlacements(member("a"), tc.after); got != tc.concerns {
+				t.Errorf("affects placements: %v, want %v", got, tc.concerns)
 			}
-			if got := hasMoreRoom(member("a"), tc.after); got != tc.roomy {
-				t.Errorf("has more room: %v, want %v", got, tc.roomy)
+			if got := mayHaveMoreCapacity(member("a"), tc.after); got != tc.capacity {
+				t.Errorf("may have more capacity: %v, want %v", got, tc.capacity)
 			}
 		})
 	}
 }
 
-func TestTheLeastEstimateCounts(t *testing.T) {
+func TestMinimumEstimateCounts(t *testing.T) {
 	least := map[string]int32{}
-	keepLeast(least, map[string]int32{"a": 5, "b": -1, "c": 3})
-	keepLeast(least, map[string]int32{"a": 7, "b": 2, "c": 0, "d": -1})
+	mergeMinimum(least, map[string]int32{"a": 5, "b": -1, "c": 3})
+	mergeMinimum(least, map[string]int32{"a": 7, "b": 2, "c": 0, "d": -1})
 	if diff := cmp.Diff(map[string]int32{"a": 5, "b": 2, "c": 0}, least); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestEventTexts(t *testing.T) {
-	of := bound()
-	of.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "member1", Replicas: 2}, {Name: "member2", Replicas: 3}}
-	clusterWide := &workv1alpha2.ClusterResourceBinding{Spec: of.Spec}
+	bound := newBinding()
+	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "member1", Replicas: 2}, {Name: "member2", Replicas: 3}}
+	clusterWide := &workv1alpha2.ClusterResourceBinding{Spec: bound.Spec}
 	clusterWide.Name = "web"
-	if got := successMessage(of); got != "Binding has been scheduled successfully. Result: {member1:2, member2:3}" {
+	if got := successMessage(bound); got != "Binding has been scheduled successfully. Result: {member1:2, member2:3}" {
 		t.Error(got)
 	}
 	if got := successMessage(clusterWide); got != "Binding has been scheduled successfully. Result {member1:2, member2:3}" {
 		t.Error(got)
 	}
-	following := bound(func(of *workv1alpha2.ResourceBinding) {
-		of.Spec.Replicas, of.Spec.ReplicaRequirements, of.Spec.Clusters = 0, nil, []workv1alpha2.TargetCluster{{Name: "member3"}}
+	following := newBinding(func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Replicas, bound.Spec.ReplicaRequirements, bound.Spec.Clusters = 0, nil, []workv1alpha2.TargetCluster{{Name: "member3"}}
 	})
 	if got := successMessage(following); got != "Binding has been scheduled successfully. Result: {member3}" {
 		t.Error(got)
 	}
-	v := verdict{err: errors.New("boom"), groups: []placement.GroupFailure{{Index: 1, Name: "spare", Err: errors.New("full")}}}
+	v := verdict{err: errors.New("boom"), failedGroups: []placement.GroupFailure{{Index: 1, Name: "spare", Err: errors.New("full")}}}
 	var got []string
-	for _, err := range append(failuresOf(of, v), failuresOf(clusterWide, v)...) {
+	for _, err := range append(failureErrors(bound, v), failureErrors(clusterWide, v)...) {
 		got = append(got, err.Error())
 	}
 	want := []string{
@@ -311,37 +311,37 @@ func TestEventTexts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if uid := binding.Template(of).GetUID(); uid != "t1" {
+	if uid := binding.Template(bound).GetUID(); uid != "t1" {
 		t.Errorf("template of uid %q", uid)
 	}
 }
 
-func TestFailuresAreToldOncePerChange(t *testing.T) {
-	news := newTold()
+func TestFailuresAreReportedOncePerChange(t *testing.T) {
+	reported := newReportedFailures()
 	two := []error{errors.New("one"), errors.New("two")}
 	for step, tc := range []struct {
 		failures []error
 		want     bool
 	}{{nil, false}, {two, true}, {two, false}, {two[:1], true}, {nil, true}, {nil, false}} {
-		if got := news.differs(named("a"), tc.failures); got != tc.want {
-			t.Errorf("step %d: differs = %v, want %v", step, got, tc.want)
+		if got := reported.update(requestFor("a"), tc.failures); got != tc.want {
+			t.Errorf("step %d: update = %v, want %v", step, got, tc.want)
 		}
 	}
 }
 
-func TestMetricsOfASecondSchedulerTakeOver(t *testing.T) {
+func TestMetricsOfSecondScheduler(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for waiting := range 2 {
-		m, err := newMeasurements(registry)
+		m, err := newMetrics(registry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.pending("active", func() int { return waiting + 1 }); err != nil {
+		if err := m.registerPendingGauge("active", func() int { return waiting + 1 }); err != nil {
 			t.Fatal(err)
 		}
-		m.attempted(placement.ScaleSchedule, nil, time.Millisecond)
-		m.attempted(placement.ScaleSchedule, errors.New("boom"), time.Millisecond)
-		m.queued(causeAdd)
+		m.recordAttempt(placement.ScaleSchedule, nil, time.Millisecond)
+		m.recordAttempt(placement.ScaleSchedule, errors.New("boom"), time.Millisecond)
+		m.countEnqueued(causeAdd)
 		if got := testutil.ToFloat64(m.attempts.WithLabelValues("scheduled", "ScaleSchedule")); got != float64(waiting+1) {
 			t.Errorf("%v attempts counted", got)
 		}

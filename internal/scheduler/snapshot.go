@@ -9,17 +9,17 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// snapshot is all clusters at one time. It is immutable: any number of passes use
-// it at once without locks or copies.
+// snapshot holds all clusters at one time. It is immutable, so concurrent passes use it without
+// locks or copies.
 type snapshot struct {
-	// clusters are sorted by name, and are those of the informer cache.
+	// clusters are sorted by name and shared with the informer cache.
 	clusters []*clusterv1alpha1.Cluster
-	// room counts how often there may have become more room. A pass that found
-	// none and ends with a later count has to look again.
-	room uint64
+	// capacityRevision increases whenever the capacity of a cluster may have grown. A pass that
+	// found no capacity is repeated if the revision increased meanwhile.
+	capacityRevision uint64
 }
 
-// find returns the cluster of that name, nil if there is none.
+// find returns the cluster with that name, or nil.
 func (s *snapshot) find(name string) *clusterv1alpha1.Cluster {
 	if at, ok := s.index(name); ok {
 		return s.clusters[at]
@@ -33,30 +33,29 @@ func (s *snapshot) index(name string) (int, bool) {
 	})
 }
 
-// world follows the clusters; every change makes a new snapshot.
-type world struct {
+// clusterSnapshots tracks the clusters. Every change creates a new snapshot.
+type clusterSnapshots struct {
 	mu      sync.Mutex
 	current atomic.Pointer[snapshot]
 }
 
-func newWorld() *world {
-	w := &world{}
+func newClusterSnapshots() *clusterSnapshots {
+	w := &clusterSnapshots{}
 	w.current.Store(&snapshot{})
 	return w
 }
 
-// snapshot is the world as it is now.
-func (w *world) snapshot() *snapshot { return w.current.Load() }
+// snapshot returns the latest snapshot.
+func (w *clusterSnapshots) snapshot() *snapshot { return w.current.Load() }
 
-// put adds a cluster or replaces its older state. roomier tells that it may have
-// more room than before.
-func (w *world) put(cluster *clusterv1alpha1.Cluster, roomier bool) {
+// put adds or replaces a cluster. hasMoreCapacity reports that its capacity may have grown.
+func (w *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.current.Load()
-	next := &snapshot{room: before.room}
-	if roomier {
-		next.room++
+	next := &snapshot{capacityRevision: before.capacityRevision}
+	if hasMoreCapacity {
+		next.capacityRevision++
 	}
 	at, known := before.index(cluster.Name)
 	if known {
@@ -68,8 +67,8 @@ func (w *world) put(cluster *clusterv1alpha1.Cluster, roomier bool) {
 	w.current.Store(next)
 }
 
-// remove drops a cluster that is gone.
-func (w *world) remove(name string) {
+// remove removes a deleted cluster.
+func (w *clusterSnapshots) remove(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.current.Load()
@@ -77,5 +76,5 @@ func (w *world) remove(name string) {
 	if !known {
 		return
 	}
-	w.current.Store(&snapshot{room: before.room, clusters: slices.Delete(slices.Clone(before.clusters), at, at+1)})
+	w.current.Store(&snapshot{capacityRevision: before.capacityRevision, clusters: slices.Delete(slices.Clone(before.clusters), at, at+1)})
 }

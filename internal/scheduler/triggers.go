@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// source turns events into queued bindings. The controller starts no worker before
-// WaitForSync has seen all clusters and bindings.
+// source enqueues bindings for events. The controller starts no worker before WaitForSync has
+// processed all clusters and bindings.
 type source struct {
 	scheduler     *scheduler
 	ctx           context.Context //nolint:containedctx // handlers of informers are given none
@@ -35,24 +35,24 @@ func (o *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 		return errWrongQueue
 	}
 	o.ctx, o.queue = ctx, byPriority
-	if err := o.measure(); err != nil {
+	if err := o.registerQueueGauges(); err != nil {
 		return err
 	}
 	return errors.Join(
 		o.watch(&clusterv1alpha1.Cluster{}, toolscache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: o.clusterAdded, UpdateFunc: o.clusterUpdated, DeleteFunc: o.clusterDeleted,
 		}),
-		o.watch(&workv1alpha2.ResourceBinding{}, o.bindings()),
-		o.watch(&workv1alpha2.ClusterResourceBinding{}, o.bindings()),
+		o.watch(&workv1alpha2.ResourceBinding{}, o.bindingHandlers()),
+		o.watch(&workv1alpha2.ClusterResourceBinding{}, o.bindingHandlers()),
 	)
 }
 
-func (o *source) measure() error {
-	backlog := o.scheduler.backlog
+func (o *source) registerQueueGauges() error {
+	backlog := o.scheduler.backoff
 	return errors.Join(
-		o.scheduler.measured.pending("active", o.queue.Len),
-		o.scheduler.measured.pending("backoff", func() int { return backlog.count(false) }),
-		o.scheduler.measured.pending("unschedulable", func() int { return backlog.count(true) }),
+		o.scheduler.metrics.registerPendingGauge("active", o.queue.Len),
+		o.scheduler.metrics.registerPendingGauge("backoff", func() int { return backlog.count(false) }),
+		o.scheduler.metrics.registerPendingGauge("unschedulable", func() int { return backlog.count(true) }),
 	)
 }
 
@@ -69,7 +69,7 @@ func (o *source) watch(object client.Object, handlers toolscache.ResourceEventHa
 	return nil
 }
 
-var errNotSynced = errors.New("not all clusters and bindings are known")
+var errNotSynced = errors.New("the caches of clusters and bindings are not synced")
 
 // WaitForSync implements source.TypedSyncingSource.
 func (o *source) WaitForSync(ctx context.Context) error {
@@ -81,7 +81,7 @@ func (o *source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (o *source) bindings() toolscache.ResourceEventHandler {
+func (o *source) bindingHandlers() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: o.bindingAdded, UpdateFunc: o.bindingUpdated, DeleteFunc: o.bindingDeleted,
 	}
@@ -92,15 +92,15 @@ func (o *source) bindingAdded(obj any, initial bool) {
 	if !ok {
 		return
 	}
-	if !o.scheduler.owns(added) {
-		o.pushForeign(added)
+	if !o.scheduler.handles(added) {
+		o.enqueueForOtherScheduler(added)
 		return
 	}
-	u := live
+	u := urgencyLive
 	if initial {
-		u = background
+		u = urgencyBackground
 	}
-	o.push(added, u, causeAdd)
+	o.enqueue(added, u, causeAdd)
 }
 
 func (o *source) bindingUpdated(before, after any) {
@@ -109,48 +109,48 @@ func (o *source) bindingUpdated(before, after any) {
 	if !ok || !ok2 {
 		return
 	}
-	owned, owns := o.scheduler.owns(older), o.scheduler.owns(newer)
-	known := o.scheduler.recent.known(requestOf(newer), newer)
+	wasOwned, isOwned := o.scheduler.handles(older), o.scheduler.handles(newer)
+	isOwnWrite := o.scheduler.assignments.isOwnWrite(requestOf(newer), newer)
 	switch {
-	case !owns:
-		if owned {
-			o.scheduler.forget(requestOf(newer))
+	case !isOwned:
+		if wasOwned {
+			o.scheduler.stopTracking(requestOf(newer))
 		}
-		o.pushForeign(newer)
-	case !owned:
-		o.push(newer, live, causeAdd)
-	case owns && older.GetGeneration() != newer.GetGeneration() && !known:
-		o.push(newer, live, causeUpdate)
-	case owns && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
-		// A cluster that was avoided may have it again.
-		o.push(newer, background, causeUpdate)
+		o.enqueueForOtherScheduler(newer)
+	case !wasOwned:
+		o.enqueue(newer, urgencyLive, causeAdd)
+	case isOwned && older.GetGeneration() != newer.GetGeneration() && !isOwnWrite:
+		o.enqueue(newer, urgencyLive, causeUpdate)
+	case isOwned && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
+		// A cluster that was avoided may be used again.
+		o.enqueue(newer, urgencyBackground, causeUpdate)
 	}
 }
 
 func (o *source) bindingDeleted(obj any) {
-	if gone, ok := final(obj).(binding.Object); ok {
-		o.scheduler.forget(requestOf(gone))
-		o.scheduler.foreign.forget(requestOf(gone))
+	if gone, ok := lastKnownObject(obj).(binding.Object); ok {
+		o.scheduler.stopTracking(requestOf(gone))
+		o.scheduler.unreported.remove(requestOf(gone))
 	}
 }
 
-// pushForeign queues a binding that names another scheduler for the time when that
-// has to have reported on it.
-func (o *source) pushForeign(of binding.Object) {
-	if delay, first := o.scheduler.awaitForeign(of); first {
-		o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(of, background), After: delay}, requestOf(of))
+// enqueueForOtherScheduler enqueues a binding that names another scheduler for the end of the
+// report timeout.
+func (o *source) enqueueForOtherScheduler(bound binding.Object) {
+	if delay, first := o.scheduler.remainingReportTime(bound); first {
+		o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, urgencyBackground), After: delay}, requestOf(bound))
 	}
 }
 
-// push queues a binding; its earlier failures no longer count.
-func (o *source) push(of binding.Object, u urgency, why cause) {
-	if of.GetDeletionTimestamp() != nil {
+// enqueue enqueues a binding and resets its backoff.
+func (o *source) enqueue(bound binding.Object, u urgency, why cause) {
+	if bound.GetDeletionTimestamp() != nil {
 		return
 	}
-	r := requestOf(of)
-	o.scheduler.backlog.settle(r)
-	o.scheduler.measured.queued(why)
-	o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(of, u)}, r)
+	r := requestOf(bound)
+	o.scheduler.backoff.reset(r)
+	o.scheduler.metrics.countEnqueued(why)
+	o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, u)}, r)
 }
 
 func (o *source) clusterAdded(obj any, initial bool) {
@@ -160,10 +160,10 @@ func (o *source) clusterAdded(obj any, initial bool) {
 	}
 	o.scheduler.clusters.put(added, true)
 	if initial {
-		// All bindings are queued at start anyway.
+		// All bindings are enqueued at start.
 		return
 	}
-	o.pushAffected(added)
+	o.enqueueAffected(added)
 }
 
 func (o *source) clusterUpdated(before, after any) {
@@ -172,32 +172,32 @@ func (o *source) clusterUpdated(before, after any) {
 	if !ok || !ok2 {
 		return
 	}
-	roomier := hasMoreRoom(older, newer)
-	o.scheduler.clusters.put(newer, roomier)
+	hasMoreCapacity := mayHaveMoreCapacity(older, newer)
+	o.scheduler.clusters.put(newer, hasMoreCapacity)
 	switch {
-	case concernsPlacements(older, newer):
-		o.pushAffected(older, newer)
-	case roomier:
-		o.wake(newer)
+	case affectsPlacements(older, newer):
+		o.enqueueAffected(older, newer)
+	case hasMoreCapacity:
+		o.enqueueWaitingForCapacity(newer)
 	}
 }
 
 func (o *source) clusterDeleted(obj any) {
-	gone, ok := final(obj).(*clusterv1alpha1.Cluster)
+	gone, ok := lastKnownObject(obj).(*clusterv1alpha1.Cluster)
 	if !ok {
 		return
 	}
 	o.scheduler.clusters.remove(gone.Name)
-	o.pushAffected(gone)
+	o.enqueueAffected(gone)
 }
 
-// pushAffected queues the bindings whose place may depend on a cluster, given in
-// its states before and after a change.
-func (o *source) pushAffected(states ...*clusterv1alpha1.Cluster) {
-	err := o.scan(func(of binding.Object) {
+// enqueueAffected enqueues the bindings whose targets may depend on a cluster. states are its
+// states before and after a change.
+func (o *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
+	err := o.forEachBinding(func(bound binding.Object) {
 		for _, cluster := range states {
-			if o.scheduler.owns(of) && placement.IsAffectedByCluster(cluster, of, of.BindingSpec(), of.BindingStatus()) {
-				o.push(of, background, causeCluster)
+			if o.scheduler.handles(bound) && placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus()) {
+				o.enqueue(bound, urgencyBackground, causeCluster)
 				return
 			}
 		}
@@ -207,40 +207,42 @@ func (o *source) pushAffected(states ...*clusterv1alpha1.Cluster) {
 	}
 }
 
-// scan shows all bindings of the cache as they are, without copying them.
-func (o *source) scan(look func(binding.Object)) error {
+// forEachBinding visits all bindings in the cache without copying them.
+func (o *source) forEachBinding(visit func(binding.Object)) error {
 	namespaced := &workv1alpha2.ResourceBindingList{}
 	if err := o.scheduler.karmada.List(o.ctx, namespaced, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ResourceBindings: %w", err)
 	}
 	for i := range namespaced.Items {
-		look(&namespaced.Items[i])
+		visit(&namespaced.Items[i])
 	}
 	clusterWide := &workv1alpha2.ClusterResourceBindingList{}
 	if err := o.scheduler.karmada.List(o.ctx, clusterWide, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing ClusterResourceBindings: %w", err)
 	}
 	for i := range clusterWide.Items {
-		look(&clusterWide.Items[i])
+		visit(&clusterWide.Items[i])
 	}
 	return nil
 }
 
-// wake queues the bindings that wait for room in a cluster which has more now.
-func (o *source) wake(cluster *clusterv1alpha1.Cluster) {
-	for _, r := range o.scheduler.backlog.forRoom() {
-		of := binding.New(r.namespaced)
-		// One that cannot be read is tried again anyway when its time has come.
-		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, of, client.UnsafeDisableDeepCopy); err != nil {
+// enqueueWaitingForCapacity enqueues the bindings that wait for capacity in a cluster that has
+// more capacity now.
+func (o *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
+	for _, r := range o.scheduler.backoff.waitingForCapacity() {
+		bound := binding.New(r.namespaced)
+		// A binding that cannot be read is retried after its delay.
+		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}
-		if o.scheduler.owns(of) && placement.IsAffectedByCluster(cluster, of, of.BindingSpec(), of.BindingStatus()) {
-			o.push(of, background, causeCluster)
+		if o.scheduler.handles(bound) && placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus()) {
+			o.enqueue(bound, urgencyBackground, causeCluster)
 		}
 	}
 }
 
-func final(obj any) any {
+// lastKnownObject returns the object of a delete event, or the object in a tombstone.
+func lastKnownObject(obj any) any {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
 	}

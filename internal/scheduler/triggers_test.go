@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func newSource(t *testing.T, l *loop) *source {
+func newSource(t *testing.T, l *testScheduler) *source {
 	t.Helper()
 	queue := priorityqueue.New(t.Name(), func(o *priorityqueue.Opts[request]) {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[request](l.options.BaseDelay, l.options.MaxDelay)
@@ -26,39 +26,39 @@ func newSource(t *testing.T, l *loop) *source {
 
 func TestBindingEvents(t *testing.T) {
 	generation := func(n int64) func(*workv1alpha2.ResourceBinding) {
-		return func(of *workv1alpha2.ResourceBinding) { of.Generation = n }
+		return func(bound *workv1alpha2.ResourceBinding) { bound.Generation = n }
 	}
-	suspended := func(of *workv1alpha2.ResourceBinding) {
-		of.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+	suspended := func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
 	}
-	deleting := func(of *workv1alpha2.ResourceBinding) { of.DeletionTimestamp = &noon }
+	deleting := func(bound *workv1alpha2.ResourceBinding) { bound.DeletionTimestamp = &noon }
 	cases := map[string]struct {
 		send func(*source)
 		want int
 	}{
-		"a new binding is queued":      {func(o *source) { o.bindingAdded(bound(), false) }, 1},
-		"one that is listed is queued": {func(o *source) { o.bindingAdded(bound(), true) }, 1},
-		"one that is held back is not": {func(o *source) { o.bindingAdded(bound(suspended), false) }, 0},
-		"another generation is queued": {func(o *source) { o.bindingUpdated(bound(), bound(generation(2))) }, 1},
-		"another status is not":        {func(o *source) { o.bindingUpdated(bound(), version("11")) }, 0},
-		"one that is let go on is queued": {
-			func(o *source) { o.bindingUpdated(bound(suspended), bound()) }, 1},
-		"one that becomes held back is not": {
-			func(o *source) { o.bindingUpdated(bound(), bound(suspended, generation(2))) }, 0},
-		"a deletion is not": {func(o *source) { o.bindingUpdated(bound(), bound(deleting, generation(2))) }, 0},
-		"what the scheduler itself has written is not": {func(o *source) {
-			o.scheduler.recent.remember(named("web-deployment"), version("12", generation(2)))
-			o.bindingUpdated(bound(), version("11", generation(2)))
-			o.bindingUpdated(version("11", generation(2)), version("12", generation(2)))
+		"a new binding is queued":             {func(o *source) { o.bindingAdded(newBinding(), false) }, 1},
+		"a binding listed at start is queued": {func(o *source) { o.bindingAdded(newBinding(), true) }, 1},
+		"a suspended binding is not":          {func(o *source) { o.bindingAdded(newBinding(suspended), false) }, 0},
+		"another generation is queued":        {func(o *source) { o.bindingUpdated(newBinding(), newBinding(generation(2))) }, 1},
+		"another status is not":               {func(o *source) { o.bindingUpdated(newBinding(), newBindingVersion("11")) }, 0},
+		"a resumed binding is queued": {
+			func(o *source) { o.bindingUpdated(newBinding(suspended), newBinding()) }, 1},
+		"a binding that becomes suspended is not": {
+			func(o *source) { o.bindingUpdated(newBinding(), newBinding(suspended, generation(2))) }, 0},
+		"a deletion is not": {func(o *source) { o.bindingUpdated(newBinding(), newBinding(deleting, generation(2))) }, 0},
+		"a write of the scheduler itself is not": {func(o *source) {
+			o.scheduler.assignments.recordWrite(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
+			o.bindingUpdated(newBinding(), newBindingVersion("11", generation(2)))
+			o.bindingUpdated(newBindingVersion("11", generation(2)), newBindingVersion("12", generation(2)))
 		}, 0},
-		"what came after an own write is queued": {func(o *source) {
-			o.scheduler.recent.remember(named("web-deployment"), version("12", generation(2)))
-			o.bindingUpdated(bound(), version("13", generation(3)))
+		"a change after an own write is queued": {func(o *source) {
+			o.scheduler.assignments.recordWrite(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
+			o.bindingUpdated(newBinding(), newBindingVersion("13", generation(3)))
 		}, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := newSource(t, newLoop(t, unversioned(bound())))
+			o := newSource(t, newTestScheduler(t, withoutVersion(newBinding())))
 			tc.send(o)
 			if got := o.queue.Len(); got != tc.want {
 				t.Errorf("%d bindings queued, want %d", got, tc.want)
@@ -67,18 +67,18 @@ func TestBindingEvents(t *testing.T) {
 	}
 }
 
-func TestAnEventEndsTheBackOff(t *testing.T) {
-	l := newLoop(t, unversioned(bound()))
-	l.backlog.fail(named("web-deployment"), later)
-	newSource(t, l).bindingAdded(bound(), false)
-	if len(l.backlog.waiting) != 0 {
+func TestEventResetsBackoff(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding()))
+	l.backoff.recordFailure(requestFor("web-deployment"), retryWithBackoff)
+	newSource(t, l).bindingAdded(newBinding(), false)
+	if len(l.backoff.waiting) != 0 {
 		t.Error("the failures before the change still count")
 	}
 }
 
 func TestClusterEvents(t *testing.T) {
-	onlyMember1 := func(of *workv1alpha2.ResourceBinding) {
-		of.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1"}}
+	onlyMember1 := func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1"}}
 	}
 	labelled := func(name string) *clusterv1alpha1.Cluster {
 		cluster := member(name)
@@ -90,32 +90,32 @@ func TestClusterEvents(t *testing.T) {
 		cluster.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{"cpu": resource.MustParse("1")}}
 		return cluster
 	}
-	waiting := func(o *source) { o.scheduler.backlog.fail(named("web-deployment"), whenRoom) }
+	waiting := func(o *source) { o.scheduler.backoff.recordFailure(requestFor("web-deployment"), retryWhenCapacity) }
 	cases := map[string]struct {
 		send func(*source)
 		want int
 	}{
-		"a new cluster concerns those that may go there": {func(o *source) { o.clusterAdded(member("member1"), false) }, 1},
-		"a new cluster does not concern others":          {func(o *source) { o.clusterAdded(member("member2"), false) }, 0},
-		"the clusters at start queue nothing":            {func(o *source) { o.clusterAdded(member("member1"), true) }, 0},
-		"other labels concern those that may go there":   {func(o *source) { o.clusterUpdated(member("member1"), labelled("member1")) }, 1},
-		"a heartbeat concerns nobody":                    {func(o *source) { o.clusterUpdated(member("member1"), member("member1")) }, 0},
-		"a removal concerns those that may be there": {func(o *source) {
+		"a new cluster that the affinity selects":         {func(o *source) { o.clusterAdded(member("member1"), false) }, 1},
+		"a new cluster that the affinity does not select": {func(o *source) { o.clusterAdded(member("member2"), false) }, 0},
+		"clusters listed at start queue nothing":          {func(o *source) { o.clusterAdded(member("member1"), true) }, 0},
+		"other labels of a selected cluster":              {func(o *source) { o.clusterUpdated(member("member1"), labelled("member1")) }, 1},
+		"a heartbeat queues nothing":                      {func(o *source) { o.clusterUpdated(member("member1"), member("member1")) }, 0},
+		"a deleted cluster that the affinity selects": {func(o *source) {
 			o.clusterDeleted(toolscache.DeletedFinalStateUnknown{Obj: member("member1")})
 		}, 1},
-		"more room concerns nobody who does not wait": {func(o *source) { o.clusterUpdated(member("member1"), larger("member1")) }, 0},
-		"more room wakes those who wait for it": {func(o *source) {
+		"more capacity queues no binding that does not wait": {func(o *source) { o.clusterUpdated(member("member1"), larger("member1")) }, 0},
+		"more capacity queues waiting bindings": {func(o *source) {
 			waiting(o)
 			o.clusterUpdated(member("member1"), larger("member1"))
 		}, 1},
-		"more room elsewhere wakes nobody": {func(o *source) {
+		"more capacity in another cluster queues nothing": {func(o *source) {
 			waiting(o)
 			o.clusterUpdated(member("member2"), larger("member2"))
 		}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := newSource(t, newLoop(t, unversioned(bound(onlyMember1))))
+			o := newSource(t, newTestScheduler(t, withoutVersion(newBinding(onlyMember1))))
 			tc.send(o)
 			if got := o.queue.Len(); got != tc.want {
 				t.Errorf("%d bindings queued, want %d", got, tc.want)
@@ -124,8 +124,8 @@ func TestClusterEvents(t *testing.T) {
 	}
 }
 
-func TestEveryClusterEventIsInTheNextSnapshot(t *testing.T) {
-	o := newSource(t, newLoop(t, unversioned(bound())))
+func TestSnapshotAfterClusterEvents(t *testing.T) {
+	o := newSource(t, newTestScheduler(t, withoutVersion(newBinding())))
 	o.clusterAdded(member("b"), true)
 	o.clusterAdded(member("a"), false)
 	changed := member("a")

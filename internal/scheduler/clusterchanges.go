@@ -8,10 +8,10 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// concernsPlacements tells whether a change of a cluster may change where bindings
-// go: it is leaving, it is described or tainted differently, or it serves other
-// APIs. Clusters report their status often, so this must be cheap.
-func concernsPlacements(before, after *clusterv1alpha1.Cluster) bool {
+// affectsPlacements reports whether a change of a cluster may change the targets of bindings: it
+// is terminating, its spec or its labels changed, or it serves other APIs. Clusters report their
+// status often, so this function must be cheap.
+func affectsPlacements(before, after *clusterv1alpha1.Cluster) bool {
 	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		before.Generation != after.Generation ||
 		before.UID != after.UID ||
@@ -23,9 +23,9 @@ func sameAPI(a, b clusterv1alpha1.APIEnablement) bool {
 	return a.GroupVersion == b.GroupVersion && slices.Equal(a.Resources, b.Resources)
 }
 
-// hasMoreRoom tells whether something that did not fit into the cluster before may
-// fit now.
-func hasMoreRoom(before, after *clusterv1alpha1.Cluster) bool {
+// mayHaveMoreCapacity reports whether a workload that did not fit before may fit into the
+// cluster now.
+func mayHaveMoreCapacity(before, after *clusterv1alpha1.Cluster) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
 		capacity.HasGrown(before.Status.ResourceSummary, after.Status.ResourceSummary)
 }

@@ -1,0 +1,117 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+// recordSuccessEvent records an event about new targets on the template, because users look
+// there.
+func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict) {
+	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
+		return
+	}
+	template := binding.Template(desired)
+	s.events.Decided(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
+}
+
+func successMessage(bound binding.Object) string {
+	colon := ":"
+	if !binding.Namespaced(bound) {
+		colon = ""
+	}
+	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, placement.DescribeTargets(bound.BindingSpec()))
+}
+
+// recordFailureEvents records why the binding, or some of its affinity groups, could not be
+// scheduled. It records the events on the binding and on the template, once until the causes
+// change. After a reported failure it also records the success on the binding, because otherwise
+// the failure would be its last event.
+func (s *scheduler) recordFailureEvents(p pass, v verdict) {
+	failures := failureErrors(p.stored, v)
+	if !s.reportedFailures.update(p.request, failures) {
+		return
+	}
+	template := binding.Template(p.stored)
+	for _, err := range failures {
+		s.events.Failed(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
+		s.events.Failed(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
+	}
+	if len(failures) > 0 {
+		return
+	}
+	s.events.Recovered(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
+	s.events.Recovered(template, workv1alpha2.EventReasonScheduleBindingFailed)
+	if v.reason == workv1alpha2.BindingReasonSuccess {
+		s.events.Decided(p.stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(p.stored))
+	}
+}
+
+// failureErrors returns the failures to report, those of the affinity groups first.
+func failureErrors(bound binding.Object, v verdict) []error {
+	var failures []error
+	for _, group := range v.failedGroups {
+		failures = append(failures, fmt.Errorf("failed to schedule %s(%s) with clusterAffinities index(%d) %q: %w",
+			bindingKind(bound), requestOf(bound), group.Index, group.Name, group.Err))
+	}
+	if v.err == nil {
+		return failures
+	}
+	if v.message == "" || v.message == v.err.Error() {
+		return append(failures, v.err)
+	}
+	return append(failures, errors.New(v.message))
+}
+
+func bindingKind(bound binding.Object) string {
+	if binding.Namespaced(bound) {
+		return workv1alpha2.ResourceKindResourceBinding
+	}
+	return workv1alpha2.ResourceKindClusterResourceBinding
+}
+
+func appliedPlacement(bound binding.Object) string {
+	return bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
+}
+
+// reportedFailures stores the failures of each binding as one text, so that the failures of
+// several affinity groups are not reported alternately.
+type reportedFailures struct {
+	mu       sync.Mutex
+	messages map[request]string
+}
+
+func newReportedFailures() *reportedFailures {
+	return &reportedFailures{messages: map[request]string{}}
+}
+
+// update stores the failures and reports whether they changed.
+func (t *reportedFailures) update(r request, failures []error) bool {
+	text := ""
+	if len(failures) > 0 {
+		text = errors.Join(failures...).Error()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.messages[r] == text {
+		return false
+	}
+	if text == "" {
+		delete(t.messages, r)
+		return true
+	}
+	t.messages[r] = text
+	return true
+}
+
+func (t *reportedFailures) remove(r request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.messages, r)
+}

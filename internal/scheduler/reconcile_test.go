@@ -1,0 +1,305 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+// testScheduler is a scheduler with a fake API server that records writes.
+type testScheduler struct {
+	*scheduler
+	recorder *record.FakeRecorder
+	writes   []string
+	// rejectOnce holds errors that replace the response to the next write.
+	rejectOnce map[string]error
+}
+
+func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1alpha1.Cluster) *testScheduler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(workv1alpha2.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	l := &testScheduler{recorder: record.NewFakeRecorder(100), rejectOnce: map[string]error{}}
+	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithStatusSubresource(bound).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, store client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if err := l.write("clusters"); err != nil {
+				return err
+			}
+			return store.Patch(ctx, obj, patch, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, store client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if err := l.write(sub); err != nil {
+				return err
+			}
+			return store.SubResource(sub).Update(ctx, obj, opts...)
+		},
+	}).Build()
+	o := DefaultOptions()
+	o.Registry = prometheus.NewRegistry()
+	measured, err := newMetrics(o.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.scheduler = &scheduler{
+		options: o, karmada: karmada, liveReader: karmada, events: observe.NewEvents(l.recorder), clusters: newClusterSnapshots(),
+		backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), metrics: measured, now: func() time.Time { return noon.Time },
+	}
+	for _, cluster := range clusters {
+		l.clusters.put(cluster, true)
+	}
+	return l
+}
+
+func (l *testScheduler) write(what string) error {
+	l.writes = append(l.writes, what)
+	err := l.rejectOnce[what]
+	delete(l.rejectOnce, what)
+	return err
+}
+
+// pass processes the binding once and returns the writes, the retry delay and the stored
+// binding.
+func (l *testScheduler) pass(t *testing.T) (writes []string, after time.Duration, stored *workv1alpha2.ResourceBinding) {
+	t.Helper()
+	l.writes = nil
+	result, err := l.Reconcile(t.Context(), requestFor("web-deployment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored = &workv1alpha2.ResourceBinding{}
+	if err := l.karmada.Get(t.Context(), requestFor("web-deployment").NamespacedName, stored); err != nil {
+		t.Fatal(err)
+	}
+	return l.writes, result.RequeueAfter, stored
+}
+
+func (l *testScheduler) recordedEvents() []string {
+	var events []string
+	for {
+		select {
+		case event := <-l.recorder.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+func TestSchedulingWritesTwiceWithOneEvent(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"), member("member2"))
+	writes, after, stored := l.pass(t)
+	if diff := cmp.Diff([]string{"clusters", "status"}, writes); diff != "" || after != 0 {
+		t.Errorf("again after %s, writes:\n%s", after, diff)
+	}
+	if !conditions.Is(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) || len(stored.Spec.Clusters) != 2 {
+		t.Errorf("stored %+v", stored)
+	}
+	want := []string{"Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {member1:2, member2:2}"}
+	if diff := cmp.Diff(want, l.recordedEvents()); diff != "" {
+		t.Error(diff)
+	}
+	if writes, _, _ := l.pass(t); len(writes) != 0 || len(l.recordedEvents()) != 0 {
+		t.Errorf("the second pass writes %v", writes)
+	}
+}
+
+func TestConflictIsNotReported(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
+	l.rejectOnce["clusters"] = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
+	writes, after, stored := l.pass(t)
+	if diff := cmp.Diff([]string{"clusters"}, writes); diff != "" || after != conflictDelay {
+		t.Errorf("again after %s, writes:\n%s", after, diff)
+	}
+	if len(stored.Status.Conditions) != 0 || len(l.recordedEvents()) != 0 {
+		t.Errorf("a conflict is reported: %+v", stored.Status)
+	}
+}
+
+// After the restore of a backup the binding is older than the last write of the scheduler.
+func TestRestoredBindingIsScheduledAgain(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
+	lost := &workv1alpha2.ResourceBinding{}
+	if err := l.karmada.Get(t.Context(), requestFor("web-deployment").NamespacedName, lost); err != nil {
+		t.Fatal(err)
+	}
+	lost.ResourceVersion += "000"
+	l.assignments.recordWrite(requestFor("web-deployment"), lost)
+	if _, after, _ := l.pass(t); after != conflictDelay {
+		t.Errorf("the write over a lost state is retried after %s", after)
+	}
+	_, _, stored := l.pass(t)
+	if len(stored.Spec.Clusters) != 1 {
+		t.Errorf("clusters %v", stored.Spec.Clusters)
+	}
+}
+
+func TestStatusConflictIsRetriedImmediately(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
+	l.rejectOnce["status"] = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
+	writes, after, stored := l.pass(t)
+	if diff := cmp.Diff([]string{"clusters", "status", "status"}, writes); diff != "" || after != 0 {
+		t.Errorf("again after %s, writes:\n%s", after, diff)
+	}
+	if !conditions.Is(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) {
+		t.Errorf("stored %+v", stored.Status)
+	}
+}
+
+func TestQuotaRejectionKeepsTargets(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
+	l.rejectOnce["clusters"] = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: "QuotaExceeded", Message: "over quota"}}
+	_, after, stored := l.pass(t)
+	condition := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
+	if condition == nil || condition.Reason != workv1alpha2.BindingReasonQuotaExceeded || len(stored.Spec.Clusters) != 0 {
+		t.Errorf("stored %+v", stored)
+	}
+	if after != time.Second {
+		t.Errorf("again after %s", after)
+	}
+	if got := l.recordedEvents(); len(got) != 2 {
+		t.Errorf("events %v, want the binding and the template", got)
+	}
+	if _, after, _ := l.pass(t); after != 0 {
+		t.Errorf("the success is followed by a retry after %s", after)
+	}
+}
+
+// fullEstimator reports no capacity.
+type fullEstimator struct{ calls int }
+
+func (f *fullEstimator) Estimate(_ context.Context, _ EstimateRequest, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error) {
+	f.calls++
+	return map[string]int32{clusters[0].Name: 0}, nil
+}
+
+func TestUnschedulableBindingWaitsForCapacity(t *testing.T) {
+	byCapacity := func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Placement.ReplicaScheduling.ReplicaDivisionPreference = "Aggregated"
+	}
+	l := newTestScheduler(t, withoutVersion(newBinding(divided, byCapacity)), member("member1"))
+	estimator := &fullEstimator{}
+	l.estimators = []Estimator{estimator}
+	writes, after, _ := l.pass(t)
+	if diff := cmp.Diff([]string{"status"}, writes); diff != "" || after != 5*time.Minute {
+		t.Errorf("again after %s, writes:\n%s", after, diff)
+	}
+	l.recordedEvents()
+	if writes, _, _ := l.pass(t); len(writes) != 0 || len(l.recordedEvents()) != 0 || estimator.calls != 2 {
+		t.Errorf("the same failure writes %v after %d estimates", writes, estimator.calls)
+	}
+}
+
+func TestUnhandledBindingsAreUnchanged(t *testing.T) {
+	cases := map[string]func(*workv1alpha2.ResourceBinding){
+		"another scheduler that has reported": func(bound *workv1alpha2.ResourceBinding) {
+			bound.Spec.SchedulerName = "other"
+			bound.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "Any"}}
+		},
+		"suspended": func(bound *workv1alpha2.ResourceBinding) {
+			bound.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: new(true)}
+		},
+		"a dependency": func(bound *workv1alpha2.ResourceBinding) { bound.Labels = nil },
+		"being deleted": func(bound *workv1alpha2.ResourceBinding) {
+			bound.DeletionTimestamp, bound.Finalizers = &noon, []string{"karmada.io/binding-controller"}
+		},
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newTestScheduler(t, withoutVersion(newBinding(change)), member("member1"))
+			if writes, after, _ := l.pass(t); len(writes) != 0 || after != 0 || len(l.recordedEvents()) != 0 {
+				t.Errorf("writes %v, again after %s", writes, after)
+			}
+		})
+	}
+}
+
+func TestDeletedBindingIsNotTracked(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding()))
+	gone := requestFor("gone")
+	l.backoff.recordFailure(gone, retryWithBackoff)
+	l.assignments.recordWrite(gone, newBinding())
+	if _, err := l.Reconcile(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.backoff.waiting) != 0 || len(l.assignments.writes) != 0 {
+		t.Error("state of a deleted binding remains")
+	}
+}
+
+// withoutVersion removes the resource version, so that the fake client accepts the object.
+func withoutVersion(bound *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	bound.ResourceVersion = ""
+	return bound
+}
+
+func TestConditionNamesUnknownClusters(t *testing.T) {
+	misspelt := func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1", "membre2"}}
+	}
+	const remark = ` The placement names cluster "membre2", which does not exist: correct the name, or join the cluster.`
+	for name, shape := range map[string]func(*workv1alpha2.ResourceBinding){"duplicated": func(*workv1alpha2.ResourceBinding) {}, "divided": divided} {
+		t.Run(name, func(t *testing.T) {
+			l := newTestScheduler(t, withoutVersion(newBinding(shape, misspelt)), member("member1"))
+			expectMessage := func(want string) {
+				t.Helper()
+				_, _, stored := l.pass(t)
+				if diff := cmp.Diff(want, conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled).Message); diff != "" {
+					t.Errorf("message (-want +got):\n%s", diff)
+				}
+			}
+			expectMessage(messageScheduled + remark)
+			if writes, _, _ := l.pass(t); len(writes) != 0 {
+				t.Errorf("the second pass writes %v", writes)
+			}
+			l.clusters.put(member("membre2"), true)
+			expectMessage(messageScheduled)
+			l.clusters.remove("membre2")
+			expectMessage(messageScheduled + remark)
+		})
+	}
+}
+
+func TestFailureNamesUnknownClusters(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(divided, func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membre1"}}
+	})), member("member1"))
+	const want = "0/1 clusters are available: no cluster matches the cluster affinity (clusterNames membre1)." +
+		` The placement names cluster "membre1", which does not exist: correct the name, or join the cluster.`
+	_, _, stored := l.pass(t)
+	condition := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
+	if condition.Reason != workv1alpha2.BindingReasonNoClusterFit || condition.Message != want {
+		t.Errorf("condition %+v", condition)
+	}
+	event := "Warning ScheduleBindingFailed " + want
+	if diff := cmp.Diff([]string{event, event}, l.recordedEvents()); diff != "" {
+		t.Error(diff)
+	}
+	// The end of the failure is reported on the binding as well.
+	l.clusters.put(member("membre1"), true)
+	l.pass(t)
+	event = "Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {membre1:4}"
+	if diff := cmp.Diff([]string{event, event}, l.recordedEvents()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,178 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+const (
+	// conflictDelay is the time for the cache to show a change by another client.
+	conflictDelay = 50 * time.Millisecond
+	// maxStatusAttempts is the maximum number of attempts to write a status that other clients
+	// write as well.
+	maxStatusAttempts = 4
+)
+
+// schedule chooses clusters and stores them.
+func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
+	desired, v, changed := s.placeBinding(ctx, p)
+	return s.finish(ctx, s.withStored(p, desired, changed), v)
+}
+
+// withStored returns the pass with the binding that was written, if a write changed it.
+func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pass {
+	if changed {
+		p.stored = desired
+		s.assignments.recordWrite(p.request, desired)
+	}
+	return p
+}
+
+// placeBinding chooses clusters and stores them together with the placement for which they were
+// chosen.
+func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.Object, v verdict, changed bool) {
+	if s.isInWorkloadGroup(p.stored) {
+		s.workloadGroupMu.Lock()
+		defer s.workloadGroupMu.Unlock()
+	}
+	input, err := s.placementInput(ctx, p)
+	if err != nil {
+		desired, changed = s.removeTerminatingTargets(ctx, p)
+		return desired, failedVerdict(p.stored, err), changed
+	}
+	result, err := placement.Schedule(input)
+	desired, v = desiredBinding(p.stored, result, err)
+	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
+	if err != nil {
+		if apierrors.IsConflict(err) {
+			// The tracked write may be lost, for example after the restore of a backup.
+			s.assignments.remove(p.request)
+		}
+		v = v.rejected(p.stored, err)
+		if v.retry == retryAfterConflict || v.retry == retryNever {
+			return p.stored, v, false
+		}
+		desired, changed = s.removeTerminatingTargets(ctx, p)
+		return desired, v, changed
+	}
+	s.recordSuccessEvent(p, desired, v)
+	if changed {
+		klog.FromContext(ctx).Info("Scheduled", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
+	}
+	return desired, v, changed
+}
+
+// removeTerminatingTargets removes terminating clusters from a binding that cannot be scheduled
+// or stored otherwise. The binding is retried anyway, so a failure is only logged.
+func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
+	desired = binding.Copy(p.stored)
+	spec := desired.BindingSpec()
+	spec.Clusters = placement.WithoutTerminatingClusters(spec.Clusters, p.snapshot.find)
+	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
+		return p.stored, false
+	}
+	changed, err := patch.Object(ctx, s.karmada, p.stored, desired)
+	if err != nil {
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Error(err, "Cannot remove terminating clusters from the targets")
+		}
+		return p.stored, false
+	}
+	klog.FromContext(ctx).Info("Removed terminating clusters from the targets", "clusters", placement.DescribeTargets(spec))
+	return desired, changed
+}
+
+func (s *scheduler) placementInput(ctx context.Context, p pass) (placement.Input, error) {
+	peers, err := s.peers(ctx, p)
+	if err != nil {
+		return placement.Input{}, err
+	}
+	return placement.Input{
+		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: appliedPlacement(p.stored),
+		Clusters: p.snapshot.clusters, EstimateReplicas: s.estimate(ctx, p.stored.BindingSpec()),
+		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+		AvoidClusters: failover.FailuresOf(p.stored, p.started).Avoided(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
+		Observer: s.metrics.observer(s.now),
+	}, nil
+}
+
+// finish records the verdict on the binding and returns when to retry.
+func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Result {
+	if v.retry == retryAfterConflict {
+		return reconcile.Result{RequeueAfter: conflictDelay}
+	}
+	if apierrors.IsNotFound(v.err) {
+		s.stopTracking(p.request)
+		return reconcile.Result{}
+	}
+	v = v.withUnknownClusters(p.stored, p.snapshot.find)
+	if err := s.writeStatus(ctx, p, v); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: conflictDelay}
+		}
+		v.err, v.message, v.retry = err, err.Error(), retryWithBackoff
+	}
+	s.recordFailureEvents(p, v)
+	if p.decision.Action == placement.ActionSchedule {
+		s.metrics.recordAttempt(p.decision.Type, v.err, s.now().Sub(p.started))
+	}
+	return s.scheduleRetry(ctx, p, v)
+}
+
+// scheduleRetry returns when the binding is retried.
+func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconcile.Result {
+	if v.retry == retryNever {
+		s.backoff.reset(p.request)
+		return reconcile.Result{}
+	}
+	delay := s.backoff.recordFailure(p.request, v.retry)
+	if v.retry == retryWhenCapacity && s.clusters.snapshot().capacityRevision != p.snapshot.capacityRevision {
+		// The capacity grew after this pass started. There will be no other event for
+		// that.
+		delay = min(delay, s.options.BaseDelay)
+	}
+	s.metrics.countEnqueued(causeFailure)
+	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", v.err, "after", delay)
+	return reconcile.Result{RequeueAfter: delay}
+}
+
+// writeStatus writes the status. Other clients write the status at the same time. A conflict is
+// therefore retried immediately, so that the result is reported. The recorded time is the start
+// of the pass, so that a reschedule that is requested during the pass is later than that.
+func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
+	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
+	for try := 1; ; try++ {
+		next := withReportedStatus(current, v, generation, now)
+		changed, err := patch.Status(ctx, s.karmada, current, next)
+		switch {
+		case err == nil:
+			// A change by another client still has to be processed.
+			if changed && next.GetGeneration() == generation {
+				s.assignments.recordWrite(p.request, next)
+			}
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == maxStatusAttempts:
+			return err
+		}
+		current = binding.New(p.request.namespaced)
+		if err := s.liveReader.Get(ctx, p.request.NamespacedName, current); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("reading the binding again: %w", err)
+		}
+	}
+}

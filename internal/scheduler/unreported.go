@@ -1,0 +1,109 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+// unreportedTracker stores, for each binding that names another scheduler, since when the
+// present generation has no report of a scheduler.
+type unreportedTracker struct {
+	mu      sync.Mutex
+	waiting map[request]unreportedGeneration
+}
+
+type unreportedGeneration struct {
+	generation int64
+	since      time.Time
+}
+
+func newUnreportedTracker() *unreportedTracker {
+	return &unreportedTracker{waiting: map[request]unreportedGeneration{}}
+}
+
+// track records that a generation of a binding has no report. It returns since when, and whether
+// this call recorded it first.
+func (f *unreportedTracker) track(r request, generation int64, now time.Time) (since time.Time, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, ok := f.waiting[r]; ok && known.generation == generation {
+		return known.since, false
+	}
+	f.waiting[r] = unreportedGeneration{generation: generation, since: now}
+	return now, true
+}
+
+func (f *unreportedTracker) remove(r request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.waiting, r)
+}
+
+// remainingReportTime returns how long the named scheduler may still take to report on a
+// binding. first reports whether this call found the missing report first. It is false for
+// bindings without a missing report.
+func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duration, first bool) {
+	r := requestOf(bound)
+	if !s.lacksReport(bound) {
+		s.unreported.remove(r)
+		return 0, false
+	}
+	now := s.now()
+	since, first := s.unreported.track(r, bound.GetGeneration(), now)
+	return since.Add(s.options.ReportTimeout).Sub(now), first
+}
+
+// lacksReport reports whether a binding names another scheduler, and no scheduler reported on
+// its present generation. Only the default scheduler checks this. Otherwise several schedulers
+// would report on each other whenever one of them is busy.
+func (s *scheduler) lacksReport(bound binding.Object) bool {
+	spec := bound.BindingSpec()
+	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.Schedulable(bound, spec) && !s.handles(bound) &&
+		placement.IsSchedulingUnreported(bound.GetGeneration(), bound.BindingStatus())
+}
+
+// recordMissingReport sets the condition of a binding, or does nothing if stored is nil, to the
+// effect that the named scheduler does not report. The write fails if that scheduler reported
+// meanwhile. A later report of that scheduler replaces the condition.
+func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored binding.Object) (reconcile.Result, error) {
+	if stored == nil || !s.lacksReport(stored) {
+		s.unreported.remove(r)
+		return reconcile.Result{}, nil
+	}
+	if left, _ := s.remainingReportTime(stored); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	v := missingReportVerdict(placement.SchedulerOf(stored.BindingSpec()))
+	next := withReportedStatus(stored, v, stored.GetGeneration(), metav1.NewTime(s.now()))
+	_, err := patch.Status(ctx, s.karmada, stored, next)
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("recording that scheduler %q does not report: %w", stored.BindingSpec().SchedulerName, err)
+	}
+	s.unreported.remove(r)
+	s.recordFailureEvents(pass{request: r, stored: stored}, v)
+	return reconcile.Result{}, nil
+}
+
+// missingReportVerdict is the verdict on a binding whose scheduler does not report.
+func missingReportVerdict(name string) verdict {
+	err := fmt.Errorf("no scheduler named %q has reported, so the object is not scheduled: "+
+		"start a scheduler with --scheduler-name=%s, or correct spec.schedulerName of the policy", name, name)
+	return verdict{err: err, reason: workv1alpha2.BindingReasonSchedulerNotReporting, message: err.Error()}
+}

@@ -1,0 +1,266 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/placement"
+)
+
+// retryMode is when a binding is retried if nothing changes.
+type retryMode int
+
+const (
+	// retryNever waits for an event, or needs no retry.
+	retryNever retryMode = iota
+	// retryAfterConflict is used if the processed binding was not the newest version.
+	retryAfterConflict
+	// retryWithBackoff retries with exponential backoff.
+	retryWithBackoff
+	// retryWhenCapacity retries when clusters have more capacity.
+	retryWhenCapacity
+)
+
+// reasonQuotaExceeded is the status reason with which the API server rejects replicas that
+// exceed a FederatedResourceQuota.
+const reasonQuotaExceeded = metav1.StatusReason(workv1alpha2.BindingReasonQuotaExceeded)
+
+// messageScheduled is the text of the condition and the event after a success.
+const messageScheduled = "Binding has been scheduled successfully."
+
+// verdict is the result of a pass.
+type verdict struct {
+	// err is the reason why the binding is not scheduled, or nil.
+	err error
+	// reason and message are the new values for the Scheduled condition. Without a reason the
+	// condition stays unchanged.
+	reason, message string
+	retry           retryMode
+	// affinityGroup is the affinity group in use.
+	affinityGroup string
+	// failedGroups are the affinity groups that failed.
+	failedGroups []placement.GroupFailure
+	// isPlaced reports whether this pass chose the clusters. It is false if the present clusters
+	// were still correct.
+	isPlaced bool
+}
+
+// desiredBinding converts the result of placement.Schedule to the binding to store, without its
+// status, and the verdict to report. A result in another order than the stored one is not a
+// change. Targets change even with an error: terminating clusters are always removed.
+func desiredBinding(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
+	desired := binding.Copy(stored)
+	v := newVerdict(err)
+	v.affinityGroup, v.failedGroups, v.isPlaced = result.AffinityName, result.FailedGroups, err == nil
+	if !sameTargets(stored.BindingSpec().Clusters, result.Clusters) {
+		desired.BindingSpec().Clusters = slices.Clip(result.Clusters)
+	}
+	var fit *placement.FitError
+	switch {
+	case err == nil:
+	case !errors.As(err, &fit):
+		return desired, v.withShortfall(desired)
+	case fit.KeepsPrevious && len(result.Clusters) > 0:
+		v.message += " The previous placement is kept."
+		return desired, v.withShortfall(desired)
+	case fit.KeepsPrevious:
+		return desired, v
+	}
+	applied, encodingErr := placement.AppliedPlacement(stored.BindingSpec().Placement)
+	if encodingErr != nil {
+		return stored, newVerdict(encodingErr)
+	}
+	if annotations := desired.GetAnnotations(); annotations[policyv1alpha1.AppliedPlacementAnnotation] != applied {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[policyv1alpha1.AppliedPlacementAnnotation] = applied
+		desired.SetAnnotations(annotations)
+	}
+	return desired, v
+}
+
+// newVerdict converts an error of placement.Schedule, or nil, to a verdict.
+func newVerdict(err error) verdict {
+	v := verdict{err: err, reason: placement.Reason(err)}
+	if err == nil {
+		v.message = messageScheduled
+		return v
+	}
+	v.message = err.Error()
+	switch v.reason {
+	case workv1alpha2.BindingReasonNoClusterFit:
+		// A change of a cluster enqueues the binding again.
+	case workv1alpha2.BindingReasonUnschedulable:
+		v.retry = retryWhenCapacity
+	default:
+		v.retry = retryWithBackoff
+	}
+	return v
+}
+
+// failedVerdict is the verdict on a binding that could not be processed.
+func failedVerdict(stored binding.Object, err error) verdict {
+	v := newVerdict(err)
+	v.affinityGroup = stored.BindingStatus().SchedulerObservedAffinityName
+	return v
+}
+
+// rejected returns the verdict after the API server rejected the write.
+func (v verdict) rejected(stored binding.Object, err error) verdict {
+	r := verdict{
+		err: err, reason: workv1alpha2.BindingReasonSchedulerError, message: err.Error(), retry: retryWithBackoff,
+		affinityGroup: stored.BindingStatus().SchedulerObservedAffinityName, failedGroups: v.failedGroups,
+	}
+	switch {
+	case apierrors.IsConflict(err):
+		r.retry = retryAfterConflict
+	case apierrors.IsNotFound(err):
+		r.retry = retryNever
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		r.retry = retryNever
+	case apierrors.ReasonForError(err) == reasonQuotaExceeded:
+		r.reason = workv1alpha2.BindingReasonQuotaExceeded
+	}
+	if v.reason == workv1alpha2.BindingReasonNoClusterFit {
+		r.reason = v.reason
+		r.err = errors.Join(v.err, err)
+		r.message = fmt.Sprintf("%s; %s", v.message, err)
+	}
+	return r
+}
+
+// unchangedVerdict is the verdict on a binding whose result needs no change. It also updates a
+// condition of an earlier generation: a failure that the user fixed, or a success that was not
+// reported. A binding without targets counts as no success. The reason SchedulerNotReporting is
+// always replaced.
+func unchangedVerdict(stored binding.Object) verdict {
+	v := newVerdict(nil)
+	v.affinityGroup = stored.BindingStatus().SchedulerObservedAffinityName
+	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	if condition != nil && condition.Status == metav1.ConditionFalse &&
+		(len(stored.BindingSpec().Clusters) == 0 || condition.ObservedGeneration == stored.GetGeneration()) &&
+		condition.Reason != workv1alpha2.BindingReasonSchedulerNotReporting {
+		v.reason, v.message = "", ""
+	}
+	return v
+}
+
+// withShortfall adds the number of replicas that are not placed, if the binding still has
+// targets.
+func (v verdict) withShortfall(desired binding.Object) verdict {
+	if len(desired.BindingSpec().Clusters) > 0 {
+		v.message = withSentence(v.message, placement.Shortfall(desired.BindingSpec()))
+	}
+	return v
+}
+
+// withUnknownClusters adds the clusters of the placement that do not exist. They may explain a
+// failure, or why a success uses fewer clusters than expected.
+func (v verdict) withUnknownClusters(stored binding.Object, find placement.ClusterLookup) verdict {
+	if v.message != "" {
+		v.message = withSentence(v.message,
+			placement.DescribeUnknownClusters(placement.UnknownClusters(stored.BindingSpec().Placement, v.affinityGroup, v.err != nil, find)))
+	}
+	return v
+}
+
+// withSentence appends a sentence, which may be empty, to a message.
+func withSentence(message, sentence string) string {
+	switch {
+	case sentence == "":
+		return message
+	case strings.HasSuffix(message, "."):
+		return message + " " + sentence
+	default:
+		return message + ". " + sentence
+	}
+}
+
+// isConditionOutdated reports whether the condition of an unchanged binding is not correct any
+// more, because clusters in its placement were added or removed.
+func isConditionOutdated(stored binding.Object, find placement.ClusterLookup) bool {
+	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Message != unchangedVerdict(stored).withUnknownClusters(stored, find).message
+}
+
+// decide returns the action for a binding. If the affinity group of a result is unknown, because
+// a scheduler ended between its two writes, the binding is scheduled again.
+func decide(stored binding.Object, find placement.ClusterLookup, features placement.Features) (placement.Decision, error) {
+	spec, status := stored.BindingSpec(), stored.BindingStatus()
+	decision, err := placement.Decide(stored, spec, status, find, features)
+	if err == nil && decision.Action == placement.ActionObserve &&
+		len(spec.Placement.ClusterAffinities) > 0 && status.SchedulerObservedAffinityName == "" {
+		return placement.Decision{
+			Action: placement.ActionSchedule, Type: placement.ReconcileSchedule, Reason: "the affinity group in use is not recorded",
+		}, nil
+	}
+	if err == nil && decision.Action == placement.ActionNone && isConditionOutdated(stored, find) {
+		return placement.Decision{Action: placement.ActionObserve, Reason: "the condition names outdated clusters"}, nil
+	}
+	return decision, err
+}
+
+// withReportedStatus returns the binding with the status for the verdict on the given
+// generation. A success that was reported before is not reported again with a later time.
+func withReportedStatus(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
+	next := binding.Copy(current)
+	status := next.BindingStatus()
+	if v.reason != "" {
+		conditions.Set(&status.Conditions, metav1.Condition{
+			Type: workv1alpha2.Scheduled, Status: conditionStatus(v.err == nil), Reason: v.reason, Message: v.message,
+			ObservedGeneration: generation, LastTransitionTime: now,
+		})
+	}
+	if v.err != nil {
+		return next
+	}
+	status.SchedulerObservedGeneration = generation
+	status.SchedulerObservedAffinityName = v.affinityGroup
+	isRescheduled := placement.RescheduleRequested(next.BindingSpec(), status) || !patch.Same(current.BindingStatus(), status)
+	if v.isPlaced && isRescheduled || v.reason != "" && status.LastScheduledTime == nil {
+		status.LastScheduledTime = &now
+	}
+	return next
+}
+
+func conditionStatus(holds bool) metav1.ConditionStatus {
+	if holds {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// sameTargets compares targets independent of their order, because a changed order of preference
+// is no reason for a write.
+func sameTargets(a, b []workv1alpha2.TargetCluster) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	byName := make(map[string]*workv1alpha2.TargetCluster, len(a))
+	for i := range a {
+		byName[a[i].Name] = &a[i]
+	}
+	if len(byName) != len(a) {
+		return false
+	}
+	for i := range b {
+		other, ok := byName[b[i].Name]
+		if !ok || other.Replicas != b[i].Replicas || !slices.Equal(other.Components, b[i].Components) {
+			return false
+		}
+		delete(byName, b[i].Name)
+	}
+	return true
+}
