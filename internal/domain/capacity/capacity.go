@@ -49,11 +49,11 @@ func freePods(summary *clusterv1alpha1.ResourceSummary) int64 {
 	if summary == nil {
 		return 0
 	}
-	return free(summary, corev1.ResourcePods)
+	return freeAmount(summary, corev1.ResourcePods)
 }
 
-// free returns the unused amount of a resource, at least 0.
-func free(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) int64 {
+// freeAmount returns the unused amount of a resource, at least 0.
+func freeAmount(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) int64 {
 	remaining := amount(name, summary.Allocatable[name])
 	remaining = subtractSaturated(remaining, amount(name, summary.Allocated[name]))
 	return max(0, subtractSaturated(remaining, amount(name, summary.Allocating[name])))
@@ -63,7 +63,7 @@ func free(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) in
 func countFits(summary *clusterv1alpha1.ResourceSummary, request map[corev1.ResourceName]int64) int64 {
 	count := int64(math.MaxInt64)
 	for name, requested := range request {
-		count = min(count, free(summary, name)/requested)
+		count = min(count, freeAmount(summary, name)/requested)
 	}
 	return count
 }

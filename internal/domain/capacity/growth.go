@@ -14,7 +14,7 @@ func HasGrown(before, after *clusterv1alpha1.ResourceSummary) bool {
 		return true
 	}
 	for name := range after.Allocatable {
-		if free(after, name) > free(before, name) {
+		if freeAmount(after, name) > freeAmount(before, name) {
 			return true
 		}
 	}

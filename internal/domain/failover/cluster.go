@@ -28,7 +28,7 @@ func Drives(cluster *clusterv1alpha1.Cluster) bool {
 // the workload was scheduled, or those in its spec if that record is missing or invalid. ok is
 // false if there are neither. Such a workload has no placement, so the scheduler would find no
 // other cluster for it.
-func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay toleration.Stay, ok bool) {
+func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (deadline toleration.Stay, ok bool) {
 	applied := &policyv1alpha1.Placement{}
 	text := bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 	if text == "" || json.Unmarshal([]byte(text), applied) != nil {
@@ -43,15 +43,15 @@ func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (stay tolera
 // Cluster returns the eviction from a cluster after the deadline of its taints. byDefault is the
 // purge mode for workloads that do not set one. preserve enables the preservation of the state
 // that they request. The error tells why the state cannot be read.
-func Cluster(bound binding.Object, cluster string, stay toleration.Stay, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
+func Cluster(bound binding.Object, cluster string, deadline toleration.Stay, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
 	e := Eviction{
 		From: cluster, PurgeMode: byDefault,
 		Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerTaintManager,
 	}
-	if stay.Taint != nil {
-		e.Message = fmt.Sprintf("the taint %s is not tolerated", stay.Taint.ToString())
-		if !stay.Until.IsZero() {
+	if deadline.Taint != nil {
+		e.Message = fmt.Sprintf("the taint %s is not tolerated", deadline.Taint.ToString())
+		if !deadline.Until.IsZero() {
 			e.Message += " any longer"
 		}
 	}

@@ -137,11 +137,11 @@ func TestEvictionDeadline(t *testing.T) {
 			if test.applied != "" {
 				b.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: test.applied}
 			}
-			stay, ok := StayIn(cluster, b)
+			deadline, ok := StayIn(cluster, b)
 			if ok == test.unknown {
 				t.Errorf("known is %t", ok)
 			}
-			if diff := cmp.Diff(test.want, stay); diff != "" {
+			if diff := cmp.Diff(test.want, deadline); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -175,11 +175,11 @@ func TestClusterEvictionPurgeModes(t *testing.T) {
 
 func TestClusterEvictionMessage(t *testing.T) {
 	taint := &taintedCluster().Spec.Taints[0]
-	for want, stay := range map[string]toleration.Stay{
+	for want, deadline := range map[string]toleration.Stay{
 		"the taint k:NoExecute is not tolerated":            {Taint: taint},
 		"the taint k:NoExecute is not tolerated any longer": {Taint: taint, Until: noon},
 	} {
-		if got, err := Cluster(newBinding(1, target("a", 1)), "a", stay, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
+		if got, err := Cluster(newBinding(1, target("a", 1)), "a", deadline, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
 			t.Errorf("%q, %v, want %q", got.Message, err, want)
 		}
 	}

@@ -51,7 +51,7 @@ type Stay struct {
 }
 
 // Over reports whether the time has passed.
-func (s Stay) Over(now time.Time) bool { return s.Taint != nil && !now.Before(s.Until) }
+func (d Stay) Over(now time.Time) bool { return d.Taint != nil && !now.Before(d.Until) }
 
 // EvictionDeadline returns how long a workload with these tolerations may stay in a cluster with
 // these taints. Only taints with the effect NoExecute evict: an untolerated taint evicts at

@@ -96,8 +96,8 @@ func TestEvictionDeadline(t *testing.T) {
 
 func TestDeadlineIsOver(t *testing.T) {
 	a := noExecuteTaint("a", 0)
-	stay := Stay{Taint: &a, Until: noon}
-	if stay.Over(noon.Add(-time.Nanosecond)) || !stay.Over(noon) {
+	deadline := Stay{Taint: &a, Until: noon}
+	if deadline.Over(noon.Add(-time.Nanosecond)) || !deadline.Over(noon) {
 		t.Error("the deadline is not over exactly at its time")
 	}
 	if (Stay{}).Over(noon) {
