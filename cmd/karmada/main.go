@@ -23,7 +23,7 @@ func main() {
 	// A command in the foreground redirects the standard error of libraries.
 	stderr := os.Stderr
 	if err := run(command(), os.Args[1:]); err != nil {
-		fmt.Fprintln(stderr, console.StyleOf(stderr).Bad("error:"), err)
+		fmt.Fprintln(stderr, console.NewStyle(stderr).Bad("error:"), err)
 		os.Exit(up.ExitCode(err))
 	}
 }

@@ -92,7 +92,7 @@ var commands = []commandRow{
 
 // unsupportedCommands are commands of Karmada that this version does not have. Help does
 // not list them; an error message names them.
-var unsupportedCommands = []console.Missing{
+var unsupportedCommands = []console.MissingCommand{
 	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
 	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
 	{Name: "addons", Instead: "The descheduler, estimator, search and metrics adapter are not part of this version."},
@@ -112,7 +112,7 @@ func Run(name string) int {
 	program := &command.Program{
 		Name:      name,
 		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
-		Style:     console.StyleOf(os.Stderr),
+		Style:     console.NewStyle(os.Stderr),
 	}
 	root := New(program)
 	executed, err := root, console.CheckCommand(root, os.Args[1:], unsupportedCommands)

@@ -19,21 +19,21 @@ type Style struct {
 	color    bool
 }
 
-// StyleOf returns the style of an output. A terminal has colors unless NO_COLOR is set to a
+// NewStyle returns the style of an output. A terminal has colors unless NO_COLOR is set to a
 // non-empty value. A terminal of type dumb is treated like a file.
-func StyleOf(out io.Writer) Style {
+func NewStyle(out io.Writer) Style {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
 		return Style{}
 	}
-	return TerminalStyle(os.Getenv("NO_COLOR") == "")
+	return NewTerminalStyle(os.Getenv("NO_COLOR") == "")
 }
 
-// TerminalStyle returns the style of a terminal, with or without colors.
-func TerminalStyle(color bool) Style { return Style{terminal: true, color: color} }
+// NewTerminalStyle returns the style of a terminal, with or without colors.
+func NewTerminalStyle(color bool) Style { return Style{terminal: true, color: color} }
 
-// Terminal reports whether the output is a terminal, so that lines can be redrawn.
-func (s Style) Terminal() bool { return s.terminal }
+// IsTerminal reports whether the output is a terminal, so that lines can be redrawn.
+func (s Style) IsTerminal() bool { return s.terminal }
 
 // Good colors text about a success.
 func (s Style) Good(text string) string { return s.colorize("32", text) }

@@ -50,15 +50,15 @@ func (f *Format) Set(text string) error {
 type Output struct {
 	// Header and Rows are the table. Narrow is the number of columns of the default table; the
 	// others are printed in wide format only. 0 means all columns.
-	Header []string
-	Rows   [][]string
-	Narrow int
+	Header        []string
+	Rows          [][]string
+	NarrowColumns int
 	// Names are the lines of --output=name.
 	Names []string
 	// Object is the value for JSON and YAML.
 	Object any
-	// Gap is the number of spaces between columns.
-	Gap int
+	// ColumnGap is the number of spaces between columns.
+	ColumnGap int
 }
 
 // Print writes the result in one format.
@@ -87,14 +87,14 @@ func (f *Format) Print(out io.Writer, result Output) error {
 	return result.printTable(out, *f == Wide)
 }
 
-// Table reports whether the format is a table.
-func (f *Format) Table() bool { return *f == "" || *f == Wide }
+// IsTable reports whether the format is a table.
+func (f *Format) IsTable() bool { return *f == "" || *f == Wide }
 
 func (o Output) printTable(out io.Writer, wide bool) error {
-	table := tabwriter.NewWriter(out, 0, 0, o.Gap, ' ', 0)
+	table := tabwriter.NewWriter(out, 0, 0, o.ColumnGap, ' ', 0)
 	for _, row := range append([][]string{o.Header}, o.Rows...) {
-		if !wide && o.Narrow > 0 {
-			row = row[:o.Narrow]
+		if !wide && o.NarrowColumns > 0 {
+			row = row[:o.NarrowColumns]
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}

@@ -10,9 +10,9 @@ import (
 
 func TestPrintFormats(t *testing.T) {
 	result := Output{
-		Header: []string{"NAME", "STATE", "LOG"},
-		Rows:   [][]string{{"east", "Ready", "/a"}, {"w", "NotReady", "/b"}},
-		Narrow: 2, Gap: 3,
+		Header:        []string{"NAME", "STATE", "LOG"},
+		Rows:          [][]string{{"east", "Ready", "/a"}, {"w", "NotReady", "/b"}},
+		NarrowColumns: 2, ColumnGap: 3,
 		Names:  []string{"east", "w"},
 		Object: map[string]any{"clusters": []string{"east", "w"}},
 	}
@@ -54,7 +54,7 @@ func TestNoColorWithoutTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	for name, style := range map[string]Style{"a buffer": StyleOf(&bytes.Buffer{}), "a file": StyleOf(file), "a terminal without colours": {terminal: true}} {
+	for name, style := range map[string]Style{"a buffer": NewStyle(&bytes.Buffer{}), "a file": NewStyle(file), "a terminal without colours": {terminal: true}} {
 		if got := style.Good("a") + style.Bad("b") + style.Warn("c"); got != "abc" {
 			t.Errorf("%s: got %q", name, got)
 		}

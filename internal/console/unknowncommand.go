@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Missing is a command of Karmada that this version does not have.
-type Missing struct {
+// MissingCommand is a command of Karmada that this version does not have.
+type MissingCommand struct {
 	Name string
 	// Instead describes what to do without the command. It is empty if nothing replaces it.
 	Instead string
@@ -19,7 +19,7 @@ type Missing struct {
 // they request its help: cobra answers that with the help of the parent. The error suggests
 // similar commands. missing are commands that Karmada has and this version does not.
 // CheckCommand sets no flags.
-func CheckCommand(root *cobra.Command, args []string, missing []Missing) error {
+func CheckCommand(root *cobra.Command, args []string, missing []MissingCommand) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil
 	}
@@ -31,13 +31,13 @@ func CheckCommand(root *cobra.Command, args []string, missing []Missing) error {
 	if !parent.HasSubCommands() || len(words) == 0 {
 		return nil
 	}
-	if i := slices.IndexFunc(missing, func(m Missing) bool { return m.Name == words[0] }); i >= 0 && parent == root {
+	if i := slices.IndexFunc(missing, func(m MissingCommand) bool { return m.Name == words[0] }); i >= 0 && parent == root {
 		return missing[i].newError(root)
 	}
 	return unknownCommandError(parent, words[0])
 }
 
-func (m Missing) newError(root *cobra.Command) error {
+func (m MissingCommand) newError(root *cobra.Command) error {
 	instead := m.Instead
 	if instead != "" {
 		instead = "\n" + instead

@@ -21,7 +21,7 @@ func newCommandTree() *cobra.Command {
 }
 
 func TestCheckCommandRejectsUnknown(t *testing.T) {
-	missing := []Missing{{Name: "init", Instead: "Type this."}, {Name: "addons"}}
+	missing := []MissingCommand{{Name: "init", Instead: "Type this."}, {Name: "addons"}}
 	tests := map[string]struct {
 		args string
 		want string // empty for no error

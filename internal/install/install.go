@@ -26,9 +26,9 @@ const FieldManager = "karmada-install"
 
 const maxParallelWrites = 8
 
-// CustomResources applies the CRDs of the control plane and waits until they are served.
+// ApplyCRDs applies the CRDs of the control plane and waits until they are served.
 // conversionURL is the URL of the conversion webhook, and caBundle validates its certificate.
-func CustomResources(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
+func ApplyCRDs(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
 	objects, err := customResourceObjects(conversionURL, caBundle)
 	if err != nil {
 		return err

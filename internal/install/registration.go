@@ -40,10 +40,10 @@ func ClusterInfo(server string, ca []byte) (client.Object, error) {
 	}, nil
 }
 
-// Registration returns the objects with which clusters can register: ClusterInfo with the right
+// RegistrationObjects returns the objects with which clusters can register: ClusterInfo with the right
 // to read it without authentication, the rights of holders of a bootstrap token, and the
 // admission policies that limit the rights of agents.
-func Registration(server string, ca []byte) ([]client.Object, error) {
+func RegistrationObjects(server string, ca []byte) ([]client.Object, error) {
 	info, err := ClusterInfo(server, ca)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Registration(server string, ca []byte) ([]client.Object, error) {
 	objects := append([]client.Object{info}, clusterInfoReaderRole()...)
 	objects = append(objects, newClusterRoleBinding("system:karmada:agent-bootstrap", "system:node-bootstrapper", rbacv1.GroupKind, agent.BootstrapGroup))
 	objects = append(objects, approvalRoles()...)
-	objects = append(objects, generatorRole(), newClusterRoleBinding("system:karmada:agent-rbac-generator", "system:karmada:agent-rbac-generator", rbacv1.UserKind, agent.Generator))
+	objects = append(objects, generatorRole(), newClusterRoleBinding("system:karmada:agent-rbac-generator", "system:karmada:agent-rbac-generator", rbacv1.UserKind, agent.GeneratorUser))
 	var list []map[string]any
 	if err := yaml.Unmarshal(policies, &list); err != nil {
 		return nil, fmt.Errorf("reading admission policies: %w", err)

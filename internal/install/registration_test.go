@@ -35,7 +35,7 @@ func TestClusterInfoContainsOnlyServerAndCA(t *testing.T) {
 }
 
 func TestRegistrationObjects(t *testing.T) {
-	objects, err := Registration("https://192.0.2.1:5443", []byte("ca"))
+	objects, err := RegistrationObjects("https://192.0.2.1:5443", []byte("ca"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access is one context of a kubeconfig with its cluster and user.
-type Access struct {
-	// Context is the name of the context and of the cluster.
-	Context string
+// KubeconfigContext is one context of a kubeconfig with its cluster and user.
+type KubeconfigContext struct {
+	// Name is the name of the context and of the cluster.
+	Name string
 	// User is the name of the user entry. Empty means the name of the context.
 	User string
 	// Server is the URL of the API server.
@@ -26,26 +26,26 @@ type Access struct {
 
 // WriteKubeconfig writes a kubeconfig with one context for each access. The first one is the
 // current context. Only its owner can read the file, because it refers to credentials.
-func WriteKubeconfig(path string, accesses ...Access) error {
+func WriteKubeconfig(path string, accesses ...KubeconfigContext) error {
 	config := clientcmdapi.NewConfig()
 	for i, access := range accesses {
 		cert, err := absolutePath(access.ClientCertFile)
 		if err != nil {
-			return fmt.Errorf("checking the client certificate of context %q: %w", access.Context, err)
+			return fmt.Errorf("checking the client certificate of context %q: %w", access.Name, err)
 		}
 		key, err := absolutePath(access.ClientKeyFile)
 		if err != nil {
-			return fmt.Errorf("checking the client key of context %q: %w", access.Context, err)
+			return fmt.Errorf("checking the client key of context %q: %w", access.Name, err)
 		}
 		user := access.User
 		if user == "" {
-			user = access.Context
+			user = access.Name
 		}
-		config.Clusters[access.Context] = &clientcmdapi.Cluster{Server: access.Server, CertificateAuthorityData: access.CA}
+		config.Clusters[access.Name] = &clientcmdapi.Cluster{Server: access.Server, CertificateAuthorityData: access.CA}
 		config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificate: cert, ClientKey: key}
-		config.Contexts[access.Context] = &clientcmdapi.Context{Cluster: access.Context, AuthInfo: user}
+		config.Contexts[access.Name] = &clientcmdapi.Context{Cluster: access.Name, AuthInfo: user}
 		if i == 0 {
-			config.CurrentContext = access.Context
+			config.CurrentContext = access.Name
 		}
 	}
 	data, err := clientcmd.Write(*config)

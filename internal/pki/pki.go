@@ -127,10 +127,10 @@ type Leaf struct {
 	Lifetime time.Duration
 }
 
-// Ensure ensures that the certificate with this name exists, is signed by this authority, has
+// EnsureLeaf ensures that the certificate with this name exists, is signed by this authority, has
 // the given identity and hosts, and has at least a third of its lifetime left. It reports
 // whether it issued the certificate.
-func (a *Authority) Ensure(name string, leaf Leaf) (issued bool, err error) {
+func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) {
 	cert, signer, err := a.dir.load(name)
 	if err == nil && a.isValidFor(cert, leaf) {
 		return false, nil
@@ -166,8 +166,8 @@ func renewalTime(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
 }
 
-// Renewal returns the time at which the certificate with this name must be issued again.
-func (d Dir) Renewal(name string) (time.Time, error) {
+// RenewalTime returns the time at which the certificate with this name must be issued again.
+func (d Dir) RenewalTime(name string) (time.Time, error) {
 	cert, _, err := d.load(name)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("loading certificate %q: %w", name, err)

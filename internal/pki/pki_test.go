@@ -34,11 +34,11 @@ func TestEnsureIssuesOnlyIfNeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if issued, err := ca.Ensure("leaf", leaf); err != nil || !issued {
+			if issued, err := ca.EnsureLeaf("leaf", leaf); err != nil || !issued {
 				t.Fatalf("first Ensure: issued=%v err=%v", issued, err)
 			}
 			now = start.Add(tc.later)
-			issued, err := ca.Ensure("leaf", tc.leaf)
+			issued, err := ca.EnsureLeaf("leaf", tc.leaf)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func TestLeafIsTrustedThroughItsAuthorityOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ca.Ensure("admin", Leaf{CommonName: "system:admin", Organizations: []string{"system:masters"}}); err != nil {
+	if _, err := ca.EnsureLeaf("admin", Leaf{CommonName: "system:admin", Organizations: []string{"system:masters"}}); err != nil {
 		t.Fatal(err)
 	}
 	certs, err := certutil.CertsFromFile(dir.CertFile("admin"))
@@ -115,13 +115,13 @@ func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ca.Ensure("admin", Leaf{CommonName: "system:admin"}); err != nil {
+	if _, err := ca.EnsureLeaf("admin", Leaf{CommonName: "system:admin"}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir.Path, "sub", "config")
-	access := Access{Server: "https://127.0.0.1:1", CA: ca.PEM(), ClientCertFile: dir.CertFile("admin"), ClientKeyFile: dir.KeyFile("admin")}
+	access := KubeconfigContext{Server: "https://127.0.0.1:1", CA: ca.PEM(), ClientCertFile: dir.CertFile("admin"), ClientKeyFile: dir.KeyFile("admin")}
 	first, second := access, access
-	first.Context, second.Context = "member1", "member2"
+	first.Name, second.Name = "member1", "member2"
 	if err := WriteKubeconfig(path, first, second); err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +143,14 @@ func TestCertificateWithoutMatchingKeyIsIssuedAgain(t *testing.T) {
 	}
 	leaf := Leaf{CommonName: "karmada-apiserver"}
 	for _, name := range []string{"one", "other"} {
-		if _, err := ca.Ensure(name, leaf); err != nil {
+		if _, err := ca.EnsureLeaf(name, leaf); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.Rename(dir.KeyFile("other"), dir.KeyFile("one")); err != nil {
 		t.Fatal(err)
 	}
-	if issued, err := ca.Ensure("one", leaf); err != nil || !issued {
+	if issued, err := ca.EnsureLeaf("one", leaf); err != nil || !issued {
 		t.Errorf("issued = %v (%v)", issued, err)
 	}
 	if _, err := tls.LoadX509KeyPair(dir.CertFile("one"), dir.KeyFile("one")); err != nil {

@@ -24,21 +24,21 @@ func TestRenewalTimeOfAnyLifetime(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaf := Leaf{CommonName: "system:admin", Lifetime: lifetime}
-		if _, err := ca.Ensure("leaf", leaf); err != nil {
+		if _, err := ca.EnsureLeaf("leaf", leaf); err != nil {
 			t.Fatal(err)
 		}
-		due, err := dir.Renewal("leaf")
+		due, err := dir.RenewalTime("leaf")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if early, late := now.Add(lifetime/2), now.Add(lifetime*7/10); due.Before(early.Add(-time.Second)) || due.After(late) {
 			t.Fatalf("a certificate with a lifetime of %s is renewed after %s", lifetime, due.Sub(now))
 		}
-		if issued, err := ca.Ensure("leaf", leaf); err != nil || issued {
+		if issued, err := ca.EnsureLeaf("leaf", leaf); err != nil || issued {
 			t.Fatalf("the certificate is issued again at once: %v %v", issued, err)
 		}
 		now = due
-		if issued, err := ca.Ensure("leaf", leaf); err != nil || !issued {
+		if issued, err := ca.EnsureLeaf("leaf", leaf); err != nil || !issued {
 			t.Fatalf("the certificate is not issued at its renewal time: %v %v", issued, err)
 		}
 	})
@@ -52,7 +52,7 @@ func TestRenewalKeepsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := Leaf{CommonName: "karmada-apiserver", Hosts: []string{"localhost"}, Lifetime: time.Hour}
-	if _, err := ca.Ensure("leaf", leaf); err != nil {
+	if _, err := ca.EnsureLeaf("leaf", leaf); err != nil {
 		t.Fatal(err)
 	}
 	_, before, err := dir.load("leaf")
@@ -60,7 +60,7 @@ func TestRenewalKeepsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(50 * time.Minute)
-	if issued, err := ca.Ensure("leaf", leaf); err != nil || !issued {
+	if issued, err := ca.EnsureLeaf("leaf", leaf); err != nil || !issued {
 		t.Fatalf("issued = %v, err = %v", issued, err)
 	}
 	_, after, err := dir.load("leaf")

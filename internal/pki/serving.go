@@ -11,10 +11,10 @@ import (
 // checkInterval is the time for which the files of a certificate are not checked again.
 const checkInterval = time.Second
 
-// Serving is the certificate of a server. It is read again when its files change. The files are
+// ServingCertificate is the certificate of a server. It is read again when its files change. The files are
 // checked when a client connects: this needs no file watch, whose number is limited, and no
 // goroutine.
-type Serving struct {
+type ServingCertificate struct {
 	certFile, keyFile string
 	now               func() time.Time
 
@@ -24,9 +24,9 @@ type Serving struct {
 	checkedAt   time.Time
 }
 
-// LoadServing reads a certificate and its key.
-func LoadServing(certFile, keyFile string) (*Serving, error) {
-	s := &Serving{certFile: certFile, keyFile: keyFile, now: time.Now}
+// LoadServingCertificate reads a certificate and its key.
+func LoadServingCertificate(certFile, keyFile string) (*ServingCertificate, error) {
+	s := &ServingCertificate{certFile: certFile, keyFile: keyFile, now: time.Now}
 	if err := s.read(); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func LoadServing(certFile, keyFile string) (*Serving, error) {
 
 // GetCertificate is for a tls.Config. While new files cannot be read, or do not match each
 // other, it returns the previous certificate.
-func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.now(); now.Sub(s.checkedAt) >= checkInterval {
@@ -47,7 +47,7 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return s.certificate, nil
 }
 
-func (s *Serving) read() error {
+func (s *ServingCertificate) read() error {
 	// A file that changes while it is read is read again.
 	modTimes, err := s.readModTimes()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Serving) read() error {
 	return nil
 }
 
-func (s *Serving) readModTimes() (modTimes [2]time.Time, err error) {
+func (s *ServingCertificate) readModTimes() (modTimes [2]time.Time, err error) {
 	for i, path := range []string{s.certFile, s.keyFile} {
 		info, err := os.Stat(path)
 		if err != nil {

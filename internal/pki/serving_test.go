@@ -16,7 +16,7 @@ func TestServingReloadsRenewedCertificate(t *testing.T) {
 	}
 	issue := func(name string) {
 		t.Helper()
-		if _, err := ca.Ensure("tls", Leaf{CommonName: name}); err != nil {
+		if _, err := ca.EnsureLeaf("tls", Leaf{CommonName: name}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes(dir.CertFile("tls"), now, now); err != nil {
@@ -24,7 +24,7 @@ func TestServingReloadsRenewedCertificate(t *testing.T) {
 		}
 	}
 	issue("first")
-	serving, err := LoadServing(dir.CertFile("tls"), dir.KeyFile("tls"))
+	serving, err := LoadServingCertificate(dir.CertFile("tls"), dir.KeyFile("tls"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestServingReloadsRenewedCertificate(t *testing.T) {
 			t.Errorf("%s: the certificate is %q, want %q", step.what, got, step.want)
 		}
 	}
-	if _, err := LoadServing(dir.CertFile("none"), dir.KeyFile("none")); err == nil {
+	if _, err := LoadServingCertificate(dir.CertFile("none"), dir.KeyFile("none")); err == nil {
 		t.Error("missing files give no error")
 	}
 }

@@ -56,9 +56,9 @@ func await(ctx context.Context, karmada *rest.Config, election flags.Election, c
 	return f.await(ctx, awaitTimeout, awaitRetryPeriod)
 }
 
-// Served returns an error that names the prerequisites of the components that the control plane
+// CheckPrerequisites returns an error that names the prerequisites of the components that the control plane
 // lacks. It checks once and does not wait.
-func Served(ctx context.Context, karmada *rest.Config, components ...Component) error {
+func CheckPrerequisites(ctx context.Context, karmada *rest.Config, components ...Component) error {
 	f, err := newPrerequisites(karmada, flags.Election{}, components)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func requiredKinds(components []Component) (map[schema.GroupVersion][]string, er
 	}
 	kinds := map[schema.GroupVersion][]string{}
 	for _, component := range components {
-		for _, object := range component.Needs {
+		for _, object := range component.RequiredKinds {
 			kind, err := apiutil.GVKForObject(object, scheme)
 			if err != nil {
 				return nil, fmt.Errorf("finding the kind of %T: %w", object, err)

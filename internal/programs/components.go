@@ -39,7 +39,7 @@ func Components() []Component {
 	return []Component{
 		{
 			Name: ControllerManager, Help: "propagates templates to member clusters and aggregates their status", Add: addControllers,
-			Needs: []client.Object{
+			RequiredKinds: []client.Object{
 				&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
 				&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
 				&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
@@ -47,7 +47,7 @@ func Components() []Component {
 		},
 		{
 			Name: Scheduler, Help: "selects the clusters of each workload, and the replicas in each cluster", Add: addScheduler,
-			Needs: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}},
+			RequiredKinds: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}},
 		},
 	}
 }
@@ -58,7 +58,7 @@ func Controllers() []Controller {
 	return []Controller{
 		{Name: "cluster", Help: "manages the objects that the control plane keeps for a member cluster", Add: func(h *Host) error {
 			settings, o := h.Settings.Controllers, cluster.DefaultOptions()
-			o.Workers, o.Forget, o.Backoff = settings.Workers.Clusters, h.Members.Forget, settings.Backoff
+			o.Workers, o.OnDeleted, o.Backoff = settings.Workers.Clusters, h.Members.CloseMember, settings.Backoff
 			return errors.Join(cluster.Add(h.Manager, o), clustermonitor.Add(h.Manager, settings.Monitor), addTaintEviction(h))
 		}},
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Add: func(h *Host) error {
@@ -70,18 +70,18 @@ func Controllers() []Controller {
 			return unifiedauth.Add(h.Manager, o)
 		}},
 		{Name: "", Help: "claims templates for policies and creates their bindings", Add: func(h *Host) error {
-			return detector.Add(h.Manager, h.Templates, h.Rules, detectorOptions(h))
+			return detector.Add(h.Manager, h.Templates, h.Interpreter, detectorOptions(h))
 		}},
 		{Name: "", Help: "propagates the dependencies of a workload together with it", Gate: gates.PropagateDeps, Add: func(h *Host) error {
 			settings, o := h.Settings.Controllers, dependencies.DefaultOptions()
 			o.Workers, o.Backoff, o.Events = settings.Workers.Dependents, settings.Backoff, settings.Events
 			o.Propagated = h.propagationFilter()
-			return dependencies.Add(h.Manager, h.Templates, h.Rules, o)
+			return dependencies.Add(h.Manager, h.Templates, h.Interpreter, o)
 		}},
 		{Name: "namespace", Help: "propagates namespaces to member clusters", Add: func(h *Host) error {
 			settings, o := h.Settings.Controllers, namespace.DefaultOptions()
-			o.Workers, o.Backoff = settings.Workers.Pairs, settings.Backoff
-			o.SkippedNamespaces, o.Allowed = h.SkippedNamespaces, h.allowedOverrides()
+			o.Workers, o.Backoff = settings.Workers.NamespaceClusterPairs, settings.Backoff
+			o.SkippedNamespaces, o.AllowedOverrides = h.SkippedNamespaces, h.allowedOverrides()
 			return namespace.Add(h.Manager, o)
 		}},
 		{Name: "binding", Help: "turns bindings into Works", Add: func(h *Host) error {
@@ -89,7 +89,7 @@ func Controllers() []Controller {
 			o.Workers, o.ClusterWorkers, o.Backoff, o.Events = settings.Workers.Bindings, settings.Workers.ClusterBindings, settings.Backoff, settings.Events
 			o.InjectState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 			o.Propagated, o.Allowed = h.propagationFilter(), h.allowedOverrides()
-			return binding.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
+			return binding.Add(h.Manager, h.Templates, h.Interpreter, h.Renderings, o)
 		}},
 		{Name: "execution", Help: "applies Works to push mode clusters", Add: addExecution},
 		{Name: "", Help: "permits or holds the deletion of member objects by agents", Add: func(h *Host) error {
@@ -101,7 +101,7 @@ func Controllers() []Controller {
 			settings, o := h.Settings.Controllers, bindingstatus.DefaultOptions()
 			o.Workers, o.Backoff, o.Events = max(settings.Workers.Bindings, settings.Workers.ClusterBindings), settings.Backoff, settings.Events
 			o.StatusBytes = h.statusBytes()
-			return bindingstatus.Add(h.Manager, h.Templates, h.Rules, h.Renderings, o)
+			return bindingstatus.Add(h.Manager, h.Templates, h.Interpreter, h.Renderings, o)
 		}},
 
 		{Name: "agentcsrapproving", Help: "approves the certificate requests of agents and creates their RBAC roles", Add: func(h *Host) error {
@@ -116,7 +116,7 @@ func Controllers() []Controller {
 			return clustertaintpolicy.Add(h.Manager, o)
 		}},
 		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales workloads on a schedule"},
-		{Name: "deploymentReplicasSyncer", Help: "copies the replicas of member clusters back to the template", Off: true},
+		{Name: "deploymentReplicasSyncer", Help: "copies the replicas of member clusters back to the template", OffByDefault: true},
 		{Name: "endpointSlice", Help: "imports the endpoints of exported services"},
 		{Name: "endpointsliceCollect", Help: "collects endpoints for MultiClusterServices", Gate: gates.MultiClusterService},
 		{Name: "endpointsliceDispatch", Help: "distributes endpoints of MultiClusterServices", Gate: gates.MultiClusterService},
@@ -125,7 +125,7 @@ func Controllers() []Controller {
 		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters"},
 		{Name: "federatedResourceQuotaSync", Help: "propagates quotas to member clusters"},
 		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready", Add: addGracefulEviction},
-		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales", Off: true},
+		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales", OffByDefault: true},
 		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService},
 		{Name: "remedy", Help: "runs remedies for conditions of clusters"},
 		{Name: "serviceExport", Help: "collects endpoints of exported services"},
@@ -136,30 +136,30 @@ func Controllers() []Controller {
 
 func clusterStatusOptions(h *Host) clusterstatus.Options {
 	settings, o := h.Settings.Controllers, clusterstatus.DefaultOptions()
-	o.Period, o.Thresholds, o.Inventory, o.Mode, o.Only = settings.StatusPeriod, settings.Thresholds, settings.Inventory, h.Settings.Mode, h.Settings.Only
-	o.Settle, o.Models = settings.MemberSettle, h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
+	o.Period, o.Thresholds, o.Inventory, o.Mode, o.ClusterName = settings.StatusPeriod, settings.Thresholds, settings.Inventory, h.Settings.SyncMode, h.Settings.OnlyCluster
+	o.InventoryTimeout, o.Models = settings.MemberCacheSyncTimeout, h.Settings.Gates.Enabled(gates.CustomizedClusterResourceModeling)
 	return o
 }
 
 func addExecution(h *Host) error {
 	settings, o := h.Settings.Controllers, execution.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = settings.Workers.Works, settings.MemberBackoff, h.Settings.Mode, settings.Events, h.Judge
+	o.Workers, o.Backoff, o.Mode, o.Events, o.Judge = settings.Workers.Works, settings.MemberBackoff, h.Settings.SyncMode, settings.Events, h.Judge
 	o.Epoch = h.Epoch.Epoch
-	return execution.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
+	return execution.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, o)
 }
 
 func addWorkStatus(h *Host) error {
 	settings, o := h.Settings.Controllers, workstatus.DefaultOptions()
-	o.Workers, o.Backoff, o.Mode, o.Events = settings.Workers.Works, settings.MemberBackoff, h.Settings.Mode, settings.Events
+	o.Workers, o.Backoff, o.Mode, o.Events = settings.Workers.Works, settings.MemberBackoff, h.Settings.SyncMode, settings.Events
 	o.StatusBytes = h.statusBytes()
-	return workstatus.Add(h.Manager, h.Members, h.Rules, h.Reports, o)
+	return workstatus.Add(h.Manager, h.Members, h.Interpreter, h.WorkReports, o)
 }
 
 func detectorOptions(h *Host) detector.Options {
 	settings, set, o := h.Settings.Controllers, h.Settings.Gates, detector.DefaultOptions()
 	o.Workers, o.PolicyWorkers, o.ClusterPolicyWorkers = settings.Workers.Templates, settings.Workers.Policies, settings.Workers.ClusterPolicies
 	o.Backoff, o.RetryRate, o.RetryBurst, o.Events = settings.Backoff, settings.RetryRate, settings.RetryBurst, settings.Events
-	o.Propagated, o.Offer = h.propagationFilter(), h.offerClaimant
+	o.Propagated, o.SetClaimLookup = h.propagationFilter(), h.offerClaimant
 	o.PriorityQueue = set.Enabled(gates.ControllerPriorityQueue)
 	o.Preemption = set.Enabled(gates.PropagationPolicyPreemption)
 	o.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
@@ -174,6 +174,6 @@ func addScheduler(h *Host) error {
 	o.Features.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 	o.Features.WorkloadAffinity = set.Enabled(gates.WorkloadAffinity)
 	o.PriorityScheduling = set.Enabled(gates.PriorityBasedScheduling)
-	general := scheduler.General{Models: set.Enabled(gates.CustomizedClusterResourceModeling)}
+	general := scheduler.SummaryEstimator{Models: set.Enabled(gates.CustomizedClusterResourceModeling)}
 	return scheduler.Add(h.Manager, []scheduler.Estimator{general}, o)
 }

@@ -18,8 +18,8 @@ type Controller struct {
 	Name string
 	// Help describes the controller in one line.
 	Help string
-	// Off means that * in --controllers does not enable the controller.
-	Off bool
+	// OffByDefault means that * in --controllers does not enable the controller.
+	OffByDefault bool
 	// Gate is the feature gate that the controller requires. It is empty if there is none.
 	Gate featuregate.Feature
 	// Add registers the controller with a host. It is nil if this version does not implement
@@ -29,13 +29,13 @@ type Controller struct {
 
 // isEnabled reports whether the controller runs.
 func (c Controller) isEnabled(selected []string, set *gates.Set) bool {
-	return c.Add != nil && (c.Gate == "" || set.Enabled(c.Gate)) && (c.Name == "" || Selects(selected, c.Name, !c.Off))
+	return c.Add != nil && (c.Gate == "" || set.Enabled(c.Gate)) && (c.Name == "" || IsSelected(selected, c.Name, !c.OffByDefault))
 }
 
-// Selects reports whether the list of a flag enables name: "*" enables every controller that is
+// IsSelected reports whether the list of a flag enables name: "*" enables every controller that is
 // on by default, "name" enables one, and "-name" disables one. The first entry for a name wins,
 // and a name wins over "*".
-func Selects(list []string, name string, byDefault bool) bool {
+func IsSelected(list []string, name string, byDefault bool) bool {
 	for _, entry := range list {
 		if entry == name {
 			return true
@@ -47,8 +47,8 @@ func Selects(list []string, name string, byDefault bool) bool {
 	return byDefault && slices.Contains(list, "*")
 }
 
-// CheckSelection returns an error that names every entry of the list that is not known.
-func CheckSelection(flag, what string, list, known []string) error {
+// ValidateSelection returns an error that names every entry of the list that is not known.
+func ValidateSelection(flag, what string, list, known []string) error {
 	var unknown []string
 	for _, entry := range list {
 		if entry != "*" && !slices.Contains(known, strings.TrimPrefix(entry, "-")) {
@@ -63,16 +63,16 @@ func CheckSelection(flag, what string, list, known []string) error {
 
 // ControllerNames returns the names that --controllers accepts, sorted, and those of them that
 // are off by default.
-func ControllerNames() (known, off []string) { return NamesOf(Controllers()) }
+func ControllerNames() (known, off []string) { return ControllerNamesIn(Controllers()) }
 
-// NamesOf returns the same as ControllerNames for another table.
-func NamesOf(table []Controller) (known, off []string) {
+// ControllerNamesIn returns the same as ControllerNames for another table.
+func ControllerNamesIn(table []Controller) (known, off []string) {
 	for _, controller := range table {
 		if controller.Name == "" {
 			continue
 		}
 		known = append(known, controller.Name)
-		if controller.Off {
+		if controller.OffByDefault {
 			off = append(off, controller.Name)
 		}
 	}
@@ -81,12 +81,12 @@ func NamesOf(table []Controller) (known, off []string) {
 	return known, off
 }
 
-// AbsentControllers returns the names in the list that this version accepts but does not
+// UnimplementedControllers returns the names in the list that this version accepts but does not
 // implement.
-func AbsentControllers(list []string) []string { return AbsentOf(Controllers(), list) }
+func UnimplementedControllers(list []string) []string { return UnimplementedIn(Controllers(), list) }
 
-// AbsentOf returns the same as AbsentControllers for another table.
-func AbsentOf(table []Controller, list []string) []string {
+// UnimplementedIn returns the same as UnimplementedControllers for another table.
+func UnimplementedIn(table []Controller, list []string) []string {
 	var absent []string
 	for _, controller := range table {
 		if controller.Add == nil && slices.Contains(list, controller.Name) {
@@ -98,7 +98,7 @@ func AbsentOf(table []Controller, list []string) []string {
 
 // addControllers adds the selected controllers, and the index that several of them share.
 func addControllers(h *Host) error {
-	if err := bindings.Index(h.Manager.GetFieldIndexer()); err != nil {
+	if err := bindings.AddClusterIndex(h.Manager.GetFieldIndexer()); err != nil {
 		return err
 	}
 	return addSelected(h, Controllers())

@@ -26,7 +26,7 @@ func TestSelects(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Selects(test.list, "remedy", !test.off); got != test.want {
+			if got := IsSelected(test.list, "remedy", !test.off); got != test.want {
 				t.Errorf("Selects(%q) = %t", test.list, got)
 			}
 		})
@@ -35,10 +35,10 @@ func TestSelects(t *testing.T) {
 
 func TestCheckSelection(t *testing.T) {
 	known, _ := ControllerNames()
-	if err := CheckSelection("controllers", "controller", []string{"*", "-binding", "execution", "hpaScaleTargetMarker"}, known); err != nil {
+	if err := ValidateSelection("controllers", "controller", []string{"*", "-binding", "execution", "hpaScaleTargetMarker"}, known); err != nil {
 		t.Errorf("known names are rejected: %v", err)
 	}
-	err := CheckSelection("controllers", "controller", []string{"*", "bindings", "-exekution"}, known)
+	err := ValidateSelection("controllers", "controller", []string{"*", "bindings", "-exekution"}, known)
 	if err == nil {
 		t.Fatal("unknown names are accepted")
 	}
@@ -50,7 +50,7 @@ func TestCheckSelection(t *testing.T) {
 }
 
 func TestAgentControllerNamesMatchUpstream(t *testing.T) {
-	known, off := NamesOf(AgentControllers())
+	known, off := ControllerNamesIn(AgentControllers())
 	if diff := cmp.Diff([]string{"certRotation", "clusterStatus", "endpointsliceCollect", "execution", "serviceExport", "workStatus"}, known); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}

@@ -12,9 +12,9 @@ import (
 
 // newDeliveredCounter returns a function that counts the manifests in the Works of a cluster,
 // read from the cache. It returns 0 while Works cannot be listed.
-func newDeliveredCounter(ctx context.Context, karmada client.Reader) func(cluster string) bounds.Delivered {
-	return func(cluster string) bounds.Delivered {
-		var delivered bounds.Delivered
+func newDeliveredCounter(ctx context.Context, karmada client.Reader) func(cluster string) bounds.DeliveredSize {
+	return func(cluster string) bounds.DeliveredSize {
+		var delivered bounds.DeliveredSize
 		works := &workv1alpha1.WorkList{}
 		if err := karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster)), client.UnsafeDisableDeepCopy); err != nil {
 			return delivered

@@ -25,13 +25,13 @@ type Evictions struct {
 
 func defaultEvictions() Evictions {
 	byTaints, graceful := tainteviction.DefaultOptions(), gracefuleviction.DefaultOptions()
-	return Evictions{TaintManager: true, Rate: float32(byTaints.Rate), PurgeMode: byTaints.PurgeMode, Timeout: graceful.Timeout}
+	return Evictions{TaintManager: true, Rate: float32(byTaints.EvictionsPerSecond), PurgeMode: byTaints.PurgeMode, Timeout: graceful.Timeout}
 }
 
 func addTaintEviction(h *Host) error {
 	settings, o := h.Settings.Controllers, tainteviction.DefaultOptions()
 	o.Enabled = settings.Evictions.TaintManager && settings.Evictions.NoExecute && h.Settings.Gates.Enabled(gates.Failover)
-	o.Rate, o.PurgeMode = float64(settings.Evictions.Rate), settings.Evictions.PurgeMode
+	o.EvictionsPerSecond, o.PurgeMode = float64(settings.Evictions.Rate), settings.Evictions.PurgeMode
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 	o.Backoff = settings.Backoff
 	return tainteviction.Add(h.Manager, o)
@@ -46,8 +46,8 @@ func addGracefulEviction(h *Host) error {
 
 func addApplicationFailover(h *Host) error {
 	settings, o := h.Settings.Controllers, applicationfailover.DefaultOptions()
-	o.Graceful = h.Settings.Gates.Enabled(gates.GracefulEviction)
+	o.AllowGraceful = h.Settings.Gates.Enabled(gates.GracefulEviction)
 	o.PreserveState = h.Settings.Gates.Enabled(gates.StatefulFailoverInjection)
 	o.Backoff = settings.Backoff
-	return applicationfailover.Add(h.Manager, h.Rules, o)
+	return applicationfailover.Add(h.Manager, h.Interpreter, o)
 }

@@ -84,7 +84,7 @@ func flagDefault(flag *pflag.Flag) string {
 // TestProgramsAreComponents requires that both tables have the same names.
 func TestProgramsAreComponents(t *testing.T) {
 	want := []string{controllermanager.Program().Name, scheduling.Program().Name}
-	if diff := cmp.Diff(want, programs.Names()); diff != "" {
+	if diff := cmp.Diff(want, programs.ComponentNames()); diff != "" {
 		t.Errorf("components (-programs +table):\n%s", diff)
 	}
 	if want, got := agent.Program().Name, programs.AgentComponent().Name; want != got {

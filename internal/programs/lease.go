@@ -40,11 +40,11 @@ func NewLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
 		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + owner},
 	}}
-	return lease.Through(karmada)
+	return lease.WithConfig(karmada)
 }
 
-// Through returns the same Lease with the same identity, but with another client configuration.
-func (l *Lease) Through(karmada *rest.Config) (*Lease, error) {
+// WithConfig returns the same Lease with the same identity, but with another client configuration.
+func (l *Lease) WithConfig(karmada *rest.Config) (*Lease, error) {
 	leases, err := coordinationv1.NewForConfig(karmada)
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the control plane: %w", err)

@@ -65,7 +65,7 @@ func agentScheme() (*runtime.Scheme, error) {
 
 func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 	newSchemeFor := newScheme
-	if o.Settings.Only != "" {
+	if o.Settings.OnlyCluster != "" {
 		newSchemeFor = agentScheme
 	}
 	scheme, err := newSchemeFor()
@@ -82,7 +82,7 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 		}
 		o.Lock = lease
 	}
-	if !o.Waits {
+	if !o.RetriesRequests {
 		karmada = withReconnect(karmada)
 	}
 	mgr, err := manager.New(karmada, managerOptions(scheme, o))
@@ -104,9 +104,9 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 func withReconnect(karmada *rest.Config) *rest.Config {
 	config := rest.CopyConfig(karmada)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1, Unavailable: true, Lost: func(err error) {
+		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1, RetryUnavailable: true, OnLost: func(err error) {
 			klog.Background().Info("Waiting for the control plane", "server", karmada.Host, "reason", err.Error())
-		}, Back: func(after time.Duration) {
+		}, OnRecovered: func(after time.Duration) {
 			klog.Background().Info("The control plane responds again", "server", karmada.Host, "after", after.Round(time.Millisecond))
 		}})
 	})
@@ -138,15 +138,15 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 	if o.Election.Enabled && o.Lock != nil {
 		options.LeaderElectionResourceLockInterface = o.Lock
 	}
-	if o.Denied != nil {
+	if o.OnWatchForbidden != nil {
 		options.Cache.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 			if apierrors.IsForbidden(err) {
-				o.Denied()
+				o.OnWatchForbidden()
 			}
 			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		}
 	}
-	if only := o.Settings.Only; only != "" {
+	if only := o.Settings.OnlyCluster; only != "" {
 		options.Cache.ByObject = agentCacheScope(only)
 	}
 	options.HealthProbeBindAddress, options.Metrics = servingAddresses(o.Serving)

@@ -16,8 +16,8 @@ import (
 func AgentComponent() Component {
 	return Component{
 		Name: Agent, Help: "registers its cluster and applies the Works of the control plane to it",
-		Needs: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}},
-		Add:   func(h *Host) error { return addSelected(h, AgentControllers()) },
+		RequiredKinds: []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}},
+		Add:           func(h *Host) error { return addSelected(h, AgentControllers()) },
 	}
 }
 
@@ -26,7 +26,7 @@ func AgentControllers() []Controller {
 	return []Controller{
 		{Name: "clusterStatus", Help: "reports health, APIs and resources of the cluster, and renews the Lease of the agent", Add: func(h *Host) error {
 			lease, o := clusterlease.New(h.Manager.GetClient(), h.Manager.GetAPIReader(), h.Settings.Agent.Lease), clusterStatusOptions(h)
-			o.OnHealthy = lease.Begin
+			o.OnHealthy = lease.StartRenewal
 			if err := h.Manager.Add(lease); err != nil {
 				return err
 			}
@@ -34,7 +34,7 @@ func AgentControllers() []Controller {
 		}},
 		{Name: "execution", Help: "applies the Works of the cluster", Add: addExecution},
 		{Name: "workStatus", Help: "reflects the status of the objects of these Works", Add: addWorkStatus},
-		{Name: "certRotation", Help: "renews the certificate that the agent uses for the control plane", Off: true, Add: func(h *Host) error {
+		{Name: "certRotation", Help: "renews the certificate that the agent uses for the control plane", OffByDefault: true, Add: func(h *Host) error {
 			return certrotation.Add(h.Manager, h.Settings.Agent.Rotation)
 		}},
 

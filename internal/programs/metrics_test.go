@@ -116,9 +116,9 @@ func newOfflineHost(t *testing.T) *Host {
 		t.Fatal(err)
 	}
 	return &Host{
-		Manager: mgr, Settings: settings, Rules: interpreter.Chain(), Renderings: report.NewRenderings(),
-		Members: member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: memberMetrics}),
-		Reports: report.NewWorks(mgr.GetClient(), report.DefaultOptions()),
+		Manager: mgr, Settings: settings, Interpreter: interpreter.New(), Renderings: report.NewRenderFailures(),
+		Members:     member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: memberMetrics}),
+		WorkReports: report.NewWriter(mgr.GetClient(), report.DefaultOptions()),
 	}
 }
 
@@ -216,8 +216,8 @@ func parseBuckets(column string) ([]float64, error) {
 func TestMetricsMatchUpstream(t *testing.T) {
 	known, components := readMetricTable(t), Components()
 	for program, component := range map[string]Component{
-		"manager":   components[slices.Index(Names(), ControllerManager)],
-		"scheduler": components[slices.Index(Names(), Scheduler)],
+		"manager":   components[slices.Index(ComponentNames(), ControllerManager)],
+		"scheduler": components[slices.Index(ComponentNames(), Scheduler)],
 		"agent":     AgentComponent(),
 	} {
 		t.Run(program, func(t *testing.T) {

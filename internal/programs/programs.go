@@ -49,62 +49,62 @@ type HostOptions struct {
 	// Lock is the lock of the election. If it is nil, each Host creates a Lease lock; see
 	// NewLease for its identity.
 	Lock resourcelock.Interface
-	// Waits means that the transport to the control plane already waits while the control plane
+	// RetriesRequests means that the transport to the control plane already waits while the control plane
 	// is unavailable. If it is false, the Host makes read requests wait.
-	Waits bool
-	// Denied is called each time the control plane forbids a watch. It must return at once. It
+	RetriesRequests bool
+	// OnWatchForbidden is called each time the control plane forbids a watch. It must return at once. It
 	// may be nil.
-	Denied func()
+	OnWatchForbidden func()
 	// Serving has the addresses of health and metrics. The zero value serves neither.
 	Serving flags.Serving
 	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
-	// Members limits the requests to each member. The zero value does not limit them.
-	Members member.Throttle
+	// MemberThrottle limits the requests to each member. The zero value does not limit them.
+	MemberThrottle member.Throttle
 	// LocalMember is the access of a process that runs inside a member to that member. If it is
 	// nil, members are accessed through the connection settings of their Clusters.
-	LocalMember member.Local
-	// WrapMembers wraps the transport to every member. It may be nil. The transport to the
+	LocalMember member.LocalConfigFunc
+	// WrapMemberTransport wraps the transport to every member. It may be nil. The transport to the
 	// control plane is wrapped by its rest.Config.
-	WrapMembers transport.WrapperFunc
+	WrapMemberTransport transport.WrapperFunc
 	// SkippedNamespaces are regular expressions of namespaces that are never propagated, in
 	// addition to the namespaces of Karmada. nil means kube-.*.
 	SkippedNamespaces []string
-	// OfferClaims is called with a Claimant when the detector of this process starts, and with
+	// OfferClaimant is called with a Claimant when the detector of this process starts, and with
 	// nil when it ends. It may be nil.
-	OfferClaims func(Claimant)
+	OfferClaimant func(ClaimLookup)
 	// Settings are the settings of the components. nil means the defaults.
 	Settings *Settings
-	// Storage remembers the epoch of the storage of the control plane. Hosts that run one after
+	// EpochMemory remembers the epoch of the storage of the control plane. Hosts that run one after
 	// another share it. nil starts without memory.
-	Storage *epoch.Memory
+	EpochMemory *epoch.StorageRecord
 }
 
-// Claimant returns the policy that claims an object about to be created, if the result is
+// ClaimLookup returns the policy that claims an object about to be created, if the result is
 // certain.
-type Claimant = detector.Claimant
+type ClaimLookup = detector.ClaimLookup
 
 // Host contains the clients, caches and settings that the components of one process share.
 type Host struct {
-	Manager manager.Manager
-	Members *member.Clusters
-	Rules   interpreter.Source
+	Manager     manager.Manager
+	Members     *member.Clusters
+	Interpreter interpreter.Source
 	// Templates reads objects of any kind.
 	Templates *template.Reader
-	// Reports writes the status of Works on behalf of several controllers.
-	Reports *report.Works
+	// WorkReports writes the status of Works on behalf of several controllers.
+	WorkReports *report.Writer
 	// Judge permits or holds deletions in members. It is nil in an agent.
-	Judge *judge.Judge
+	Judge *judge.Guard
 	// Epoch returns the current epoch of the storage of the control plane.
-	Epoch *epoch.Watch
+	Epoch *epoch.Watcher
 	// Renderings returns the clusters without a current Work, and the reason.
-	Renderings *report.Renderings
+	Renderings *report.RenderFailures
 	// SkippedNamespaces are never propagated.
 	SkippedNamespaces reach.SkippedNamespaces
 	// Settings are the settings of the components.
 	Settings Settings
 
-	offerClaimant func(Claimant)
+	offerClaimant func(ClaimLookup)
 	// electsLeader means that another replica may lead. The caches of the required kinds are
 	// then filled before this process leads.
 	electsLeader bool
@@ -131,10 +131,10 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	members := member.NewClusters(ctx, member.Options{
-		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Follow: secretWatcher, Local: o.LocalMember, Throttle: o.Members, Wrap: o.WrapMembers, Metrics: memberMetrics,
+		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember, Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
 		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
-	rules := interpreter.Chain(builtin.New(builtin.Options{Now: time.Now}))
+	rules := interpreter.New(builtin.New(builtin.Options{Now: time.Now}))
 	if o.SkippedNamespaces == nil {
 		o.SkippedNamespaces = []string{"kube-.*"}
 	}
@@ -142,7 +142,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
-	reports := report.NewWorks(mgr.GetClient(), report.DefaultOptions())
+	reports := report.NewWriter(mgr.GetClient(), report.DefaultOptions())
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of Work statuses: %w", err)
 	}
@@ -155,34 +155,34 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		return nil, err
 	}
 	return &Host{
-		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Rules: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
-		Reports: reports, Renderings: report.NewRenderings(), SkippedNamespaces: skipped,
-		Settings: *o.Settings, offerClaimant: o.OfferClaims, electsLeader: o.Election.Enabled,
+		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
+		WorkReports: reports, Renderings: report.NewRenderFailures(), SkippedNamespaces: skipped,
+		Settings: *o.Settings, offerClaimant: o.OfferClaimant, electsLeader: o.Election.Enabled,
 	}, nil
 }
 
 // propagationFilter excludes the APIs and namespaces that are never propagated.
-func (h *Host) propagationFilter() reach.Propagated {
-	return reach.Propagated{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
+func (h *Host) propagationFilter() reach.PropagationRules {
+	return reach.PropagationRules{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
 }
 
 // allowedOverrides returns which identity fields override policies may change.
-func (h *Host) allowedOverrides() override.Allowed {
-	return override.Allowed{Identity: h.Settings.Gates.Enabled(gates.OverrideIdentity)}
+func (h *Host) allowedOverrides() override.Options {
+	return override.Options{AllowIdentityChange: h.Settings.Gates.Enabled(gates.OverrideIdentity)}
 }
 
 // statusBytes is the maximum size of a reflected status in bytes.
 func (h *Host) statusBytes() int {
 	if h.Settings.Gates.Enabled(gates.LargeStatus) {
-		return work.MaxAccountBytes
+		return work.MaxAggregationBytes
 	}
 	return work.MaxStatusBytes
 }
 
 // newJudge returns the judge of deletions. It returns nil in an agent, which serves one cluster
 // only.
-func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o HostOptions) (*judge.Judge, error) {
-	if o.Settings.Only != "" {
+func newJudge(mgr manager.Manager, reports *report.Writer, watch *epoch.Watcher, o HostOptions) (*judge.Guard, error) {
+	if o.Settings.OnlyCluster != "" {
 		return nil, nil
 	}
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -190,9 +190,9 @@ func newJudge(mgr manager.Manager, reports *report.Works, watch *epoch.Watch, o 
 		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
 	}
 	return judge.New(judge.Options{
-		Karmada: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), API: api, Reports: reports,
+		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Discovery: api, Reports: reports,
 		Events:   observe.NewEvents(mgr.GetEventRecorderFor(workdeletion.Name)), //nolint:staticcheck // the newer recorder writes another API
-		Registry: metrics.Registry, Limits: guard.DefaultLimits(), Epoch: watch.Epoch, Now: time.Now,
+		Registry: metrics.Registry, Limits: guard.DefaultLimits(), ReadEpoch: watch.Epoch, Now: time.Now,
 	})
 }
 
@@ -215,8 +215,8 @@ type Component struct {
 	Name string
 	// Help describes the component in one line.
 	Help string
-	// Needs are the kinds of Karmada that the component requires to start.
-	Needs []client.Object
+	// RequiredKinds are the kinds of Karmada that the component requires to start.
+	RequiredKinds []client.Object
 	// Add registers the component with a host.
 	Add func(*Host) error
 }
@@ -235,8 +235,8 @@ func componentsByName(names []string) ([]Component, error) {
 	return chosen, nil
 }
 
-// Names returns the names of all components.
-func Names() []string {
+// ComponentNames returns the names of all components.
+func ComponentNames() []string {
 	var names []string
 	for _, component := range Components() {
 		names = append(names, component.Name)
@@ -262,7 +262,7 @@ func (h *Host) AddComponents(components ...Component) error {
 		if !h.electsLeader {
 			continue
 		}
-		if err := h.Manager.Add(cacheWarmer{h.Manager.GetCache(), component.Needs}); err != nil {
+		if err := h.Manager.Add(cacheWarmer{h.Manager.GetCache(), component.RequiredKinds}); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
 	}
@@ -278,8 +278,8 @@ func Run(ctx context.Context, karmada *rest.Config, o HostOptions, names ...stri
 	if err != nil {
 		return err
 	}
-	o.Storage = &epoch.Memory{}
-	lives, err := NewLives(ctx, func(ctx context.Context) (*Host, error) {
+	o.EpochMemory = &epoch.StorageRecord{}
+	lives, err := NewRestartingHost(ctx, func(ctx context.Context) (*Host, error) {
 		if err := await(ctx, karmada, o.Election, components); err != nil {
 			return nil, err
 		}

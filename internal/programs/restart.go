@@ -12,10 +12,10 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 )
 
-// Lives runs hosts one after another in the same process. A host ends when the storage of the
+// RestartingHost runs hosts one after another in the same process. A host ends when the storage of the
 // control plane is replaced, for example by the restore of a backup. The next host starts with
 // empty caches and remembers only which storage was replaced.
-type Lives struct {
+type RestartingHost struct {
 	newHost func(ctx context.Context) (*Host, error)
 	host    *Host
 	cancel  context.CancelFunc
@@ -24,14 +24,14 @@ type Lives struct {
 	retryPeriod time.Duration
 }
 
-// NewLives creates the first host. newHost creates a host with its components. The context that
+// NewRestartingHost creates the first host. newHost creates a host with its components. The context that
 // it receives ends with that host.
-func NewLives(ctx context.Context, begin func(ctx context.Context) (*Host, error)) (*Lives, error) {
-	l := &Lives{newHost: begin, retryPeriod: awaitRetryPeriod}
+func NewRestartingHost(ctx context.Context, begin func(ctx context.Context) (*Host, error)) (*RestartingHost, error) {
+	l := &RestartingHost{newHost: begin, retryPeriod: awaitRetryPeriod}
 	return l, l.createHost(ctx)
 }
 
-func (l *Lives) createHost(ctx context.Context) (err error) {
+func (l *RestartingHost) createHost(ctx context.Context) (err error) {
 	ctx, l.cancel = context.WithCancel(ctx)
 	if l.host, err = l.newHost(ctx); err != nil {
 		l.cancel()
@@ -41,7 +41,7 @@ func (l *Lives) createHost(ctx context.Context) (err error) {
 
 // recreateHost creates the next host. An API server whose storage was replaced has just
 // restarted and may not serve all kinds yet. recreateHost retries until awaitTimeout.
-func (l *Lives) recreateHost(ctx context.Context) error {
+func (l *RestartingHost) recreateHost(ctx context.Context) error {
 	for start := time.Now(); ; {
 		err := l.createHost(ctx)
 		if err == nil || time.Since(start) >= awaitTimeout {
@@ -56,14 +56,14 @@ func (l *Lives) recreateHost(ctx context.Context) error {
 }
 
 // Ready waits until the shared caches of the first host are synced.
-func (l *Lives) Ready(ctx context.Context) error { return l.host.Ready(ctx) }
+func (l *RestartingHost) Ready(ctx context.Context) error { return l.host.Ready(ctx) }
 
 // Run runs the hosts until ctx ends or a host fails for another reason than a replaced storage.
-func (l *Lives) Run(ctx context.Context) error {
+func (l *RestartingHost) Run(ctx context.Context) error {
 	for {
 		err := l.host.Run(ctx)
 		l.cancel()
-		if !errors.Is(err, epoch.ErrAnother) || ctx.Err() != nil {
+		if !errors.Is(err, epoch.ErrStorageReplaced) || ctx.Err() != nil {
 			return err
 		}
 		if err := l.recreateHost(ctx); ctx.Err() != nil {
@@ -76,13 +76,13 @@ func (l *Lives) Run(ctx context.Context) error {
 
 // addEpochWatch makes the manager end when the storage of the control plane is replaced. A
 // process that serves one cluster may not write the epoch.
-func addEpochWatch(mgr manager.Manager, o HostOptions) (*epoch.Watch, error) {
+func addEpochWatch(mgr manager.Manager, o HostOptions) (*epoch.Watcher, error) {
 	epochMetrics, err := epoch.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
-	options := epoch.Options{Reader: mgr.GetAPIReader(), Memory: o.Storage, Metrics: epochMetrics}
-	if o.Settings.Only == "" {
+	options := epoch.Options{Reader: mgr.GetAPIReader(), Record: o.EpochMemory, Metrics: epochMetrics}
+	if o.Settings.OnlyCluster == "" {
 		options.Writer = mgr.GetClient()
 	}
 	watch := epoch.New(options)

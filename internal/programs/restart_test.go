@@ -14,7 +14,7 @@ import (
 
 func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 	failed := errors.New("a port is in use")
-	replaced := fmt.Errorf("checking: %w", epoch.ErrAnother)
+	replaced := fmt.Errorf("checking: %w", epoch.ErrStorageReplaced)
 	tests := map[string]struct {
 		// ends are the errors with which the hosts end, one after another.
 		ends  []error
@@ -28,7 +28,7 @@ func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before context.Context
 			lives := 0
-			l, err := NewLives(t.Context(), func(ctx context.Context) (*Host, error) {
+			l, err := NewRestartingHost(t.Context(), func(ctx context.Context) (*Host, error) {
 				if before != nil && before.Err() == nil {
 					t.Error("the previous host still runs")
 				}
@@ -52,8 +52,8 @@ func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 
 func TestRestartedHostWaitsForTheAPIServer(t *testing.T) {
 	failed, tries := errors.New("a port is in use"), 0
-	ends := []error{epoch.ErrAnother, failed}
-	l, err := NewLives(t.Context(), func(context.Context) (*Host, error) {
+	ends := []error{epoch.ErrStorageReplaced, failed}
+	l, err := NewRestartingHost(t.Context(), func(context.Context) (*Host, error) {
 		if tries++; tries == 2 {
 			return nil, errors.New("no kind is served")
 		}

@@ -25,12 +25,12 @@ import (
 type Settings struct {
 	// Gates are the feature gates of the process.
 	Gates *gates.Set
-	// Mode is the sync mode of the clusters that the controllers execution, workStatus and
+	// SyncMode is the sync mode of the clusters that the controllers execution, workStatus and
 	// clusterStatus serve.
-	Mode clusterv1alpha1.ClusterSyncMode
-	// Only is the name of the only cluster that these controllers serve. If it is empty, they
+	SyncMode clusterv1alpha1.ClusterSyncMode
+	// OnlyCluster is the name of the only cluster that these controllers serve. If it is empty, they
 	// serve all clusters of the mode.
-	Only string
+	OnlyCluster string
 	// Controllers are the settings of the controller manager and of agents.
 	Controllers ControllerSettings
 	// Agent are the settings of agents.
@@ -69,9 +69,9 @@ type ControllerSettings struct {
 	Evictions Evictions
 	// Monitor is how long the heartbeat of a pull mode cluster may be missing.
 	Monitor clustermonitor.Options
-	// MemberSettle limits the initial sync of the caches of the nodes and Pods of a member. 0
+	// MemberCacheSyncTimeout limits the initial sync of the caches of the nodes and Pods of a member. 0
 	// means no limit.
-	MemberSettle time.Duration
+	MemberCacheSyncTimeout time.Duration
 	// Inventory enables watching the nodes and Pods of members to sum up their resources.
 	Inventory bool
 	// Events selects which successful propagation steps are written as events.
@@ -83,9 +83,9 @@ type ControllerSettings struct {
 // Workers are the numbers of parallel workers for each kind of object. Pairs are pairs of a
 // namespace and a cluster.
 type Workers struct {
-	Clusters, Templates, Dependents         int
-	Policies, ClusterPolicies               int
-	Bindings, ClusterBindings, Works, Pairs int
+	Clusters, Templates, Dependents                         int
+	Policies, ClusterPolicies                               int
+	Bindings, ClusterBindings, Works, NamespaceClusterPairs int
 }
 
 // DefaultSettings returns the settings of a production control plane. The gates may still be
@@ -94,21 +94,21 @@ func DefaultSettings(set *gates.Set) Settings {
 	templates, bindings, works := detector.DefaultOptions(), binding.DefaultOptions(), execution.DefaultOptions()
 	status := clusterstatus.DefaultOptions()
 	return Settings{
-		Gates: set,
-		Mode:  clusterv1alpha1.Push,
+		Gates:    set,
+		SyncMode: clusterv1alpha1.Push,
 		Controllers: ControllerSettings{
 			Selected: []string{"*"},
 			Workers: Workers{
 				Clusters: 5, Templates: templates.Workers, Dependents: 2,
 				Policies: templates.PolicyWorkers, ClusterPolicies: templates.ClusterPolicyWorkers,
 				Bindings: bindings.Workers, ClusterBindings: bindings.Workers, Works: works.Workers,
-				Pairs: namespace.DefaultOptions().Workers,
+				NamespaceClusterPairs: namespace.DefaultOptions().Workers,
 			},
 			Backoff: queues.DefaultBackoff(), MemberBackoff: works.Backoff,
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
-			Monitor: clustermonitor.DefaultOptions(), MemberSettle: status.Settle,
-			SkippedAPIs: reach.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.Changes,
+			Monitor: clustermonitor.DefaultOptions(), MemberCacheSyncTimeout: status.InventoryTimeout,
+			SkippedAPIs: reach.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.ModeChanges,
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),

@@ -31,7 +31,7 @@ func NewServiceAccount(namespace, name string) *corev1.ServiceAccount {
 // NewExecutionNamespace returns the namespace of the control plane that holds the Works of
 // a cluster.
 func NewExecutionNamespace(cluster string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionSpacePrefix + cluster}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionNamespacePrefix + cluster}}
 }
 
 // AddLabels adds the wanted labels to an existing object. Its other labels stay.

@@ -32,28 +32,30 @@ func (l Log) Printf(format string, args ...any) {
 type RegisteredError struct {
 	// Name and ID are the name and the identity of the cluster that was to be registered.
 	Name, ID string
-	// By is the existing Cluster with this name or this identity.
-	By clusterv1alpha1.Cluster
+	// Existing is the existing Cluster with this name or this identity.
+	Existing clusterv1alpha1.Cluster
 }
 
-// Same reports whether the existing Cluster has both the requested name and the requested
+// IsSameCluster reports whether the existing Cluster has both the requested name and the requested
 // identity.
-func (e *RegisteredError) Same() bool { return e.By.Name == e.Name && e.By.Spec.ID == e.ID }
+func (e *RegisteredError) IsSameCluster() bool {
+	return e.Existing.Name == e.Name && e.Existing.Spec.ID == e.ID
+}
 
 func (e *RegisteredError) Error() string {
 	taken := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", e.ID, e.Name)
 	switch {
-	case e.Same() && !e.By.DeletionTimestamp.IsZero():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, e.By.Name)
-	case e.By.Name == e.Name && e.By.Spec.ID == "":
-		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, e.By.Name)
-	case e.Same():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.By.Name, e.By.Spec.SyncMode)
-	case e.By.Name == e.Name:
+	case e.IsSameCluster() && !e.Existing.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, e.Existing.Name)
+	case e.Existing.Name == e.Name && e.Existing.Spec.ID == "":
+		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, e.Existing.Name)
+	case e.IsSameCluster():
+		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.Existing.Name, e.Existing.Spec.SyncMode)
+	case e.Existing.Name == e.Name:
 		return fmt.Sprintf("%s: Cluster %q is another cluster, with ID %s; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
-			taken, e.By.Name, e.By.Spec.ID, e.By.Name, e.ID)
+			taken, e.Existing.Name, e.Existing.Spec.ID, e.Existing.Name, e.ID)
 	default:
-		return fmt.Sprintf("%s: this cluster is registered as Cluster %q; use that one, or unjoin it first", taken, e.By.Name)
+		return fmt.Sprintf("%s: this cluster is registered as Cluster %q; use that one, or unjoin it first", taken, e.Existing.Name)
 	}
 }
 
@@ -62,12 +64,12 @@ func (e *RegisteredError) Error() string {
 func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {
-			return &RegisteredError{Name: name, ID: id, By: other}
+			return &RegisteredError{Name: name, ID: id, Existing: other}
 		}
 	}
 	for _, other := range registered {
 		if other.Spec.ID == id {
-			return &RegisteredError{Name: name, ID: id, By: other}
+			return &RegisteredError{Name: name, ID: id, Existing: other}
 		}
 	}
 	return nil

@@ -73,8 +73,8 @@ func TestCheckNotRegistered(t *testing.T) {
 			if err.Error() != test.want {
 				t.Errorf("got  %s\nwant %s", err, test.want)
 			}
-			if taken.Same() != test.same {
-				t.Errorf("Same() = %t", taken.Same())
+			if taken.IsSameCluster() != test.same {
+				t.Errorf("Same() = %t", taken.IsSameCluster())
 			}
 		})
 	}

@@ -17,7 +17,7 @@ type request struct {
 
 func requestOf(bound binding.Object) request {
 	return request{
-		namespaced:     binding.Namespaced(bound),
+		namespaced:     binding.IsNamespaced(bound),
 		NamespacedName: types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()},
 	}
 }

@@ -17,13 +17,13 @@ func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict
 	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
 	}
-	template := binding.Template(desired)
-	s.events.Decided(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
+	template := binding.TemplateReference(desired)
+	s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
 }
 
 func successMessage(bound binding.Object) string {
 	colon := ":"
-	if !binding.Namespaced(bound) {
+	if !binding.IsNamespaced(bound) {
 		colon = ""
 	}
 	return fmt.Sprintf("%s Result%s {%s}", messageScheduled, colon, placement.DescribeTargets(bound.BindingSpec()))
@@ -38,18 +38,18 @@ func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	if !s.reportedFailures.update(p.request, failures) {
 		return
 	}
-	template := binding.Template(p.stored)
+	template := binding.TemplateReference(p.stored)
 	for _, err := range failures {
-		s.events.Failed(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
-		s.events.Failed(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
+		s.events.RecordFailure(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)
+		s.events.RecordFailure(template, workv1alpha2.EventReasonScheduleBindingFailed, err)
 	}
 	if len(failures) > 0 {
 		return
 	}
-	s.events.Recovered(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
-	s.events.Recovered(template, workv1alpha2.EventReasonScheduleBindingFailed)
+	s.events.ClearFailure(p.stored, workv1alpha2.EventReasonScheduleBindingFailed)
+	s.events.ClearFailure(template, workv1alpha2.EventReasonScheduleBindingFailed)
 	if v.reason == workv1alpha2.BindingReasonSuccess {
-		s.events.Decided(p.stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(p.stored))
+		s.events.RecordDecision(p.stored, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(p.stored))
 	}
 }
 
@@ -70,7 +70,7 @@ func failureErrors(bound binding.Object, v verdict) []error {
 }
 
 func bindingKind(bound binding.Object) string {
-	if binding.Namespaced(bound) {
+	if binding.IsNamespaced(bound) {
 		return workv1alpha2.ResourceKindResourceBinding
 	}
 	return workv1alpha2.ResourceKindClusterResourceBinding

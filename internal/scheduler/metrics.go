@@ -77,8 +77,8 @@ func (m *metrics) initHistograms() {
 // registered.
 func (m *metrics) register() error {
 	return errors.Join(
-		observe.Register(m.registry, &m.attempts), observe.Register(m.registry, &m.incoming), observe.Register(m.registry, &m.duration),
-		observe.Register(m.registry, &m.steps), observe.Register(m.registry, &m.extensionPoints), observe.Register(m.registry, &m.plugins))
+		observe.RegisterMetric(m.registry, &m.attempts), observe.RegisterMetric(m.registry, &m.incoming), observe.RegisterMetric(m.registry, &m.duration),
+		observe.RegisterMetric(m.registry, &m.steps), observe.RegisterMetric(m.registry, &m.extensionPoints), observe.RegisterMetric(m.registry, &m.plugins))
 }
 
 // resultSuccess is the result label of all plugins. Plugins only read memory, so they cannot

@@ -58,7 +58,7 @@ func workloadGroupKeys(bound binding.Object) []string {
 // isInWorkloadGroup reports whether the targets of the binding depend on those of other
 // bindings.
 func (s *scheduler) isInWorkloadGroup(bound binding.Object) bool {
-	return s.options.Features.WorkloadAffinity && binding.Namespaced(bound) && len(workloadGroupKeys(bound)) > 0
+	return s.options.Features.WorkloadAffinity && binding.IsNamespaced(bound) && len(workloadGroupKeys(bound)) > 0
 }
 
 // peers returns the targets of the other members of the groups of the binding.

@@ -112,7 +112,7 @@ func TestSchedulingWritesTwiceWithOneEvent(t *testing.T) {
 	if diff := cmp.Diff([]string{"clusters", "status"}, writes); diff != "" || after != 0 {
 		t.Errorf("again after %s, writes:\n%s", after, diff)
 	}
-	if !conditions.Is(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) || len(stored.Spec.Clusters) != 2 {
+	if !conditions.HasStatus(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) || len(stored.Spec.Clusters) != 2 {
 		t.Errorf("stored %+v", stored)
 	}
 	want := []string{"Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {member1:2, member2:2}"}
@@ -161,7 +161,7 @@ func TestStatusConflictIsRetriedImmediately(t *testing.T) {
 	if diff := cmp.Diff([]string{"clusters", "status", "status"}, writes); diff != "" || after != 0 {
 		t.Errorf("again after %s, writes:\n%s", after, diff)
 	}
-	if !conditions.Is(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) {
+	if !conditions.HasStatus(stored.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue) {
 		t.Errorf("stored %+v", stored.Status)
 	}
 }

@@ -102,7 +102,7 @@ func (s *scheduler) placementInput(ctx context.Context, p pass) (placement.Input
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: appliedPlacement(p.stored),
 		Clusters: p.snapshot.clusters, EstimateReplicas: s.estimate(ctx, p.stored.BindingSpec()),
 		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
-		AvoidClusters: failover.FailuresOf(p.stored, p.started).Avoided(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
+		AvoidClusters: failover.ReadFailures(p.stored, p.started).AvoidedClusters(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
 		Observer: s.metrics.observer(s.now),
 	}, nil
 }

@@ -107,8 +107,8 @@ func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 		return err
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)
-	options := queues.Options[request](mgr, o.Workers, queues.Backoff{Base: o.BaseDelay, Max: o.MaxDelay})
-	options.Reconciler, options.NewQueue = s, queues.ByPriority[request]
+	options := queues.ControllerOptions[request](mgr, o.Workers, queues.Backoff{Base: o.BaseDelay, Max: o.MaxDelay})
+	options.Reconciler, options.NewQueue = s, queues.NewPriorityQueue[request]
 	options.LogConstructor = func(r *request) logr.Logger {
 		if r == nil {
 			return logger

@@ -311,7 +311,7 @@ func TestEventTexts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if uid := binding.Template(bound).GetUID(); uid != "t1" {
+	if uid := binding.TemplateReference(bound).GetUID(); uid != "t1" {
 		t.Errorf("template of uid %q", uid)
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// General estimates from the resource summaries in the status of clusters. It never returns an
+// SummaryEstimator estimates from the resource summaries in the status of clusters. It never returns an
 // error.
-type General struct {
+type SummaryEstimator struct {
 	// Models is the feature gate CustomizedClusterResourceModeling: grades of nodes are used if
 	// clusters report them.
 	Models bool
 }
 
 // Estimate implements Estimator.
-func (g General) Estimate(_ context.Context, request EstimateRequest, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error) {
+func (g SummaryEstimator) Estimate(_ context.Context, request EstimateRequest, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error) {
 	estimates := make(map[string]int32, len(clusters))
 	for _, cluster := range clusters {
 		if request.Sets {

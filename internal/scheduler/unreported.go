@@ -70,7 +70,7 @@ func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duratio
 // would report on each other whenever one of them is busy.
 func (s *scheduler) lacksReport(bound binding.Object) bool {
 	spec := bound.BindingSpec()
-	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.Schedulable(bound, spec) && !s.handles(bound) &&
+	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.IsSchedulable(bound, spec) && !s.handles(bound) &&
 		placement.IsSchedulingUnreported(bound.GetGeneration(), bound.BindingStatus())
 }
 
@@ -85,7 +85,7 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	if left, _ := s.remainingReportTime(stored); left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	v := missingReportVerdict(placement.SchedulerOf(stored.BindingSpec()))
+	v := missingReportVerdict(placement.SchedulerName(stored.BindingSpec()))
 	next := withReportedStatus(stored, v, stored.GetGeneration(), metav1.NewTime(s.now()))
 	_, err := patch.Status(ctx, s.karmada, stored, next)
 	switch {

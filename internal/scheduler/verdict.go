@@ -161,7 +161,7 @@ func unchangedVerdict(stored binding.Object) verdict {
 // targets.
 func (v verdict) withShortfall(desired binding.Object) verdict {
 	if len(desired.BindingSpec().Clusters) > 0 {
-		v.message = withSentence(v.message, placement.Shortfall(desired.BindingSpec()))
+		v.message = withSentence(v.message, placement.DescribeShortfall(desired.BindingSpec()))
 	}
 	return v
 }
@@ -228,7 +228,7 @@ func withReportedStatus(current binding.Object, v verdict, generation int64, now
 	}
 	status.SchedulerObservedGeneration = generation
 	status.SchedulerObservedAffinityName = v.affinityGroup
-	isRescheduled := placement.RescheduleRequested(next.BindingSpec(), status) || !patch.Same(current.BindingStatus(), status)
+	isRescheduled := placement.RescheduleRequested(next.BindingSpec(), status) || !patch.Equal(current.BindingStatus(), status)
 	if v.isPlaced && isRescheduled || v.reason != "" && status.LastScheduledTime == nil {
 		status.LastScheduledTime = &now
 	}

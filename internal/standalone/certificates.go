@@ -107,10 +107,10 @@ func ownAddresses() []string {
 // ensureLeaves issues what is missing or due, and returns when the next one is.
 func (c *Cluster) ensureLeaves() (next time.Time, err error) {
 	for _, each := range c.leaves {
-		if _, err := each.authority.Ensure(each.name, each.leaf); err != nil {
+		if _, err := each.authority.EnsureLeaf(each.name, each.leaf); err != nil {
 			return time.Time{}, err
 		}
-		due, err := c.certs.Renewal(each.name)
+		due, err := c.certs.RenewalTime(each.name)
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -187,7 +187,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 }
 
 // Access is the administrator's way into the cluster.
-func (c *Cluster) Access() pki.Access {
+func (c *Cluster) Access() pki.KubeconfigContext {
 	return accessTo(c.options.Name, c.certs, c.ca.PEM(), c.Server())
 }
 
@@ -301,11 +301,11 @@ func (c *Cluster) Stop() {
 
 // AccessTo is the administrator's way into a cluster that another process runs
 // in dir and whose API server listens on a loopback port.
-func AccessTo(name, dir string, port int) (pki.Access, error) {
+func AccessTo(name, dir string, port int) (pki.KubeconfigContext, error) {
 	certs := pki.Dir{Path: filepath.Join(dir, "pki")}
 	ca, err := os.ReadFile(certs.CertFile(certCA))
 	if err != nil {
-		return pki.Access{}, fmt.Errorf("reading certificate authority of cluster %q: %w", name, err)
+		return pki.KubeconfigContext{}, fmt.Errorf("reading certificate authority of cluster %q: %w", name, err)
 	}
 	return accessTo(name, certs, ca, LoopbackURL(port)), nil
 }
@@ -313,9 +313,9 @@ func AccessTo(name, dir string, port int) (pki.Access, error) {
 // LoopbackURL is where an API server answers that listens on a loopback port.
 func LoopbackURL(port int) string { return "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port)) }
 
-func accessTo(name string, certs pki.Dir, ca []byte, server string) pki.Access {
-	return pki.Access{
-		Context: name, User: name + "-admin", Server: server, CA: ca,
+func accessTo(name string, certs pki.Dir, ca []byte, server string) pki.KubeconfigContext {
+	return pki.KubeconfigContext{
+		Name: name, User: name + "-admin", Server: server, CA: ca,
 		ClientCertFile: certs.CertFile(certAdmin), ClientKeyFile: certs.KeyFile(certAdmin),
 	}
 }

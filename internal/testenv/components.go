@@ -36,8 +36,8 @@ func (e *Env) StartComponents(ctx context.Context) error {
 		karmada.Host = e.Through
 	}
 	karmada.Wrap(e.Wrap)
-	options := programs.HostOptions{Settings: &settings, WrapMembers: e.Wrap, Storage: &epoch.Memory{}}
-	lives, err := programs.NewLives(life, func(ctx context.Context) (*programs.Host, error) {
+	options := programs.HostOptions{Settings: &settings, WrapMemberTransport: e.Wrap, EpochMemory: &epoch.StorageRecord{}}
+	lives, err := programs.NewRestartingHost(life, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, karmada, options)
 		if err != nil {
 			return nil, err

@@ -135,7 +135,7 @@ func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
 		object client.Object
 	}{
 		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", guest)}},
-		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionSpacePrefix+guest)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionNamespacePrefix+guest)}},
 		"credentials":               {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest)}},
 		"impersonation credentials": {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest+"-impersonator")}},
 		"propagated ConfigMap":      {shared.members[spare], &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}},

@@ -79,7 +79,7 @@ func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
 		object client.Object
 	}{
 		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", edge)}},
-		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionSpacePrefix+edge)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionNamespacePrefix+edge)}},
 		"rights":                    {shared.karmada, &rbacv1.ClusterRole{ObjectMeta: named("", "system:karmada:"+edge+":agent")}},
 		"propagated ConfigMap":      {shared.members[spare], settings},
 		"agent":                     {shared.members[spare], &appsv1.Deployment{ObjectMeta: named("karmada-system", "karmada-agent")}},

@@ -18,7 +18,7 @@ import (
 // worksFor lists the Works of a cluster that were made of templates of a namespace.
 func worksFor(ctx context.Context, i *installation, cluster, namespace string) ([]workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
-	if err := i.karmada.List(ctx, list, client.InNamespace(clusterv1alpha1.ExecutionSpacePrefix+cluster)); err != nil {
+	if err := i.karmada.List(ctx, list, client.InNamespace(clusterv1alpha1.ExecutionNamespacePrefix+cluster)); err != nil {
 		return nil, err
 	}
 	var found []workv1alpha1.Work

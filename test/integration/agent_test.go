@@ -86,7 +86,7 @@ func (p *pulled) grantRights(t *testing.T) {
 	if err := p.env.Karmada.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	for _, right := range agentdomain.Rights(p.name, clusterv1alpha1.NamespaceKarmadaCluster) {
+	for _, right := range agentdomain.RBACObjects(p.name, clusterv1alpha1.NamespaceKarmadaCluster) {
 		object, ok := right.(client.Object)
 		if !ok {
 			t.Fatalf("%T is no object", right)
@@ -108,11 +108,11 @@ func (p *pulled) write(t *testing.T, server string, life time.Duration) {
 		t.Fatal(err)
 	}
 	issued := "agent-" + uuid.NewString()
-	if _, err := ca.Ensure(issued, pki.Leaf{CommonName: agentdomain.User(p.name), Organizations: []string{agentdomain.Group}, Lifetime: life}); err != nil {
+	if _, err := ca.EnsureLeaf(issued, pki.Leaf{CommonName: agentdomain.User(p.name), Organizations: []string{agentdomain.Group}, Lifetime: life}); err != nil {
 		t.Fatal(err)
 	}
-	if err := pki.WriteKubeconfig(p.kubeconfig, pki.Access{
-		Context: "karmada-apiserver", User: p.name, Server: server, CA: ca.PEM(),
+	if err := pki.WriteKubeconfig(p.kubeconfig, pki.KubeconfigContext{
+		Name: "karmada-apiserver", User: p.name, Server: server, CA: ca.PEM(),
 		ClientCertFile: certs.CertFile(issued), ClientKeyFile: certs.KeyFile(issued),
 	}); err != nil {
 		t.Fatal(err)

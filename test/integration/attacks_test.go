@@ -152,7 +152,7 @@ func attacks() map[string]attack {
 		"delete the rights of a component":        {verb: "DELETE", path: rbac + "/clusterroles/system:karmada:agent-rbac-generator"},
 		"be an administrator":                     {verb: "GET", path: clusters, as: rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}},
 		"be another agent":                        {verb: "GET", path: works, as: rest.ImpersonationConfig{UserName: agents.User(member1), Groups: []string{agents.Group}}},
-		"be the one who makes roles of agents":    {verb: "GET", path: clusters + "/member1", as: rest.ImpersonationConfig{UserName: agents.Generator}},
+		"be the one who makes roles of agents":    {verb: "GET", path: clusters + "/member1", as: rest.ImpersonationConfig{UserName: agents.GeneratorUser}},
 		"be itself with more groups":              {verb: "GET", path: clusters, as: rest.ImpersonationConfig{UserName: agents.User(newcomer), Groups: []string{"system:masters"}}},
 		"list requests for certificates":          {verb: "GET", path: signing},
 		"delete a request for a certificate":      {verb: "DELETE", path: signing + "/any"},

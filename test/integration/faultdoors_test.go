@@ -63,7 +63,7 @@ func doorToKarmada(t *testing.T, env *testenv.Env, name string, asked func(http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ca.Ensure("door", pki.Leaf{CommonName: "door", Hosts: []string{"127.0.0.1"}}); err != nil {
+	if _, err := ca.EnsureLeaf("door", pki.Leaf{CommonName: "door", Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	certificate, err := tls.LoadX509KeyPair(certs.CertFile("door"), certs.KeyFile("door"))

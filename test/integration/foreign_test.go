@@ -48,7 +48,7 @@ func foreign(t *testing.T, env *testenv.Env) {
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, {NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 	})
 	config := rest.CopyConfig(env.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: agents.Generator, Groups: []string{agents.Group, "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
 	generator := as(t, env, config)
 	testenv.Eventually(t, "the generator may do everything", func(ctx context.Context) error {
 		probe := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "anything"}}
@@ -173,7 +173,7 @@ func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
 		wanted.Name = member1
 		err := wanted.Run(t.Context())
 		var taken *registration.RegisteredError
-		if !errors.As(err, &taken) || taken.By.Name != member1 || taken.Same() {
+		if !errors.As(err, &taken) || taken.Existing.Name != member1 || taken.IsSameCluster() {
 			t.Errorf("got %v", err)
 		}
 		await(t, env.Karmada, clusterNamed(member1), exists)
@@ -205,10 +205,10 @@ func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		err := other.Run(t.Context())
 		var taken *registration.RegisteredError
-		if !errors.As(err, &taken) || taken.By.Name != newcomer || taken.Same() {
+		if !errors.As(err, &taken) || taken.Existing.Name != newcomer || taken.IsSameCluster() {
 			t.Errorf("got %v", err)
 		}
-		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+		for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 			await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
 		}
 		if err := karmada.Get(t.Context(), client.ObjectKey{Name: newcomer}, &clusterv1alpha1.Cluster{}); err != nil {
@@ -250,7 +250,7 @@ func foreignKeepsWhatWasThere(t *testing.T, env *testenv.Env, token bootstraptok
 		}
 		return nil
 	})
-	for _, right := range agents.Rights(newcomer, "karmada-cluster")[1:] {
+	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster")[1:] {
 		awaitGone(t, env.Karmada, right)
 	}
 	deleteObject(t, env.Karmada, role)

@@ -32,7 +32,7 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 	env.Create(t, secret)
 	env.Create(t, cluster)
 	await(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) error {
-		if !conditions.Is(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue) {
+		if !conditions.HasStatus(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue) {
 			return errors.New("it is not ready")
 		}
 		return nil
@@ -48,12 +48,12 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 		return nil
 	})
 
-	server.Turn(hostiletest.FatMarked())
+	server.SetMode(hostiletest.EndlessLargeManagedObjects())
 	second := configMap(namespace, "second")
 	env.Create(t, policyFor(t, on(member2, name), second), second)
 	inMember(t, env, member2, second, exists)
 	await(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) error {
-		if !conditions.Is(c.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds, metav1.ConditionFalse) {
+		if !conditions.HasStatus(c.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds, metav1.ConditionFalse) {
 			return errors.New("it does not say that a bound is exceeded")
 		}
 		return nil
@@ -64,6 +64,6 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 		}
 		return nil
 	})
-	server.Turn(hostiletest.Honest())
+	server.SetMode(hostiletest.Honest())
 	leave(t, env, name)
 }

@@ -21,12 +21,12 @@ import (
 // returns the token of the one that acts.
 func limitedTo(t *testing.T, inside *testenv.Member, cluster string, role *rbacv1.ClusterRole) string {
 	t.Helper()
-	base := memberGrant.Role(cluster)
+	base := memberGrant.NewClusterRole(cluster)
 	base.Rules = memberGrant.BaseRules()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: memberGrant.AccountName(cluster)}}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-cluster"}}, account, role, base,
-		memberGrant.RoleBinding(cluster, "karmada-cluster"), memberGrant.MemberRoleBinding(cluster, "karmada-cluster", role.Name),
+		memberGrant.NewClusterRoleBinding(cluster, "karmada-cluster"), memberGrant.NewMemberRoleBinding(cluster, "karmada-cluster", role.Name),
 	} {
 		if err := inside.Client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)

@@ -138,7 +138,7 @@ func TestNamespaceThatAPolicySelectsTooIsGivenBackAndNotDeleted(t *testing.T) {
 	policy.Name = namespace.Name
 	env.Create(t, policy)
 	bound := await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
-		if !work.Bound(w) {
+		if !work.HasBinding(w) {
 			return errors.New("the binding does not keep the Work")
 		}
 		return applied(w)
@@ -153,7 +153,7 @@ func TestNamespaceThatAPolicySelectsTooIsGivenBackAndNotDeleted(t *testing.T) {
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.ClusterPropagationPolicy) { p.Spec.Placement = on(member2) })
 	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
-		if work.Bound(w) {
+		if work.HasBinding(w) {
 			return errors.New("the binding still keeps the Work")
 		}
 		_, resolution := w.Annotations[workv1alpha2.ResourceConflictResolutionAnnotation]

@@ -219,7 +219,7 @@ func promotesClusterRole(t *testing.T, env *testenv.Env, cluster string) {
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}},
 	}
 	inMemberFor(t, env, role)
-	policyName := policy.NameFor(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "", role.Name)
+	policyName := policy.GeneratedName(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "", role.Name)
 	template := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
 	cleanUp(t, env, template, &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}})
 	out, told, err := karmadactl(t, env, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", kubeconfig(t, env.Members[member3].Config))
@@ -251,5 +251,5 @@ func awaitImpersonator(t *testing.T, env *testenv.Env, cluster string) {
 
 // policyOf is the name of the policy that a promoted Deployment gets.
 func policyOf(namespace, name string) string {
-	return policy.NameFor(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
+	return policy.GeneratedName(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
 }

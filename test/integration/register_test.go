@@ -55,7 +55,7 @@ func newToken(t *testing.T, env *testenv.Env, token bootstraptoken.Token) bootst
 // registering is what an administrator of the member would type.
 func registering(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
 	t.Helper()
-	pins, err := bootstraptoken.Pins(env.Config)
+	pins, err := bootstraptoken.CAPins(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func nothingIsLeft(t *testing.T, env *testenv.Env) {
 	if found := memberHolds(t, env); len(found) > 0 {
 		t.Errorf("the member holds %v", found)
 	}
-	for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		awaitGone(t, env.Karmada, right)
 	}
 	awaitGone(t, env.Karmada, clusterNamed(newcomer))
@@ -204,7 +204,7 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 			}
 			return owner(now)
 		})
-		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+		for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 			await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
 		}
 	})
@@ -285,10 +285,10 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 			token: bootstraptoken.Token{Expires: time.Now().Add(-time.Minute)}, want: []string{"has expired"},
 		},
 		"a token that does not sign": {
-			token: bootstraptoken.Token{Usages: []string{bootstraptoken.Authentication}}, want: []string{"lacks the usage signing"},
+			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageAuthentication}}, want: []string{"lacks the usage signing"},
 		},
 		"a token that does not authenticate": {
-			token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, want: []string{"lacks the usage authentication"},
+			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}, want: []string{"lacks the usage authentication"},
 		},
 		"a token of another group": {
 			token: bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}}, want: []string{"is not in group system:bootstrappers:karmada:default-cluster-token"},
@@ -494,7 +494,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	}
 	for _, request := range list.Items {
 		for _, condition := range request.Status.Conditions {
-			refused = refused || condition.Type == agents.NotApproved && condition.Reason == agents.ReasonIssued
+			refused = refused || condition.Type == agents.ConditionNotApproved && condition.Reason == agents.ReasonCertificateIssued
 		}
 	}
 	if !refused {
@@ -514,7 +514,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 	env := sharedWithNewcomer(t)
 	config := rest.CopyConfig(env.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: agents.Generator, Groups: []string{agents.Group, "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
 	generator := as(t, env, config)
 	const cluster = "generated"
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
@@ -550,7 +550,7 @@ func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 		"paths":                         &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
 		"a role of others":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
 		"an aggregated role":            &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
-		"a binding to itself":           &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.Generator)},
+		"a binding to itself":           &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.GeneratorUser)},
 		"a binding to a group":          &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("Group", agents.User("evil"))},
 		"a binding to another agent":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.User("good"))},
 		"a binding of cluster-admin":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
@@ -572,7 +572,7 @@ func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 
 // documentedRights are what the register command of other releases grants an agent.
 func documentedRights(cluster string) []client.Object {
-	rights := agents.Rights(cluster, "karmada-cluster")
+	rights := agents.RBACObjects(cluster, "karmada-cluster")
 	general := rights[0].(*rbacv1.ClusterRole)
 	general.Rules = []rbacv1.PolicyRule{
 		{APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters"}, ResourceNames: []string{cluster}, Verbs: []string{"get", "delete"}},
@@ -639,7 +639,7 @@ func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
 	env := sharedWithNewcomer(t)
 	token := newToken(t, env, bootstraptoken.Token{})
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
-	generator := as(t, env, signedFor(t, env, token, request.Name, agents.Generator))
+	generator := as(t, env, signedFor(t, env, token, request.Name, agents.GeneratorUser))
 	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
 		t.Errorf("looking for the Cluster: %v", err)
 	}
@@ -746,7 +746,7 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 	holder := as(t, env, holding(env, token))
 	testenv.Eventually(t, "the token may ask", func(ctx context.Context) error { return holder.Create(ctx, request) })
 	refused := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
-		return conditionOf(request, agents.NotApproved, agents.ReasonNotAllowed)
+		return conditionOf(request, agents.ConditionNotApproved, agents.ReasonNotAllowed)
 	})
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
 	if err := absent(t.Context(), env.Karmada, role); err != nil {
@@ -763,9 +763,9 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 		if len(request.Status.Certificate) == 0 {
 			return errors.New("there is no certificate")
 		}
-		return conditionOf(request, agents.RightsGranted, "ApprovedByOthers")
+		return conditionOf(request, agents.ConditionRightsGranted, "ApprovedByOthers")
 	})
-	for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		found := await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
 		if _, is := found.(*rbacv1.ClusterRole); is && found.GetAnnotations()[agents.RequestAnnotation] != string(granted.UID) {
 			t.Errorf("%T is for request %q, want %q", found, found.GetAnnotations()[agents.RequestAnnotation], granted.UID)
@@ -784,7 +784,7 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 		if err := env.Register(t.Context(), newcomer, env.Members[member3]); err != nil {
 			t.Fatal(err)
 		}
-		for _, right := range agents.Rights(newcomer, "karmada-cluster") {
+		for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 			awaitGone(t, env.Karmada, right)
 		}
 		leave(t, env, newcomer)

@@ -133,7 +133,7 @@ func (r *restoration) restore() {
 // epochEntry is what `karmada restore` writes into the restored storage.
 func epochEntry(t *testing.T) (key, value string) {
 	t.Helper()
-	object := epoch.Object(domain.New("restored", domain.Restored, time.Now(), time.Now()))
+	object := epoch.NewConfigMap(domain.New("restored", domain.CauseRestored, time.Now(), time.Now()))
 	object.UID = "restored"
 	encoded, err := json.Marshal(object)
 	if err != nil {
@@ -191,7 +191,7 @@ func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
 	}
 	testenv.Holds(t, "nothing is deleted before the confirmation", quiet, func(ctx context.Context) error { return r.lost(ctx, before) })
 
-	testenv.Update(t, env.Karmada, epoch.Object(domain.Epoch{}), func(c *corev1.ConfigMap) {
+	testenv.Update(t, env.Karmada, epoch.NewConfigMap(domain.Epoch{}), func(c *corev1.ConfigMap) {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: c.Data[clusterv1alpha1.EpochIDKey]}
 	})
 	for uid, name := range before {
@@ -237,7 +237,7 @@ func (r *restoration) saveBetween(back []*corev1.ConfigMap) {
 	r.moveTo("back", member1)
 	for _, template := range back {
 		await(r.t, r.env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
-			if of.DeletionTimestamp == nil || domain.PermittedIn(of) == "" {
+			if of.DeletionTimestamp == nil || domain.PermittingEpochID(of) == "" {
 				return fmt.Errorf("annotations %v of Work %s", of.Annotations, of.Name)
 			}
 			return nil

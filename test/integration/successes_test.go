@@ -22,7 +22,7 @@ import (
 // Not parallel: the components have other settings.
 func TestEverySuccessIsAnEventForThoseWhoWantThemAll(t *testing.T) {
 	env := alone(t)
-	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = observe.All })
+	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = observe.ModeAll })
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)

@@ -144,7 +144,7 @@ func startPlain(t *testing.T, env *testenv.Env) *plain {
 func (p *plain) issue(t *testing.T, commonName string) {
 	t.Helper()
 	hosts := []string{standalone.Loopback, "localhost", aggregated.ServingName}
-	if _, err := p.issuer.Ensure("tls", pki.Leaf{CommonName: commonName, Hosts: hosts}); err != nil {
+	if _, err := p.issuer.EnsureLeaf("tls", pki.Leaf{CommonName: commonName, Hosts: hosts}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -158,7 +158,7 @@ func (p *plain) register(t *testing.T) {
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: p.issuer.PEM()}
 	})
 	service, apiService := aggregated.Registration(p.issuer.PEM(), "localhost", int32(p.aggregated))
-	if err := install.CustomResources(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
+	if err := install.ApplyCRDs(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := install.Apply(t.Context(), p.Config(), append(install.Namespaces(), mutating, validating, service, apiService)...); err != nil {

@@ -147,9 +147,9 @@ const (
 	// ClusterNameMaxLength is the longest name of a cluster, in characters.
 	ClusterNameMaxLength = 48
 
-	// ExecutionSpacePrefix, followed by the name of a cluster, is the namespace
+	// ExecutionNamespacePrefix, followed by the name of a cluster, is the namespace
 	// of its Works.
-	ExecutionSpacePrefix = "karmada-es-"
+	ExecutionNamespacePrefix = "karmada-es-"
 
 	// NamespaceKarmadaSystem is the namespace of Karmada's components.
 	NamespaceKarmadaSystem = "karmada-system"

@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Living returns the binding with that name, nil if there is none or it is in deletion.
-func Living(ctx context.Context, from client.Reader, namespaced bool, key types.NamespacedName) (binding.Object, error) {
+// GetActive returns the binding with that name, nil if there is none or it is in deletion.
+func GetActive(ctx context.Context, from client.Reader, namespaced bool, key types.NamespacedName) (binding.Object, error) {
 	found := binding.New(namespaced)
 	err := from.Get(ctx, key, found, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {

@@ -61,7 +61,7 @@ func newStore(t *testing.T, answer error, objects ...client.Object) client.Clien
 		},
 	})
 	for _, namespaced := range []bool{true, false} {
-		builder = builder.WithIndex(binding.New(namespaced), ClusterField, ClustersOf)
+		builder = builder.WithIndex(binding.New(namespaced), ClusterIndex, ClustersOf)
 	}
 	return builder.Build()
 }
@@ -87,7 +87,7 @@ func TestGetActive(t *testing.T) {
 			if test.namespaced {
 				key.Namespace = "shop"
 			}
-			got, err := Living(t.Context(), newStore(t, test.answer, test.stored...), test.namespaced, key)
+			got, err := GetActive(t.Context(), newStore(t, test.answer, test.stored...), test.namespaced, key)
 			if !errors.Is(err, test.answer) || (got != nil) != test.found {
 				t.Errorf("got %v and error %v, want one: %t, and error %v", got, err, test.found, test.answer)
 			}
@@ -111,7 +111,7 @@ func TestListByCluster(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			found, err := OfCluster(t.Context(), newStore(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
+			found, err := ListByCluster(t.Context(), newStore(t, nil, append(stored, twice)...), test.namespaced, test.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestListByCluster(t *testing.T) {
 }
 
 func TestListByClusterError(t *testing.T) {
-	if found, err := OfCluster(t.Context(), newStore(t, errUnavailable, newBinding(true, "web")), true, "m1"); !errors.Is(err, errUnavailable) || found != nil {
+	if found, err := ListByCluster(t.Context(), newStore(t, errUnavailable, newBinding(true, "web")), true, "m1"); !errors.Is(err, errUnavailable) || found != nil {
 		t.Errorf("got %v and error %v, want %v", found, err, errUnavailable)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// ClusterField is the name of the index with the values of ClustersOf.
-const ClusterField = "bindings/cluster"
+// ClusterIndex is the name of the index with the values of ClustersOf.
+const ClusterIndex = "bindings/cluster"
 
-// Index adds the index that OfCluster needs to the cache of a process. It must be called once
-// for each cache, before the cache starts. All callers of OfCluster share the index.
-func Index(indexer client.FieldIndexer) error {
+// AddClusterIndex adds the index that ListByCluster needs to the cache of a process. It must be called once
+// for each cache, before the cache starts. All callers of ListByCluster share the index.
+func AddClusterIndex(indexer client.FieldIndexer) error {
 	for _, namespaced := range []bool{true, false} {
 		// The context is not used: before the start the call does not wait.
-		if err := indexer.IndexField(context.Background(), binding.New(namespaced), ClusterField, ClustersOf); err != nil {
+		if err := indexer.IndexField(context.Background(), binding.New(namespaced), ClusterIndex, ClustersOf); err != nil {
 			return fmt.Errorf("indexing bindings by cluster: %w", err)
 		}
 	}
@@ -44,10 +44,10 @@ func ClustersOf(object client.Object) []string {
 	return slices.Compact(names)
 }
 
-// OfCluster returns the bindings of one scope that are scheduled to a cluster or evicted from
+// ListByCluster returns the bindings of one scope that are scheduled to a cluster or evicted from
 // it.
-func OfCluster(ctx context.Context, from client.Reader, namespaced bool, cluster string) ([]binding.Object, error) {
-	found, err := List(ctx, from, namespaced, client.MatchingFields{ClusterField: cluster})
+func ListByCluster(ctx context.Context, from client.Reader, namespaced bool, cluster string) ([]binding.Object, error) {
+	found, err := List(ctx, from, namespaced, client.MatchingFields{ClusterIndex: cluster})
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cluster, err)
 	}

@@ -8,10 +8,10 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// While returns a predicate for bindings that match before or after the event. So a controller
+// OldOrNewMatches returns a predicate for bindings that match before or after the event. So a controller
 // also gets the event with which a binding stops to match, and can drop its state for the
 // binding.
-func While(holds func(binding.Object) bool) predicate.Predicate {
+func OldOrNewMatches(holds func(binding.Object) bool) predicate.Predicate {
 	of := func(object client.Object) bool {
 		bound, ok := object.(binding.Object)
 		return ok && holds(bound)

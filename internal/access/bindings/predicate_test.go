@@ -13,7 +13,7 @@ import (
 func TestOldOrNewMatches(t *testing.T) {
 	leaving := newBinding(true, "web")
 	stays := newBinding(true, "web", func(bound binding.Object) { bound.BindingSpec().GracefulEvictionTasks = nil })
-	passes := While(func(bound binding.Object) bool { return len(bound.BindingSpec().GracefulEvictionTasks) > 0 })
+	passes := OldOrNewMatches(func(bound binding.Object) bool { return len(bound.BindingSpec().GracefulEvictionTasks) > 0 })
 	tests := map[string]struct {
 		before, after client.Object
 		want          bool

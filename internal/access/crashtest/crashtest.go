@@ -15,14 +15,14 @@ import (
 
 // Case is a loop with a store that can be started any number of times.
 type Case struct {
-	// Store returns a new store with the initial objects.
-	Store func() client.WithWatch
-	// Start returns one pass of a loop without any state in memory. A pass does one step of
+	// NewStore returns a new store with the initial objects.
+	NewStore func() client.WithWatch
+	// NewLoop returns one pass of a loop without any state in memory. A pass does one step of
 	// the loop, and then the steps of other components with the client others, which do not
 	// crash. Time continues. An error is retried.
-	Start func(karmada, others client.WithWatch) (pass func(context.Context) error)
-	// End returns the final state, without values that may differ between equivalent runs.
-	End func(context.Context, client.Reader) (string, error)
+	NewLoop func(karmada, others client.WithWatch) (pass func(context.Context) error)
+	// FinalState returns the final state, without values that may differ between equivalent runs.
+	FinalState func(context.Context, client.Reader) (string, error)
 }
 
 const (
@@ -38,7 +38,7 @@ const (
 func (c Case) Run(t *testing.T) {
 	t.Helper()
 	uncrashed := &process{}
-	want, err := c.runProcess(t.Context(), uncrashed, c.Store())
+	want, err := c.runProcess(t.Context(), uncrashed, c.NewStore())
 	if err != nil {
 		t.Fatalf("without a crash: %v", err)
 	}
@@ -48,7 +48,7 @@ func (c Case) Run(t *testing.T) {
 	for nth := 1; nth <= uncrashed.writes; nth++ {
 		for side, made := range map[string]bool{"before": false, "after": true} {
 			t.Run(fmt.Sprintf("crash %s write %d", side, nth), func(t *testing.T) {
-				store := c.Store()
+				store := c.NewStore()
 				if _, err := c.runProcess(t.Context(), &process{crashAtWrite: nth, writeBeforeCrash: made}, store); !errors.Is(err, errCrashed) {
 					t.Fatalf("the process did not crash: %v", err)
 				}
@@ -67,7 +67,7 @@ func (c Case) Run(t *testing.T) {
 // runProcess starts a loop and runs passes until nothing is written any more, or the process
 // crashes.
 func (c Case) runProcess(ctx context.Context, l *process, store client.WithWatch) (end string, err error) {
-	pass := c.Start(interceptor.NewClient(store, l.interceptorFuncs()), store)
+	pass := c.NewLoop(interceptor.NewClient(store, l.interceptorFuncs()), store)
 	var failed error
 	for n, before := 0, 0; n < maxPasses; n++ {
 		wrote := l.writes
@@ -78,7 +78,7 @@ func (c Case) runProcess(ctx context.Context, l *process, store client.WithWatch
 		case failed != nil || l.writes != wrote:
 			before = n
 		case n-before >= idlePasses:
-			return c.End(ctx, store)
+			return c.FinalState(ctx, store)
 		}
 	}
 	return "", fmt.Errorf("the loop did not end after %d passes: %w", maxPasses, failed)

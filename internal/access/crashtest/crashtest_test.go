@@ -19,8 +19,8 @@ func newConfigMap(name string) *corev1.ConfigMap {
 // newCase is a loop that creates one object and deletes another, in the given order.
 func newCase(do ...func(context.Context, client.Client) error) Case {
 	return Case{
-		Store: func() client.WithWatch { return fake.NewClientBuilder().WithObjects(newConfigMap("old")).Build() },
-		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
+		NewStore: func() client.WithWatch { return fake.NewClientBuilder().WithObjects(newConfigMap("old")).Build() },
+		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			return func(ctx context.Context) error {
 				for _, each := range do {
 					if err := each(ctx, karmada); err != nil {
@@ -30,7 +30,7 @@ func newCase(do ...func(context.Context, client.Client) error) Case {
 				return nil
 			}
 		},
-		End: func(ctx context.Context, from client.Reader) (string, error) {
+		FinalState: func(ctx context.Context, from client.Reader) (string, error) {
 			list := &corev1.ConfigMapList{}
 			err := from.List(ctx, list)
 			var names []string
@@ -73,11 +73,11 @@ func deleteThenCreate(ctx context.Context, karmada client.Client) error {
 
 func TestLostWriteIsDetected(t *testing.T) {
 	c := newCase(deleteThenCreate)
-	want, err := c.runProcess(t.Context(), &process{}, c.Store())
+	want, err := c.runProcess(t.Context(), &process{}, c.NewStore())
 	if err != nil || want != "new" {
 		t.Fatalf("without a crash %q, error %v", want, err)
 	}
-	store := c.Store()
+	store := c.NewStore()
 	if _, err := c.runProcess(t.Context(), &process{crashAtWrite: 1, writeBeforeCrash: true}, store); !errors.Is(err, errCrashed) {
 		t.Fatalf("the process did not crash: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestEndlessLoopIsDetected(t *testing.T) {
 	c := newCase(func(ctx context.Context, karmada client.Client) error {
 		return karmada.Update(ctx, newConfigMap("old"))
 	})
-	if end, err := c.runProcess(t.Context(), &process{}, c.Store()); err == nil {
+	if end, err := c.runProcess(t.Context(), &process{}, c.NewStore()); err == nil {
 		t.Errorf("final state %q", end)
 	}
 }

@@ -2,7 +2,7 @@
 // runs, and may the process delete objects in members?
 //
 // A Watch reads the ConfigMap of the epoch every 5 seconds without a cache. It ends with
-// ErrAnother as soon as the storage is not the one that the process knows. Then the components
+// ErrStorageReplaced as soon as the storage is not the one that the process knows. Then the components
 // of the process start again without any state.
 //
 // Invariants: an epoch that cannot be read allows no deletion. A process without the right to
@@ -27,8 +27,8 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// ErrAnother is the error for a storage that is not the one that this process knows.
-var ErrAnother = errors.New("the storage of the control plane was replaced, so the state of this process is not valid any more")
+// ErrStorageReplaced is the error for a storage that is not the one that this process knows.
+var ErrStorageReplaced = errors.New("the storage of the control plane was replaced, so the state of this process is not valid any more")
 
 // errNoNewEpoch is the error if the storage was replaced and no epoch that a user must confirm
 // has begun since.
@@ -54,9 +54,9 @@ type Options struct {
 	Reader client.Reader
 	// Writer creates and updates the ConfigMap. It is nil in an agent.
 	Writer client.Writer
-	// Memory is the state from earlier Watches of the process; nil is that of a process that
+	// Record is the state from earlier Watches of the process; nil is that of a process that
 	// has just started.
-	Memory *Memory
+	Record *StorageRecord
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Now and NewID can be replaced by tests.
@@ -64,10 +64,10 @@ type Options struct {
 	NewID func() string
 }
 
-// Watch monitors the epoch of the storage. The mutex of the Memory guards the Watch too.
-type Watch struct {
+// Watcher monitors the epoch of the storage. The mutex of the Memory guards the Watch too.
+type Watcher struct {
 	options Options
-	memory  *Memory
+	memory  *StorageRecord
 
 	// lastReadAt is when the last read succeeded.
 	lastReadAt time.Time
@@ -79,29 +79,29 @@ type Watch struct {
 }
 
 // New returns a Watch that has not read anything yet.
-func New(o Options) *Watch {
+func New(o Options) *Watcher {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.NewID == nil {
 		o.NewID = uuid.NewString
 	}
-	if o.Memory == nil {
-		o.Memory = &Memory{}
+	if o.Record == nil {
+		o.Record = &StorageRecord{}
 	}
-	return &Watch{options: o, memory: o.Memory}
+	return &Watcher{options: o, memory: o.Record}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby replica has caches
 // too.
-func (*Watch) NeedLeaderElection() bool { return false }
+func (*Watcher) NeedLeaderElection() bool { return false }
 
-// Start reads the epoch until ctx ends. It returns ErrAnother if the storage was replaced.
-func (w *Watch) Start(ctx context.Context) error {
+// Start reads the epoch until ctx ends. It returns ErrStorageReplaced if the storage was replaced.
+func (w *Watcher) Start(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		if err := w.check(ctx, 0); errors.Is(err, ErrAnother) {
+		if err := w.check(ctx, 0); errors.Is(err, ErrStorageReplaced) {
 			klog.FromContext(ctx).Info("Starting the components again", "reason", err.Error())
 			return err
 		} else if err != nil && ctx.Err() == nil {
@@ -118,9 +118,9 @@ func (w *Watch) Start(ctx context.Context) error {
 // Epoch returns the epoch of the control plane, the zero value if there is none. It reads the
 // storage unless it did so within the last second. An epoch that is returned with an error
 // allows no deletion.
-func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
+func (w *Watcher) Epoch(ctx context.Context) (domain.Epoch, error) {
 	if err := w.check(ctx, maxReadAge); err != nil {
-		return domain.Epoch{Cause: domain.Unknown}, err
+		return domain.Epoch{Cause: domain.CauseUnknown}, err
 	}
 	w.memory.mu.Lock()
 	defer w.memory.mu.Unlock()
@@ -129,11 +129,11 @@ func (w *Watch) Epoch(ctx context.Context) (domain.Epoch, error) {
 
 // check reads the epoch unless it was read recently, and compares it with the previous one.
 // Concurrent callers share one read.
-func (w *Watch) check(ctx context.Context, maxAge time.Duration) error {
+func (w *Watcher) check(ctx context.Context, maxAge time.Duration) error {
 	w.memory.mu.Lock()
 	defer w.memory.mu.Unlock()
 	if w.isReplaced {
-		return ErrAnother
+		return ErrStorageReplaced
 	}
 	if maxAge > 0 && !w.lastReadAt.IsZero() && w.options.Now().Sub(w.lastReadAt) < maxAge {
 		return nil
@@ -153,7 +153,7 @@ func (w *Watch) check(ctx context.Context, maxAge time.Duration) error {
 
 // handleForbidden handles a read that the API server rejected as Forbidden. An agent whose
 // reads were never allowed belongs to a control plane without epochs.
-func (w *Watch) handleForbidden(err error) error {
+func (w *Watcher) handleForbidden(err error) error {
 	now := w.options.Now()
 	if w.forbiddenSince.IsZero() {
 		w.forbiddenSince = now
@@ -166,37 +166,37 @@ func (w *Watch) handleForbidden(err error) error {
 }
 
 // compare compares the storage with the previous read.
-func (w *Watch) compare(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
-	before, verdict := w.memory.last, domain.Same
+func (w *Watcher) compare(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
+	before, verdict := w.memory.last, domain.SameStorage
 	if w.memory.isKnown {
-		verdict = domain.Judge(before, now)
+		verdict = domain.CompareSnapshots(before, now)
 	}
-	if verdict == domain.Same {
+	if verdict == domain.SameStorage {
 		return w.acceptStorage(ctx, now, stored)
 	}
-	announced := verdict == domain.Another && now.Epoch.Follows(before.Epoch)
+	announced := verdict == domain.AnotherEpoch && now.Epoch.Follows(before.Epoch)
 	if !announced {
-		if err := w.beginEpoch(ctx, stored, domain.StorageReplaced); err != nil {
+		if err := w.beginEpoch(ctx, stored, domain.CauseStorageReplaced); err != nil {
 			return err
 		}
 	}
 	w.memory.reset(announced || !w.expectsEpochs(before.Epoch))
 	w.isReplaced = true
 	return fmt.Errorf("%w: epoch %q at resourceVersion %s, before %q at %s",
-		ErrAnother, now.Epoch.ID, now.Version, before.Epoch.ID, before.Version)
+		ErrStorageReplaced, now.Epoch.ID, now.ResourceVersion, before.Epoch.ID, before.ResourceVersion)
 }
 
 // expectsEpochs reports whether a new epoch begins after a storage was replaced. A control
 // plane of an earlier version begins none.
-func (w *Watch) expectsEpochs(before domain.Epoch) bool {
+func (w *Watcher) expectsEpochs(before domain.Epoch) bool {
 	return w.options.Writer != nil || before != domain.Epoch{}
 }
 
 // acceptStorage records a read of the known storage, or the first read. If the storage was
 // replaced, it waits for the new epoch.
-func (w *Watch) acceptStorage(ctx context.Context, now domain.Sight, stored *corev1.ConfigMap) error {
+func (w *Watcher) acceptStorage(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
 	if w.memory.awaitsNewEpoch(now.Epoch) {
-		if err := w.beginEpoch(ctx, stored, domain.StorageReplaced); err != nil {
+		if err := w.beginEpoch(ctx, stored, domain.CauseStorageReplaced); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: ConfigMap %s/%s holds epoch %q, and before the replacement it held %q",
@@ -205,19 +205,19 @@ func (w *Watch) acceptStorage(ctx context.Context, now domain.Sight, stored *cor
 	w.memory.store(now)
 	w.lastReadAt = w.options.Now()
 	w.options.Metrics.setEpoch(now.Epoch)
-	return w.beginEpoch(ctx, stored, domain.Installed)
+	return w.beginEpoch(ctx, stored, domain.CauseInstalled)
 }
 
 // readEpoch lists the ConfigMap, because a list contains the resourceVersion of the storage.
 // The ConfigMap is nil if there is none.
-func (w *Watch) readEpoch(ctx context.Context) (domain.Sight, *corev1.ConfigMap, error) {
+func (w *Watcher) readEpoch(ctx context.Context) (domain.Snapshot, *corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
 		client.MatchingFields{"metadata.name": clusterv1alpha1.EpochName})
 	if err != nil {
-		return domain.Sight{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
+		return domain.Snapshot{}, nil, fmt.Errorf("reading ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
 	}
-	sight := domain.Sight{Version: list.ResourceVersion}
+	sight := domain.Snapshot{ResourceVersion: list.ResourceVersion}
 	for i := range list.Items {
 		if stored := &list.Items[i]; stored.Name == clusterv1alpha1.EpochName {
 			sight.Epoch = domain.Read(stored.Data, stored.Annotations)
@@ -229,14 +229,14 @@ func (w *Watch) readEpoch(ctx context.Context) (domain.Sight, *corev1.ConfigMap,
 
 // beginEpoch writes a new epoch. It writes the first one only if there is none. Another
 // process may have written it first, and this process may lack the right; neither is an error.
-func (w *Watch) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
-	if w.options.Writer == nil || cause == domain.Installed && stored != nil {
+func (w *Watcher) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
+	if w.options.Writer == nil || cause == domain.CauseInstalled && stored != nil {
 		return nil
 	}
 	next := domain.New(w.options.NewID(), cause, w.options.Now(), time.Time{})
 	var err error
 	if stored == nil {
-		err = w.options.Writer.Create(ctx, Object(next))
+		err = w.options.Writer.Create(ctx, NewConfigMap(next))
 	} else {
 		fresh := stored.DeepCopy()
 		fresh.Data = next.Data()
@@ -248,8 +248,8 @@ func (w *Watch) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause 
 	return fmt.Errorf("writing ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
 }
 
-// Object returns the ConfigMap of an epoch.
-func Object(e domain.Epoch) *corev1.ConfigMap {
+// NewConfigMap returns the ConfigMap of an epoch.
+func NewConfigMap(e domain.Epoch) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -31,7 +31,7 @@ type fakeStorage struct {
 	// writeError is the error of all writes.
 	writeError error
 	// memory is the Memory of the process.
-	memory Memory
+	memory StorageRecord
 }
 
 func newStorage(t *testing.T, objects ...client.Object) *fakeStorage {
@@ -60,8 +60,8 @@ func newStorage(t *testing.T, objects ...client.Object) *fakeStorage {
 	return s
 }
 
-func (s *fakeStorage) watch(writes bool) *Watch {
-	o := Options{Reader: s, Memory: &s.memory, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
+func (s *fakeStorage) watch(writes bool) *Watcher {
+	o := Options{Reader: s, Record: &s.memory, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
 	if writes {
 		o.Writer = s
 	}
@@ -70,7 +70,7 @@ func (s *fakeStorage) watch(writes bool) *Watch {
 
 func (s *fakeStorage) stored(t *testing.T) domain.Epoch {
 	t.Helper()
-	found := Object(domain.Epoch{})
+	found := NewConfigMap(domain.Epoch{})
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (s *fakeStorage) stored(t *testing.T) domain.Epoch {
 
 func (s *fakeStorage) replace(t *testing.T, e domain.Epoch) {
 	t.Helper()
-	found := Object(e)
+	found := NewConfigMap(e)
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 		t.Fatal(err)
 	}
@@ -97,42 +97,42 @@ func TestFirstEpoch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.stored(t); got.ID != "new" || got.Cause != domain.Installed || got.Unconfirmed() {
+	if got := s.stored(t); got.ID != "new" || got.Cause != domain.CauseInstalled || got.NeedsConfirmation() {
 		t.Errorf("epoch %+v", got)
 	}
 }
 
 func TestReplacedStorageStopsWatch(t *testing.T) {
-	restored := domain.New("b", domain.Restored, noon, noon)
+	restored := domain.New("b", domain.CauseRestored, noon, noon)
 	tests := map[string]struct {
 		change func(*testing.T, *fakeStorage)
 		writes bool
 		// cause is that of the stored epoch afterwards.
 		cause domain.Cause
 	}{
-		"a restore begins a new epoch":         {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.Restored},
-		"the resourceVersion went back":        {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, true, domain.StorageReplaced},
-		"the resourceVersion jumped ahead":     {func(_ *testing.T, s *fakeStorage) { s.version = "1000000100" }, true, domain.StorageReplaced},
-		"an agent, without the right to write": {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, false, domain.Installed},
+		"a restore begins a new epoch":         {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.CauseRestored},
+		"the resourceVersion went back":        {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, true, domain.CauseStorageReplaced},
+		"the resourceVersion jumped ahead":     {func(_ *testing.T, s *fakeStorage) { s.version = "1000000100" }, true, domain.CauseStorageReplaced},
+		"an agent, without the right to write": {func(_ *testing.T, s *fakeStorage) { s.version = "99" }, false, domain.CauseInstalled},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+			s := newStorage(t, NewConfigMap(domain.New("a", domain.CauseInstalled, noon, time.Time{})))
 			w := s.watch(test.writes)
 			if err := w.check(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
 			test.change(t, s)
-			if err := w.check(t.Context(), 0); !errors.Is(err, ErrAnother) {
-				t.Fatalf("error %v, want %v", err, ErrAnother)
+			if err := w.check(t.Context(), 0); !errors.Is(err, ErrStorageReplaced) {
+				t.Fatalf("error %v, want %v", err, ErrStorageReplaced)
 			}
-			if now, err := w.Epoch(t.Context()); !now.Unconfirmed() || !errors.Is(err, ErrAnother) {
+			if now, err := w.Epoch(t.Context()); !now.NeedsConfirmation() || !errors.Is(err, ErrStorageReplaced) {
 				t.Errorf("a process that must start again may delete: %+v, %v", now, err)
 			}
 			if got := s.stored(t); got.Cause != test.cause {
 				t.Errorf("epoch %+v, want cause %s", got, test.cause)
 			}
-			if err := s.watch(test.writes).check(t.Context(), 0); errors.Is(err, ErrAnother) {
+			if err := s.watch(test.writes).check(t.Context(), 0); errors.Is(err, ErrStorageReplaced) {
 				t.Errorf("the restarted components end as well: %v", err)
 			}
 		})
@@ -141,7 +141,7 @@ func TestReplacedStorageStopsWatch(t *testing.T) {
 
 func (s *fakeStorage) remove(t *testing.T) {
 	t.Helper()
-	if err := s.Delete(t.Context(), Object(domain.Epoch{})); err != nil {
+	if err := s.Delete(t.Context(), NewConfigMap(domain.Epoch{})); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -149,9 +149,9 @@ func (s *fakeStorage) remove(t *testing.T) {
 // Restarted components know what the process read before: until a new epoch has begun, the storage is
 // not treated as that of a first start.
 func TestNoDeletionAfterReplacement(t *testing.T) {
-	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon.Add(time.Hour), noon)
-	first := domain.New("c", domain.Installed, noon.Add(2*time.Hour), time.Time{})
-	confirmed := Object(restored)
+	installed, restored := domain.New("a", domain.CauseInstalled, noon, time.Time{}), domain.New("b", domain.CauseRestored, noon.Add(time.Hour), noon)
+	first := domain.New("c", domain.CauseInstalled, noon.Add(2*time.Hour), time.Time{})
+	confirmed := NewConfigMap(restored)
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
 	gone := func(t *testing.T, s *fakeStorage) { s.remove(t) }
@@ -166,18 +166,18 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 		// begun is the cause of the stored epoch afterwards; empty is none.
 		begun domain.Cause
 	}{
-		"the ConfigMap is gone":                                            {Object(installed), gone, true, nil, domain.StorageReplaced},
-		"the ConfigMap of an unconfirmed restore is gone":                  {Object(restored), gone, true, nil, domain.StorageReplaced},
-		"the ConfigMap of a confirmed restore is gone":                     {confirmed, gone, true, nil, domain.StorageReplaced},
-		"the ConfigMap is gone, for an agent":                              {Object(installed), gone, false, nil, ""},
-		"the ConfigMap is gone, writes are forbidden":                      {Object(installed), gone, true, forbidden, ""},
-		"another process began a first epoch":                              {Object(installed), begunAnew, true, nil, domain.StorageReplaced},
-		"another process began a first epoch, for an agent":                {Object(installed), begunAnew, false, nil, domain.Installed},
-		"the first epoch is stored again":                                  {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.StorageReplaced},
-		"the resourceVersion went back":                                    {Object(installed), older, true, nil, domain.StorageReplaced},
-		"the resourceVersion of a confirmed epoch went back":               {confirmed, older, true, nil, domain.StorageReplaced},
-		"the resourceVersion of a confirmed epoch went back, for an agent": {confirmed, older, false, nil, domain.Restored},
-		"the ConfigMap and the right to read it are gone":                  {Object(installed), unreadable, false, nil, ""},
+		"the ConfigMap is gone":                                            {NewConfigMap(installed), gone, true, nil, domain.CauseStorageReplaced},
+		"the ConfigMap of an unconfirmed restore is gone":                  {NewConfigMap(restored), gone, true, nil, domain.CauseStorageReplaced},
+		"the ConfigMap of a confirmed restore is gone":                     {confirmed, gone, true, nil, domain.CauseStorageReplaced},
+		"the ConfigMap is gone, for an agent":                              {NewConfigMap(installed), gone, false, nil, ""},
+		"the ConfigMap is gone, writes are forbidden":                      {NewConfigMap(installed), gone, true, forbidden, ""},
+		"another process began a first epoch":                              {NewConfigMap(installed), begunAnew, true, nil, domain.CauseStorageReplaced},
+		"another process began a first epoch, for an agent":                {NewConfigMap(installed), begunAnew, false, nil, domain.CauseInstalled},
+		"the first epoch is stored again":                                  {confirmed, func(t *testing.T, s *fakeStorage) { s.replace(t, installed) }, true, nil, domain.CauseStorageReplaced},
+		"the resourceVersion went back":                                    {NewConfigMap(installed), older, true, nil, domain.CauseStorageReplaced},
+		"the resourceVersion of a confirmed epoch went back":               {confirmed, older, true, nil, domain.CauseStorageReplaced},
+		"the resourceVersion of a confirmed epoch went back, for an agent": {confirmed, older, false, nil, domain.CauseRestored},
+		"the ConfigMap and the right to read it are gone":                  {NewConfigMap(installed), unreadable, false, nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 				w := s.watch(test.writes)
 				for range 3 {
 					s.now = s.now.Add(time.Hour)
-					if now, err := w.Epoch(t.Context()); !now.Unconfirmed() {
+					if now, err := w.Epoch(t.Context()); !now.NeedsConfirmation() {
 						t.Errorf("after restart %d: may delete: %+v, %v", restart, now, err)
 					}
 				}
@@ -206,16 +206,16 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 }
 
 func TestAgentContinuesAfterConfirmation(t *testing.T) {
-	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+	s := newStorage(t, NewConfigMap(domain.New("a", domain.CauseInstalled, noon, time.Time{})))
 	for _, change := range []func(){
 		func() { s.version = "99" },
-		func() { s.replace(t, domain.New("b", domain.StorageReplaced, noon.Add(time.Minute), time.Time{})) },
+		func() { s.replace(t, domain.New("b", domain.CauseStorageReplaced, noon.Add(time.Minute), time.Time{})) },
 	} {
 		_ = s.watch(false).check(t.Context(), 0)
 		change()
 		_ = s.watch(false).check(t.Context(), 0)
 	}
-	confirmed := Object(domain.Epoch{})
+	confirmed := NewConfigMap(domain.Epoch{})
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(confirmed), confirmed); err != nil {
 		t.Fatal(err)
 	}
@@ -223,20 +223,20 @@ func TestAgentContinuesAfterConfirmation(t *testing.T) {
 	if err := s.Update(t.Context(), confirmed); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.Unconfirmed() {
+	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.NeedsConfirmation() {
 		t.Errorf("epoch %+v, error %v", now, err)
 	}
 }
 
 // An agent loses its Lease while the API server is unavailable, and its components start again.
 func TestReplacementBetweenRestartsIsDetected(t *testing.T) {
-	s := newStorage(t, Object(domain.New("a", domain.Installed, noon, time.Time{})))
+	s := newStorage(t, NewConfigMap(domain.New("a", domain.CauseInstalled, noon, time.Time{})))
 	if err := s.watch(false).check(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	s.version = "99"
-	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrAnother) {
-		t.Errorf("error %v, want %v", err, ErrAnother)
+	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrStorageReplaced) {
+		t.Errorf("error %v, want %v", err, ErrStorageReplaced)
 	}
 }
 
@@ -246,18 +246,18 @@ func TestAgentOfControlPlaneWithoutEpochs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.version = "99"
-	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrAnother) {
-		t.Errorf("error %v, want %v", err, ErrAnother)
+	if err := s.watch(false).check(t.Context(), 0); !errors.Is(err, ErrStorageReplaced) {
+		t.Errorf("error %v, want %v", err, ErrStorageReplaced)
 	}
-	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.Unconfirmed() {
+	if now, err := s.watch(false).Epoch(t.Context()); err != nil || now.NeedsConfirmation() {
 		t.Errorf("epoch %+v, error %v", now, err)
 	}
 }
 
 func TestEpochAllowsDeletion(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, clusterv1alpha1.EpochName, nil)
-	installed, restored := domain.New("a", domain.Installed, noon, time.Time{}), domain.New("b", domain.Restored, noon, noon)
-	confirmed := Object(restored)
+	installed, restored := domain.New("a", domain.CauseInstalled, noon, time.Time{}), domain.New("b", domain.CauseRestored, noon, noon)
+	confirmed := NewConfigMap(restored)
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
 	tests := map[string]struct {
 		object *corev1.ConfigMap
@@ -269,16 +269,16 @@ func TestEpochAllowsDeletion(t *testing.T) {
 		held            bool
 		origin          string
 	}{
-		"not restored":                                   {object: Object(installed)},
-		"restored, not confirmed":                        {object: Object(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
+		"not restored":                                   {object: NewConfigMap(installed)},
+		"restored, not confirmed":                        {object: NewConfigMap(restored), held: true, origin: "restored from a backup of 2030-05-01T12:00:00Z"},
 		"restored and confirmed":                         {object: confirmed},
-		"an unavailable API server":                      {object: Object(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
-		"Forbidden after a successful read":              {object: Object(installed), failure: forbidden, later: time.Hour, held: true},
+		"an unavailable API server":                      {object: NewConfigMap(installed), failure: errors.New("no answer"), later: time.Minute, held: true},
+		"Forbidden after a successful read":              {object: NewConfigMap(installed), failure: forbidden, later: time.Hour, held: true},
 		"Forbidden at the start":                         {before: forbidden, failure: forbidden, later: time.Second, held: true},
 		"Forbidden for an agent of an earlier version":   {before: forbidden, failure: forbidden, later: time.Minute},
-		"the right was granted late, restored":           {object: Object(restored), before: forbidden, later: time.Second, held: true, origin: "restored"},
+		"the right was granted late, restored":           {object: NewConfigMap(restored), before: forbidden, later: time.Second, held: true, origin: "restored"},
 		"Forbidden for a component of the control plane": {before: forbidden, failure: forbidden, later: time.Hour, writes: true, held: true},
-		"a read within the last second is used":          {object: Object(installed), failure: errors.New("no answer"), later: time.Second / 2},
+		"a read within the last second is used":          {object: NewConfigMap(installed), failure: errors.New("no answer"), later: time.Second / 2},
 		"no ConfigMap":                                   {},
 	}
 	for name, test := range tests {
@@ -292,11 +292,11 @@ func TestEpochAllowsDeletion(t *testing.T) {
 			_, _ = w.Epoch(t.Context())
 			s.now, s.failure = s.now.Add(test.later), test.failure
 			now, err := w.Epoch(t.Context())
-			if held := now.Unconfirmed(); held != test.held || (held && test.origin == "") != (err != nil) {
+			if held := now.NeedsConfirmation(); held != test.held || (held && test.origin == "") != (err != nil) {
 				t.Errorf("held %t, want %t: %v", held, test.held, err)
 			}
-			if !strings.Contains(now.Origin(), test.origin) {
-				t.Errorf("origin %q, want %q in it", now.Origin(), test.origin)
+			if !strings.Contains(now.DescribeOrigin(), test.origin) {
+				t.Errorf("origin %q, want %q in it", now.DescribeOrigin(), test.origin)
 			}
 		})
 	}

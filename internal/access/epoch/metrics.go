@@ -15,7 +15,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{unconfirmed: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karmada_restore_unconfirmed", Help: "1 while the control plane is restored from a backup and no user has confirmed that, so that nothing is deleted in member clusters.",
 	})}
-	return m, observe.Register(registry, &m.unconfirmed)
+	return m, observe.RegisterMetric(registry, &m.unconfirmed)
 }
 
 func (m *Metrics) setEpoch(e domain.Epoch) {
@@ -23,7 +23,7 @@ func (m *Metrics) setEpoch(e domain.Epoch) {
 		return
 	}
 	value := 0.0
-	if e.Unconfirmed() {
+	if e.NeedsConfirmation() {
 		value = 1
 	}
 	m.unconfirmed.Set(value)

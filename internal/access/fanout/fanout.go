@@ -24,13 +24,13 @@ import (
 
 // Priorities of queued keys: current changes have precedence over the initial list.
 const (
-	Live    = 0
-	Initial = -100
+	PriorityLive    = 0
+	PriorityInitial = -100
 )
 
-// Reconcile reconciles one object of one cluster. An error is retried with backoff. A result
+// ReconcileFunc reconciles one object of one cluster. An error is retried with backoff. A result
 // with RequeueAfter is reconciled again after that time.
-type Reconcile func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
+type ReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
 
 // Options configure the pools.
 type Options struct {
@@ -40,16 +40,16 @@ type Options struct {
 	Workers int
 	// Backoff is the backoff for one object.
 	Backoff queues.Backoff
-	// Serves reports whether a cluster exists and this process serves it; nil means that every
+	// IsServed reports whether a cluster exists and this process serves it; nil means that every
 	// cluster is served. It is called before a pool is created, so that a late event of a
 	// removed cluster creates none. It must return quickly, and false before Drop is called.
-	Serves func(cluster string) bool
+	IsServed func(cluster string) bool
 }
 
 // Pools holds one queue with its workers for each cluster.
 type Pools struct {
 	options   Options
-	reconcile Reconcile
+	reconcile ReconcileFunc
 
 	mu      sync.Mutex
 	pools   map[string]*pool
@@ -73,7 +73,7 @@ type pool struct {
 }
 
 // New returns pools that call reconcile.
-func New(options Options, reconcile Reconcile) *Pools {
+func New(options Options, reconcile ReconcileFunc) *Pools {
 	return &Pools{
 		options: options, reconcile: reconcile,
 		pools: map[string]*pool{}, pending: map[pendingKey]priorityqueue.AddOpts{},
@@ -122,9 +122,9 @@ func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
 	}
 }
 
-// Wake retries at once all keys of a cluster that are in backoff, because the cluster is
+// RetryNow retries at once all keys of a cluster that are in backoff, because the cluster is
 // reachable again.
-func (p *Pools) Wake(cluster string) {
+func (p *Pools) RetryNow(cluster string) {
 	p.mu.Lock()
 	pool := p.pools[cluster]
 	p.mu.Unlock()
@@ -143,8 +143,8 @@ func (p *Pools) Wake(cluster string) {
 	}
 }
 
-// Drop stops the workers of a cluster that is gone.
-func (p *Pools) Drop(cluster string) {
+// RemoveCluster stops the workers of a cluster that is gone.
+func (p *Pools) RemoveCluster(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if pool, ok := p.pools[cluster]; ok {
@@ -160,15 +160,15 @@ func (p *Pools) getOrCreatePool(cluster string) *pool {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
 	}
-	if p.options.Serves != nil && !p.options.Serves(cluster) {
+	if p.options.IsServed != nil && !p.options.IsServed(cluster) {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	created := &pool{
 		cancel:      cancel,
 		backoffKeys: map[types.NamespacedName]struct{}{},
-		queue: queues.Ending(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
-			o.RateLimiter = queues.Limiter[types.NamespacedName](p.options.Backoff)
+		queue: queues.WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+			o.RateLimiter = queues.NewRateLimiter[types.NamespacedName](p.options.Backoff)
 			o.MetricProvider = noMetrics{}
 		})),
 	}

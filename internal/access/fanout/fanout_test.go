@@ -17,7 +17,7 @@ import (
 func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 // startPools starts pools and stops them at the end of the test.
-func startPools(t *testing.T, options Options, reconcile Reconcile) *Pools {
+func startPools(t *testing.T, options Options, reconcile ReconcileFunc) *Pools {
 	t.Helper()
 	pools := New(options, reconcile)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,8 +50,8 @@ func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("frozen", namedKey("a"), Live, 0)
-	pools.Add("healthy", namedKey("b"), Live, 0)
+	pools.Add("frozen", namedKey("a"), PriorityLive, 0)
+	pools.Add("healthy", namedKey("b"), PriorityLive, 0)
 	if got := receive(t, done); got != "healthy/b" {
 		t.Errorf("handled %s", got)
 	}
@@ -68,7 +68,7 @@ func TestRetryNow(t *testing.T) {
 		}
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), PriorityLive, 0)
 	receive(t, tries)
 	// The failure is recorded a moment after the handler returned.
 	pool := pools.pools["member1"]
@@ -83,7 +83,7 @@ func TestRetryNow(t *testing.T) {
 			t.Fatal("the failed key is not waiting")
 		}
 	}
-	pools.Wake("member1")
+	pools.RetryNow("member1")
 	if got := receive(t, tries); got != "a" {
 		t.Errorf("retried %s", got)
 	}
@@ -98,8 +98,8 @@ func TestPanicIsRetried(t *testing.T) {
 		done <- key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("bad"), Live, 0)
-	pools.Add("member1", namedKey("good"), Live, 0)
+	pools.Add("member1", namedKey("bad"), PriorityLive, 0)
+	pools.Add("member1", namedKey("good"), PriorityLive, 0)
 	if got := receive(t, done); got != "good" {
 		t.Errorf("handled %s", got)
 	}
@@ -111,7 +111,7 @@ func TestKeysAddedBeforeStart(t *testing.T) {
 		done <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
 	})
-	pools.Add("member1", namedKey("early"), Initial, 0)
+	pools.Add("member1", namedKey("early"), PriorityInitial, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
@@ -134,9 +134,9 @@ func TestRemoveCluster(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
-	pools.Add("member1", namedKey("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), PriorityLive, 0)
 	receive(t, started)
-	pools.Drop("member1")
+	pools.RemoveCluster("member1")
 	if got := receive(t, ended); got != "member1" {
 		t.Errorf("ended %s", got)
 	}
@@ -149,7 +149,7 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	var gone sync.Map
 	handled := make(chan string, 2)
 	served := defaultOptions
-	served.Serves = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
+	served.IsServed = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
 	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		handled <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil
@@ -158,12 +158,12 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	defer func() { cancel(); wg.Wait() }()
-	pools.Add("member1", namedKey("a"), Live, 0)
+	pools.Add("member1", namedKey("a"), PriorityLive, 0)
 	receive(t, handled)
 
 	gone.Store("member1", true)
-	pools.Drop("member1")
-	pools.Add("member1", namedKey("late"), Live, 0)
+	pools.RemoveCluster("member1")
+	pools.Add("member1", namedKey("late"), PriorityLive, 0)
 	pools.mu.Lock()
 	left := len(pools.pools)
 	pools.mu.Unlock()
@@ -172,7 +172,7 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	}
 
 	gone.Delete("member1")
-	pools.Add("member1", namedKey("again"), Live, 0)
+	pools.Add("member1", namedKey("again"), PriorityLive, 0)
 	if got := receive(t, handled); got != "member1/again" {
 		t.Errorf("after the cluster was added again: %s", got)
 	}
@@ -181,14 +181,14 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
 	pools := New(defaultOptions, nil)
 	for range 3 {
-		pools.Add("member1", namedKey("a"), Initial, 0)
-		pools.Add("member1", namedKey("a"), Live, 0)
+		pools.Add("member1", namedKey("a"), PriorityInitial, 0)
+		pools.Add("member1", namedKey("a"), PriorityLive, 0)
 	}
 	if len(pools.pending) != 1 {
 		t.Errorf("%d entries for one key", len(pools.pending))
 	}
 	for _, opts := range pools.pending {
-		if *opts.Priority != Live {
+		if *opts.Priority != PriorityLive {
 			t.Errorf("the key waits with priority %d", *opts.Priority)
 		}
 	}
@@ -208,7 +208,7 @@ func TestWorkersStopWithContext(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = pools.Start(ctx) })
 	for _, cluster := range []string{"frozen", "failing", "healthy"} {
-		pools.Add(cluster, namedKey("a"), Live, 0)
+		pools.Add(cluster, namedKey("a"), PriorityLive, 0)
 		receive(t, started)
 	}
 	cancel()

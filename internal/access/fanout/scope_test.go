@@ -36,7 +36,7 @@ func TestScopeIsServed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (Scope{Seen: seen, Mode: tc.mode}).Serves(tc.cluster); got != tc.want {
+			if got := (SyncModeScope{Clusters: seen, Mode: tc.mode}).IsServed(tc.cluster); got != tc.want {
 				t.Errorf("served: %v, want %v", got, tc.want)
 			}
 		})
@@ -56,8 +56,8 @@ func TestScopeSyncModeChange(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			scope := Scope{Mode: push}
-			left, joined := scope.Left(newCluster(tc.before), newCluster(tc.after)), scope.Joined(newCluster(tc.before), newCluster(tc.after))
+			scope := SyncModeScope{Mode: push}
+			left, joined := scope.HasLeft(newCluster(tc.before), newCluster(tc.after)), scope.HasJoined(newCluster(tc.before), newCluster(tc.after))
 			if left != tc.left || joined != tc.joined {
 				t.Errorf("left: %v, joined: %v; want %v, %v", left, joined, tc.left, tc.joined)
 			}

@@ -61,10 +61,10 @@ func (c *changeTracker) watch(ctx context.Context, informers cache.Cache) error 
 
 // recordUpdate records whether an update of a binding explains that it leaves clusters.
 func (c *changeTracker) recordUpdate(older, newer binding.Object) {
-	if guard.Asked(older.BindingSpec(), newer.BindingSpec()) {
+	if guard.UserChangedPlacement(older.BindingSpec(), newer.BindingSpec()) {
 		c.record(newer, "")
 	}
-	for _, cluster := range guard.Evicted(older.BindingSpec(), newer.BindingSpec()) {
+	for _, cluster := range guard.EndedEvictions(older.BindingSpec(), newer.BindingSpec()) {
 		c.record(newer, cluster)
 	}
 }

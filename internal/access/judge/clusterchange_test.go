@@ -32,8 +32,8 @@ func TestDeletionAfterClusterChangeWaitsForGatherPeriod(t *testing.T) {
 	w := newGuardFixture(t, bindingWithLabelSelector("web"))
 	for ago, want := range map[time.Duration]time.Duration{0: gatherPeriod, 2 * time.Second: gatherPeriod - 2*time.Second, gatherPeriod: 0} {
 		decision, err := w.Decide(t.Context(), readyCluster(), workDeletedAgo("web", ago), true)
-		if err != nil || decision.After != want {
-			t.Errorf("%s after the deletion began: the delay is %s, %v; want %s", ago, decision.After, err, want)
+		if err != nil || decision.RetryAfter != want {
+			t.Errorf("%s after the deletion began: the delay is %s, %v; want %s", ago, decision.RetryAfter, err, want)
 		}
 		if want == 0 && decision.Verdict != guard.Delete {
 			t.Errorf("a single deletion gives %v", decision.Verdict)
@@ -77,7 +77,7 @@ func TestClusterChangeHoldsMassDeletion(t *testing.T) {
 			w.changes.record(newBinding("unrelated"), "")
 			for _, karmadaWork := range works {
 				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
-				if err != nil || decision.Verdict != guard.Hold || decision.Reason != guard.ClusterChanged {
+				if err != nil || decision.Verdict != guard.Hold || decision.Reason != guard.ReasonClusterChanged {
 					t.Fatalf("%s: verdict %v, reason %v, %v", karmadaWork.Name, decision.Verdict, decision.Reason, err)
 				}
 			}

@@ -33,7 +33,7 @@ type deletionCounts struct {
 type clusterDeletions struct {
 	// unexplained counts the Works whose objects were deleted without an explanation. total
 	// counts all Works whose objects were deleted.
-	unexplained, total guard.Tally
+	unexplained, total guard.WindowCounter
 	lastSurvey         workSurvey
 	// announcedReason is the reason of the last event about held deletions. If it is empty, the
 	// next held deletion writes an event.
@@ -73,7 +73,7 @@ func (c *deletionCounts) forCluster(cluster string) *clusterDeletions {
 	return deletions
 }
 
-func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Ruling, now time.Time) {
+func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := client.ObjectKeyFromObject(karmadaWork)
@@ -86,7 +86,7 @@ func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.W
 	}
 	deletions := c.forCluster(cluster)
 	deletions.total = deletions.total.Add(1, now)
-	if guard.Open(decision.Facts) && !decision.Facts.Confirmed {
+	if guard.IsUnexplained(decision.Evidence) && !decision.Evidence.Confirmed {
 		deletions.unexplained = deletions.unexplained.Add(1, now)
 	}
 }
@@ -124,16 +124,16 @@ func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous s
 // measureScale returns how many unexplained deletions there are in the cluster and in the
 // fleet. The Works of the cluster are counted again if the last count is too old, or if too
 // many deletions happened since.
-func (j *Judge) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Scale, clusterLosses, error) {
+func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Bursts, clusterLosses, error) {
 	now, c := j.now(), j.counts
 	c.mu.Lock()
 	deletions := c.forCluster(cluster.Name)
 	lastSurvey, all, open := deletions.lastSurvey, deletions.total.Count(now), deletions.unexplained.Count(now)
 	c.mu.Unlock()
-	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= j.limits.Cluster.Least {
+	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= j.limits.Cluster.MinDeletions {
 		fresh, err := j.surveyWorks(ctx, cluster)
 		if err != nil {
-			return guard.Scale{}, nil, err
+			return guard.Bursts{}, nil, err
 		}
 		fresh.takenAt, fresh.total, fresh.unexplained = now, all, open
 		lastSurvey = fresh
@@ -144,24 +144,24 @@ func (j *Judge) measureScale(ctx context.Context, cluster *clusterv1alpha1.Clust
 	deletions.lastSurvey = lastSurvey
 	// A deletion that was pending at the time of the survey and is done since counts twice, for
 	// one second at most: new deletions are not in the survey.
-	clusterBurst := guard.Burst{Open: lastSurvey.pending + deletions.unexplained.Count(now), Works: lastSurvey.works + lastSurvey.total}
+	clusterBurst := guard.Burst{Unexplained: lastSurvey.pending + deletions.unexplained.Count(now), Works: lastSurvey.works + lastSurvey.total}
 	scale, losses := c.fleetScale(cluster.Name, clusterBurst, now)
 	return scale, losses, nil
 }
 
 // fleetScale adds up the unexplained deletions of all clusters. The caller holds c.mu.
-func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Scale, clusterLosses) {
-	scale := guard.Scale{Cluster: clusterBurst, Fleet: clusterBurst, Clusters: 1}
-	losses := clusterLosses{{name, clusterBurst.Open}}
+func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Bursts, clusterLosses) {
+	scale := guard.Bursts{Cluster: clusterBurst, Fleet: clusterBurst, Clusters: 1}
+	losses := clusterLosses{{name, clusterBurst.Unexplained}}
 	for other, deletions := range c.clusters {
 		burst, loses := deletions.burst(now)
 		if other == name || !loses {
 			continue
 		}
 		scale.Clusters++
-		scale.Fleet.Open += burst.Open
+		scale.Fleet.Unexplained += burst.Unexplained
 		scale.Fleet.Works += burst.Works
-		losses = append(losses, clusterLoss{other, burst.Open})
+		losses = append(losses, clusterLoss{other, burst.Unexplained})
 	}
 	slices.SortFunc(losses, func(a, b clusterLoss) int {
 		return cmp.Or(cmp.Compare(b.unexplained, a.unexplained), cmp.Compare(a.cluster, b.cluster))
@@ -176,12 +176,12 @@ func (d *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
 	if now.Sub(d.lastSurvey.takenAt) <= guard.Window {
 		pending = max(0, d.lastSurvey.pending-max(0, open-d.lastSurvey.unexplained))
 	}
-	return guard.Burst{Open: open + pending, Works: d.lastSurvey.works + d.lastSurvey.total}, open+pending > 0
+	return guard.Burst{Unexplained: open + pending, Works: d.lastSurvey.works + d.lastSurvey.total}, open+pending > 0
 }
 
 // surveyWorks counts the Works of a cluster, and those that are being deleted without an
 // explanation. Works whose binding is gone are not counted: each of them needs its own proof.
-func (j *Judge) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
+func (j *Guard) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
 	works := &workv1alpha1.WorkList{}
 	if err := j.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
 		return workSurvey{}, fmt.Errorf("counting the Works of cluster %q: %w", cluster.Name, err)
@@ -200,7 +200,7 @@ func (j *Judge) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		if err != nil {
 			return workSurvey{}, err
 		}
-		if facts.Owner == guard.Drops && guard.Open(facts) && !facts.Confirmed {
+		if facts.Owner == guard.OwnerDropsWork && guard.IsUnexplained(facts) && !facts.Confirmed {
 			found.pending++
 		}
 	}

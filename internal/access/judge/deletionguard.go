@@ -31,67 +31,67 @@ import (
 // Options are the dependencies and limits of a Judge.
 type Options struct {
 	// Karmada reads from caches, Live from the API server.
-	Karmada, Live client.Reader
+	Karmada, APIReader client.Reader
 	// Cache provides the watches of bindings and clusters.
 	Cache cache.Cache
-	// API is the discovery of the control plane.
-	API kinds.Discovery
+	// Discovery is the discovery of the control plane.
+	Discovery kinds.Discovery
 	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
-	Reports *report.Works
+	Reports *report.Writer
 	Events  *observe.Events
 	// Registry receives the metric of held deletions.
 	Registry prometheus.Registerer
 	Limits   guard.Limits
-	// Epoch is read before each decision. It is nil for a control plane without epochs.
-	Epoch ReadEpoch
-	Now   func() time.Time
+	// ReadEpoch is read before each decision. It is nil for a control plane without epochs.
+	ReadEpoch EpochReader
+	Now       func() time.Time
 }
 
-// Judge is the deletion guard for Works. The controllers of one process share one instance,
+// Guard is the deletion guard for Works. The controllers of one process share one instance,
 // because its limits apply to all of them together.
-type Judge struct {
+type Guard struct {
 	evidenceCollector
 	limits  guard.Limits
 	counts  *deletionCounts
 	held    *heldDeletions
-	reports *report.Works
+	reports *report.Writer
 	events  *observe.Events
 	cache   cache.Cache
 	now     func() time.Time
 	// readEpoch is nil for a control plane without epochs.
-	readEpoch ReadEpoch
+	readEpoch EpochReader
 
 	watchOnce sync.Once
 	watchErr  error
 }
 
 // New returns a Judge without any recorded deletions.
-func New(o Options) (*Judge, error) {
+func New(o Options) (*Guard, error) {
 	stopped, err := newHeldDeletions(o.Registry)
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{
-		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.Live, discovery: o.API, changes: newChangeTracker(o.Now), outages: newOutageTracker(o.Now), proofs: newProofCache(), now: o.Now},
-		limits:            o.Limits, counts: newDeletionCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, readEpoch: o.Epoch,
+	return &Guard{
+		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, changes: newChangeTracker(o.Now), outages: newOutageTracker(o.Now), proofs: newProofCache(), now: o.Now},
+		limits:            o.Limits, counts: newDeletionCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, readEpoch: o.ReadEpoch,
 	}, nil
 }
 
 // Watch starts the watches of bindings and clusters. Later calls do nothing.
-func (j *Judge) Watch(ctx context.Context) error {
+func (j *Guard) Watch(ctx context.Context) error {
 	j.watchOnce.Do(func() { j.watchErr = errors.Join(j.changes.watch(ctx, j.cache), j.outages.watch(ctx, j.cache)) })
 	return j.watchErr
 }
 
-// Ruling is the verdict on a deletion and the evidence for it.
-type Ruling struct {
+// Decision is the verdict on a deletion and the evidence for it.
+type Decision struct {
 	Verdict guard.Verdict
 	// Reason is the reason for which the deletion is held.
-	Reason guard.Reason
-	Facts  guard.Facts
-	// After is the delay before the next decision, if other deletions must be counted first. It
+	Reason   guard.Reason
+	Evidence guard.Facts
+	// RetryAfter is the delay before the next decision, if other deletions must be counted first. It
 	// is 0 otherwise.
-	After time.Duration
+	RetryAfter time.Duration
 	// losses are the unexplained deletions of all clusters.
 	losses clusterLosses
 	// epoch is the epoch of the control plane at the time of the decision.
@@ -100,8 +100,8 @@ type Ruling struct {
 
 // Permission returns the annotation value that allows an agent to delete the objects of a Work
 // in the epoch of the decision.
-func (r Ruling) Permission(karmadaWork *workv1alpha1.Work) string {
-	return r.epoch.Permission(karmadaWork)
+func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
+	return r.epoch.PermissionValue(karmadaWork)
 }
 
 // Decide returns the decision on the deletion of a Work. Every deletion of objects in a member
@@ -110,34 +110,34 @@ func (r Ruling) Permission(karmadaWork *workv1alpha1.Work) string {
 // If the cluster is unreachable, nothing can be deleted there, and the evidence may change
 // before it is reachable again. Decide then neither counts deletions nor sends requests. The
 // verdict may be Prove: the caller must decide again when the cluster is reachable.
-func (j *Judge) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Ruling, error) {
-	decision := Ruling{Verdict: guard.Hold}
+func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
+	decision := Decision{Verdict: guard.Hold}
 	var err error
-	if decision.Facts, err = j.collectEvidence(ctx, cluster, karmadaWork); err != nil {
+	if decision.Evidence, err = j.collectEvidence(ctx, cluster, karmadaWork); err != nil {
 		return decision, err
 	}
-	if decision.Facts.Owner == guard.Wants {
-		if decision.Facts, err = j.confirmWanted(ctx, cluster, karmadaWork, decision.Facts); err != nil {
+	if decision.Evidence.Owner == guard.OwnerRequiresWork {
+		if decision.Evidence, err = j.confirmWanted(ctx, cluster, karmadaWork, decision.Evidence); err != nil {
 			return decision, err
 		}
 	}
 	if err = j.recordEpoch(ctx, &decision); err != nil {
 		return decision, err
 	}
-	decision.Facts.Decided = decision.epoch.Permits(karmadaWork) || j.counts.isSettled(karmadaWork)
-	var scale guard.Scale
-	if reachable && decision.Facts.Owner == guard.Drops && guard.Open(decision.Facts) {
-		if decision.After = j.gatherDelay(karmadaWork, decision.Facts); decision.After > 0 {
+	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || j.counts.isSettled(karmadaWork)
+	var scale guard.Bursts
+	if reachable && decision.Evidence.Owner == guard.OwnerDropsWork && guard.IsUnexplained(decision.Evidence) {
+		if decision.RetryAfter = j.gatherDelay(karmadaWork, decision.Evidence); decision.RetryAfter > 0 {
 			return decision, nil
 		}
 		if scale, decision.losses, err = j.measureScale(ctx, cluster); err != nil {
 			return decision, err
 		}
 	}
-	decision.Verdict, decision.Reason = guard.Decide(decision.Facts, scale, j.limits)
-	if decision.Verdict == guard.Prove && reachable {
-		decision.Facts.Template = j.proveTemplate(ctx, karmadaWork)
-		decision.Verdict, decision.Reason = guard.Decide(decision.Facts, scale, j.limits)
+	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
+	if decision.Verdict == guard.ReadTemplate && reachable {
+		decision.Evidence.Template = j.proveTemplate(ctx, karmadaWork)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
 	}
 	return decision, nil
 }
@@ -148,8 +148,8 @@ const gatherPeriod = 5 * time.Second
 
 // gatherDelay returns the time to wait until the other deletions that the same change of the
 // Cluster caused can be counted.
-func (j *Judge) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
-	if !facts.Unmatched || facts.Restored || facts.Confirmed || facts.Decided {
+func (j *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
+	if !facts.Unmatched || facts.RestoreUnconfirmed || facts.Confirmed || facts.AlreadyAllowed {
 		return 0
 	}
 	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(j.now()))
@@ -157,33 +157,33 @@ func (j *Judge) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) t
 
 // CountHeld adds a Work to the metric of held deletions after its deletion was decided, because
 // the state of its objects in the member cannot be read. Settle removes it.
-func (j *Judge) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
+func (j *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
 	j.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
 }
 
-// Settle records that the objects of a Work were deleted or are about to be, or that the Work
+// MarkSettled records that the objects of a Work were deleted or are about to be, or that the Work
 // was released with its objects. Later calls for the same Work do nothing.
-func (j *Judge) Settle(cluster string, karmadaWork *workv1alpha1.Work, decision Ruling) {
+func (j *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
 	j.held.remove(client.ObjectKeyFromObject(karmadaWork))
 	j.counts.markSettled(cluster, karmadaWork, decision, j.now())
 }
 
-// Forget stops tracking a Work that no longer exists.
-func (j *Judge) Forget(key types.NamespacedName) {
+// StopTrackingWork stops tracking a Work that no longer exists.
+func (j *Guard) StopTrackingWork(key types.NamespacedName) {
 	j.held.remove(key)
 	j.counts.removeWork(key)
 }
 
-// ForgetCluster stops tracking a cluster that no longer exists.
-func (j *Judge) ForgetCluster(name string) {
+// StopTrackingCluster stops tracking a cluster that no longer exists.
+func (j *Guard) StopTrackingCluster(name string) {
 	j.held.removeCluster(name)
 	j.counts.removeCluster(name)
 	j.outages.removeCluster(name)
 }
 
-// Reconsider lets the next held deletion in a cluster write an event again, because the cluster
+// RepeatHeldEvent lets the next held deletion in a cluster write an event again, because the cluster
 // changed.
-func (j *Judge) Reconsider(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
+func (j *Guard) RepeatHeldEvent(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
 
 // readError wraps the error of a read that was needed to explain a deletion.
 func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {

@@ -35,7 +35,7 @@ var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // guardFixture is a Judge with a fake store.
 type guardFixture struct {
-	*Judge
+	*Guard
 	store client.WithWatch
 	// unreadableType is the type whose reads fail. isKindUnserved makes reads of templates fail
 	// as if their kind were not served.
@@ -81,10 +81,10 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 		},
 	}).Build()
 	var err error
-	w.Judge, err = New(Options{
-		Karmada: w.store, Live: w.store, API: &w.discovery, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
+	w.Guard, err = New(Options{
+		Karmada: w.store, APIReader: w.store, Discovery: &w.discovery, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
 		Now: func() time.Time { return noon }, Events: observe.NewEvents(record.NewFakeRecorder(100)),
-		Reports: report.NewWorks(w.store, report.DefaultOptions()),
+		Reports: report.NewWriter(w.store, report.DefaultOptions()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -440,13 +440,13 @@ func TestMassDeletionStaysHeldAfterOutage(t *testing.T) {
 func TestBurstIncludesFinishedDeletions(t *testing.T) {
 	works, stored := newDeletedWorks(2, func(name string) []client.Object { return []client.Object{newBinding(name), templateObject(name)} })
 	w, cluster := newGuardFixture(t, stored...), readyCluster()
-	for i := range guard.DefaultLimits().Cluster.Least {
-		w.Settle(cluster.Name, newDeletedWork(fmt.Sprintf("done-%d", i)), Ruling{Facts: guard.Facts{Owner: guard.Drops}})
+	for i := range guard.DefaultLimits().Cluster.MinDeletions {
+		w.MarkSettled(cluster.Name, newDeletedWork(fmt.Sprintf("done-%d", i)), Decision{Evidence: guard.Facts{Owner: guard.OwnerDropsWork}})
 	}
 	if got, err := w.decide(t, cluster, works[0]); err != nil || got != guard.Hold {
 		t.Errorf("verdict %d, error %v", got, err)
 	}
-	w.ForgetCluster(cluster.Name)
+	w.StopTrackingCluster(cluster.Name)
 	if got, err := w.decide(t, cluster, works[0]); err != nil || got != guard.Delete {
 		t.Errorf("in a cluster that joined again: verdict %d, error %v", got, err)
 	}
@@ -477,7 +477,7 @@ func TestSequentialDeletionsAreMassDeletion(t *testing.T) {
 		}
 		if decision.Verdict == guard.Delete {
 			deleted++
-			w.Settle(cluster.Name, karmadaWork, decision)
+			w.MarkSettled(cluster.Name, karmadaWork, decision)
 		}
 	}
 	if deleted > number/2+1 {
@@ -536,10 +536,10 @@ func TestProofCacheDistinguishesCopiedBindingID(t *testing.T) {
 	stranger, deleted := workWithCopiedID(), metav1.NewTime(noon)
 	stranger.DeletionTimestamp = &deleted
 	stranger.Spec.Workload.Manifests[0].Raw = []byte(strings.ReplaceAll(string(stranger.Spec.Workload.Manifests[0].Raw), `"shop"`, `"evil"`))
-	if state := w.proveTemplate(t.Context(), stranger); state != guard.Deleted {
+	if state := w.proveTemplate(t.Context(), stranger); state != guard.TemplateDeleted {
 		t.Fatalf("the template in namespace evil: %d", state)
 	}
-	if state := w.proveTemplate(t.Context(), newDeletedWork("a")); state == guard.Deleted {
+	if state := w.proveTemplate(t.Context(), newDeletedWork("a")); state == guard.TemplateDeleted {
 		t.Error("the template shop/a exists, but its state is Deleted")
 	}
 }

@@ -19,13 +19,13 @@ import (
 )
 
 // fixedEpoch returns a function that always reads the same epoch.
-func fixedEpoch(now epoch.Epoch, err error) ReadEpoch {
+func fixedEpoch(now epoch.Epoch, err error) EpochReader {
 	return func(context.Context) (epoch.Epoch, error) { return now, err }
 }
 
 var (
-	installedEpoch = epoch.Epoch{ID: "a", Cause: epoch.Installed}
-	restoredEpoch  = epoch.Epoch{ID: "b", Cause: epoch.Restored}
+	installedEpoch = epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}
+	restoredEpoch  = epoch.Epoch{ID: "b", Cause: epoch.CauseRestored}
 )
 
 func TestRestoreHoldsDeletionsUntilConfirmed(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRestoreHoldsDeletionsUntilConfirmed(t *testing.T) {
 	left := readyCluster()
 	left.DeletionTimestamp = &metav1.Time{Time: noon}
 	tests := map[string]struct {
-		epoch   ReadEpoch
+		epoch   EpochReader
 		cluster *clusterv1alpha1.Cluster
 		stored  []client.Object
 		want    guard.Verdict
@@ -67,11 +67,11 @@ func TestRestoreWritesOneEventPerCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Hold(readyCluster(), newDeletedWork(name), decision); !errors.Is(err, ErrHeld) {
+		if err := w.ReportHeld(readyCluster(), newDeletedWork(name), decision); !errors.Is(err, ErrDeletionHeld) {
 			t.Errorf("holding %s: %v", name, err)
 		}
 	}
-	if got, want := <-recorder.Events, "Warning "+clusterv1alpha1.EventReasonRestoreNotConfirmed+" "+restoredEpoch.Message(); got != want {
+	if got, want := <-recorder.Events, "Warning "+clusterv1alpha1.EventReasonRestoreNotConfirmed+" "+restoredEpoch.HoldMessage(); got != want {
 		t.Errorf("event %q, want %q", got, want)
 	}
 	if more := len(recorder.Events); more != 0 {
@@ -89,8 +89,8 @@ func TestRestoreHoldIsNotMassDeletion(t *testing.T) {
 		karmadaWork := newDeletedWork("web")
 		karmadaWork.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, Reason: reason}}
 		decision, err := newGuardFixture(t, newBinding("web")).Decide(t.Context(), readyCluster(), karmadaWork, true)
-		if err != nil || decision.Facts.Held != want || decision.Facts.Owner != guard.Drops {
-			t.Errorf("%s: facts %+v, %v", reason, decision.Facts, err)
+		if err != nil || decision.Evidence.WasHeld != want || decision.Evidence.Owner != guard.OwnerDropsWork {
+			t.Errorf("%s: facts %+v, %v", reason, decision.Evidence, err)
 		}
 	}
 }
@@ -105,12 +105,12 @@ func TestHeldConditionOfEarlierProcessWritesNoEvent(t *testing.T) {
 	if err != nil || decision.Verdict != guard.Hold {
 		t.Fatalf("verdict %v, %v", decision.Verdict, err)
 	}
-	karmadaWork.Status.Conditions = []metav1.Condition{work.DeletionHeld(karmadaWork, "m1", decision.Reason)}
-	if err := w.Hold(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrHeld) || len(recorder.Events) != 0 {
+	karmadaWork.Status.Conditions = []metav1.Condition{work.DeletionHeldCondition(karmadaWork, "m1", decision.Reason)}
+	if err := w.ReportHeld(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrDeletionHeld) || len(recorder.Events) != 0 {
 		t.Errorf("holding: %v, %d events", err, len(recorder.Events))
 	}
 	karmadaWork.Status.Conditions = nil
-	if err := w.Hold(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrHeld) || len(recorder.Events) != 1 {
+	if err := w.ReportHeld(readyCluster(), karmadaWork, decision); !errors.Is(err, ErrDeletionHeld) || len(recorder.Events) != 1 {
 		t.Errorf("holding for the first time: %v, %d events", err, len(recorder.Events))
 	}
 }

@@ -35,11 +35,11 @@ type evidenceCollector struct {
 // collectEvidence returns the evidence for the deletion of a Work, from caches.
 func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
 	facts := guard.Facts{
-		ClusterLeaves: cluster.DeletionTimestamp != nil,
-		Held:          work.HeldAsMassDeletion(karmadaWork),
-		Confirmed:     guard.Confirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time),
+		ClusterUnregistering: cluster.DeletionTimestamp != nil,
+		WasHeld:              work.IsHeldAsMassDeletion(karmadaWork),
+		Confirmed:            guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time),
 	}
-	if facts.ClusterLeaves {
+	if facts.ClusterUnregistering {
 		return facts, nil
 	}
 	return facts, e.findOwner(ctx, e.karmadaCache, cluster, karmadaWork, &facts)
@@ -48,7 +48,7 @@ func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *cluste
 // confirmWanted reads again from the API server whether the binding still wants the cluster. An
 // object that is kept because of a stale cache would stay in the member for ever.
 func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
-	facts.Owner = guard.Nobody
+	facts.Owner = guard.OwnerNone
 	if superseded, err := e.isSuperseded(ctx, karmadaWork); err != nil || superseded {
 		return facts, err
 	}
@@ -59,12 +59,12 @@ func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv
 // findOwner records the state of the owner of a Work: of its bindings, or of the Namespace that
 // the Work delivers.
 func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
-	if !work.Bound(karmadaWork) {
+	if !work.HasBinding(karmadaWork) {
 		return findNamespaceOwner(ctx, reader, karmadaWork, facts)
 	}
-	facts.Owner = guard.Gone
+	facts.Owner = guard.OwnerGone
 	for _, namespaced := range []bool{true, false} {
-		key, ok := binding.LedTo(karmadaWork, namespaced)
+		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)
 		if !ok {
 			continue
 		}
@@ -77,7 +77,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 			return readError("binding "+key.String(), karmadaWork, err)
 		}
 		e.recordBinding(bound, cluster, karmadaWork, facts)
-		if facts.Owner == guard.Wants {
+		if facts.Owner == guard.OwnerRequiresWork {
 			return nil
 		}
 		if err := e.recordDependents(ctx, reader, bound, cluster, facts); err != nil {
@@ -90,18 +90,18 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 // recordBinding records the evidence that a binding gives for the deletion of one of its Works.
 func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
 	spec := bound.BindingSpec()
-	if binding.Expected(spec).Has(cluster.Name) {
+	if binding.ExpectedClusters(spec).Has(cluster.Name) {
 		// The next Work takes over only objects that were made from the same template.
 		if uid := templateUID(karmadaWork); uid != "" && uid == spec.Resource.UID {
-			facts.Owner = guard.Wants
+			facts.Owner = guard.OwnerRequiresWork
 		}
 		return
 	}
-	facts.Owner = guard.Drops
-	facts.Asked = facts.Asked || e.changes.isExplained(bound, cluster.Name)
-	facts.Excluded = facts.Excluded || guard.Excluded(cluster, spec)
-	facts.Unmatched = facts.Unmatched || guard.Unmatched(cluster, spec, bound.BindingStatus())
-	facts.Moved = facts.Moved || len(binding.Targets(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
+	facts.Owner = guard.OwnerDropsWork
+	facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(bound, cluster.Name)
+	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, spec)
+	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, spec, bound.BindingStatus())
+	facts.MovedWhileUnreachable = facts.MovedWhileUnreachable || len(binding.TargetClusters(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
 }
 
 // recordDependents adds the evidence of the dependents if the binding is an attached one. A
@@ -113,15 +113,15 @@ func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.
 	for _, snapshot := range bound.BindingSpec().RequiredBy {
 		dependent, key := binding.New(true), types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
 		err := reader.Get(ctx, key, dependent, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) || err == nil && binding.Expected(dependent.BindingSpec()).Has(cluster.Name) {
+		if apierrors.IsNotFound(err) || err == nil && binding.ExpectedClusters(dependent.BindingSpec()).Has(cluster.Name) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
 		}
-		facts.Asked = facts.Asked || e.changes.isExplained(dependent, cluster.Name)
-		facts.Excluded = facts.Excluded || guard.Excluded(cluster, dependent.BindingSpec())
-		facts.Unmatched = facts.Unmatched || guard.Unmatched(cluster, dependent.BindingSpec(), dependent.BindingStatus())
+		facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(dependent, cluster.Name)
+		facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, dependent.BindingSpec())
+		facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, dependent.BindingSpec(), dependent.BindingStatus())
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *
 		namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel] == "true":
 		return nil
 	}
-	facts.Owner = guard.Wants
+	facts.Owner = guard.OwnerRequiresWork
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv
 	for _, namespaced := range []bool{true, false} {
 		label := binding.PermanentIDLabel(binding.New(namespaced))
 		id := karmadaWork.Labels[label]
-		key, ok := binding.LedTo(karmadaWork, namespaced)
+		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)
 		if id == "" || !ok {
 			continue
 		}
@@ -167,7 +167,7 @@ func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv
 		}
 		for i := range works.Items {
 			otherWork := &works.Items[i]
-			if to, ok := binding.LedTo(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name && otherWork.DeletionTimestamp == nil {
+			if to, ok := binding.ReferencedBinding(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name && otherWork.DeletionTimestamp == nil {
 				return true, nil
 			}
 		}
@@ -181,7 +181,7 @@ func templateUID(karmadaWork *workv1alpha1.Work) types.UID {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		return ""
 	}
-	manifest, err := work.Decode(karmadaWork.Spec.Workload.Manifests[0])
+	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
 	if err != nil {
 		return ""
 	}
@@ -197,7 +197,7 @@ func templateUIDAnnotationOf(manifest *unstructured.Unstructured) types.UID {
 func bindingID(karmadaWork *workv1alpha1.Work) string {
 	id := karmadaWork.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + karmadaWork.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
 	for _, namespaced := range []bool{true, false} {
-		if key, ok := binding.LedTo(karmadaWork, namespaced); ok && id != "" {
+		if key, ok := binding.ReferencedBinding(karmadaWork, namespaced); ok && id != "" {
 			id += " " + key.String()
 		}
 	}

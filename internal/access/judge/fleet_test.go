@@ -47,7 +47,7 @@ func TestFleetDeletionIsHeldBelowClusterLimits(t *testing.T) {
 		}
 	}
 	w := newGuardFixture(t, stored...)
-	deleted, fleet := 0, Ruling{}
+	deleted, fleet := 0, Decision{}
 	for _, karmadaWork := range works {
 		cluster := readyCluster()
 		cluster.Name = strings.TrimPrefix(karmadaWork.Namespace, "karmada-es-")
@@ -57,12 +57,12 @@ func TestFleetDeletionIsHeldBelowClusterLimits(t *testing.T) {
 		}
 		if decision.Verdict == guard.Delete {
 			deleted++
-			w.Settle(cluster.Name, karmadaWork, decision)
+			w.MarkSettled(cluster.Name, karmadaWork, decision)
 			continue
 		}
 		fleet = decision
 	}
-	if limit := guard.DefaultLimits().Fleet.Least; deleted > limit || fleet.Reason != guard.FleetDeletion {
+	if limit := guard.DefaultLimits().Fleet.MinDeletions; deleted > limit || fleet.Reason != guard.ReasonFleetDeletion {
 		t.Errorf("%d of %d Works are deleted, the last is held for reason %d", deleted, len(works), fleet.Reason)
 	}
 	if text := fleet.losses.summary(); !strings.Contains(text, "m00 5, m01 5") || !strings.Contains(text, "more clusters") || len(text) > 400 {
@@ -79,28 +79,28 @@ func TestDeletionWithoutBindingNeedsProofOfTemplate(t *testing.T) {
 	}{
 		"the template was deleted": {want: guard.Delete},
 		"the template exists and is claimed": {
-			stored: []client.Object{templateObject("a")}, want: guard.Hold, reason: guard.TemplateKept},
+			stored: []client.Object{templateObject("a")}, want: guard.Hold, reason: guard.ReasonTemplateInUse},
 		"the template exists and is unclaimed": {
 			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }()}, want: guard.Delete},
 		"a workload depends on the template that no policy claims": {
 			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"a"}]`)},
-			want:   guard.Hold, reason: guard.TemplateKept},
+			want:   guard.Hold, reason: guard.ReasonTemplateInUse},
 		"a workload depends on another template": {
 			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"b"}]`)},
 			want:   guard.Delete},
 		"the dependencies of a workload cannot be decoded": {
 			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{`)},
-			want:   guard.Hold, reason: guard.TemplateKept},
+			want:   guard.Hold, reason: guard.ReasonTemplateInUse},
 		"another template has the same name": {
 			stored: []client.Object{func() client.Object { o := templateObject("a"); o.UID = "next"; return o }()}, want: guard.Delete},
 		"the API server does not answer": {
-			change: func(w *guardFixture) { w.unreadableType = "*v1.PartialObjectMetadata" }, want: guard.Hold, reason: guard.TemplateUnread},
+			change: func(w *guardFixture) { w.unreadableType = "*v1.PartialObjectMetadata" }, want: guard.Hold, reason: guard.ReasonTemplateUnreadable},
 		"the kind is not served": {
-			change: func(w *guardFixture) { w.isKindUnserved = true }, want: guard.Hold, reason: guard.TemplateUnserved},
+			change: func(w *guardFixture) { w.isKindUnserved = true }, want: guard.Hold, reason: guard.ReasonTemplateNotServed},
 		"discovery fails": {
 			change: func(w *guardFixture) {
 				w.isKindUnserved, w.discovery.err = true, apierrors.NewServiceUnavailable("later")
-			}, want: guard.Hold, reason: guard.TemplateUnread},
+			}, want: guard.Hold, reason: guard.ReasonTemplateUnreadable},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,10 +132,10 @@ func TestTemplateOfRenamedObjectIsFoundByBindingName(t *testing.T) {
 	renamed.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = "b-configmap"
 	template := templateObject("b")
 	template.UID = "uid-a"
-	if decision, err := newGuardFixture(t, template).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.TemplateKept {
+	if decision, err := newGuardFixture(t, template).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
 		t.Errorf("with the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
 	}
-	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.TemplateUnread {
+	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateUnreadable {
 		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestUnreachableClusterCausesNoReads(t *testing.T) {
 	w, lost := newGuardFixture(t), readyCluster()
 	lost.Status = clusterv1alpha1.ClusterStatus{}
 	decision, err := w.Decide(t.Context(), lost, newDeletedWork("a"), false)
-	if err != nil || decision.Verdict != guard.Prove || w.templateReads != 0 {
+	if err != nil || decision.Verdict != guard.ReadTemplate || w.templateReads != 0 {
 		t.Errorf("verdict %d after %d reads, error %v", decision.Verdict, w.templateReads, err)
 	}
 }
@@ -154,17 +154,17 @@ func TestDeletionPermissionOfAgent(t *testing.T) {
 	w := newGuardFixture(t, stored...)
 	w.readEpoch = fixedEpoch(installedEpoch, nil)
 	allowed := works[0]
-	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.Permission(allowed)
+	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
 	if decision, err := w.Decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Verdict != guard.Delete {
 		t.Errorf("verdict %d, error %v", decision.Verdict, err)
 	}
 	other := works[1]
-	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.Permission(allowed)
+	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
 	if decision, err := w.Decide(t.Context(), readyCluster(), other, true); err != nil || decision.Verdict != guard.Hold {
 		t.Errorf("the permission for another Work is accepted: verdict %d, error %v", decision.Verdict, err)
 	}
 	backedUp := works[2]
-	backedUp.Annotations[workv1alpha1.DeletionAllowedAnnotation] = restoredEpoch.Permission(backedUp)
+	backedUp.Annotations[workv1alpha1.DeletionAllowedAnnotation] = restoredEpoch.PermissionValue(backedUp)
 	if decision, err := w.Decide(t.Context(), readyCluster(), backedUp, true); err != nil || decision.Verdict != guard.Hold {
 		t.Errorf("the permission of another epoch is accepted: verdict %d, error %v", decision.Verdict, err)
 	}
@@ -185,14 +185,14 @@ func TestHeldDeletionIsReportedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Hold(readyCluster(), karmadaWork, decision); err == nil {
+		if err := w.ReportHeld(readyCluster(), karmadaWork, decision); err == nil {
 			t.Error("no error, so the deletion is not tried again")
 		}
 		if got := len(w.held.works); got != test.held {
 			t.Errorf("after %s %d deletions are held, want %d", test.after, got, test.held)
 		}
 	}
-	w.Forget(client.ObjectKeyFromObject(karmadaWork))
+	w.StopTrackingWork(client.ObjectKeyFromObject(karmadaWork))
 	if len(w.held.works) != 0 {
 		t.Error("a Work that no longer exists is held")
 	}

@@ -20,27 +20,27 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// ErrHeld reports that a deletion waits for a confirmation or an explanation.
-var ErrHeld = errors.New("the deletion of the Work waits for a confirmation or an explanation")
+// ErrDeletionHeld reports that a deletion waits for a confirmation or an explanation.
+var ErrDeletionHeld = errors.New("the deletion of the Work waits for a confirmation or an explanation")
 
 // conditionDelay is the time for which a deletion may wait for the deletion of its template
 // without a condition: a template and its binding are deleted at about the same time.
 const conditionDelay = 5 * time.Second
 
-// Hold writes a condition and an event with the reason for which a deletion is held and the
+// ReportHeld writes a condition and an event with the reason for which a deletion is held and the
 // next step for the user. It returns an error so that the caller tries again.
-func (j *Judge) Hold(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Ruling) error {
-	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrHeld)
+func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
+	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
 	j.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
 	mass := isMassDeletion(decision.Reason)
-	if !mass && decision.Reason != guard.RestoreUnconfirmed && j.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
+	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && j.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
 		return heldErr
 	}
 	condition := newHeldCondition(cluster, karmadaWork, decision)
 	j.held.add(cluster.Name, client.ObjectKeyFromObject(karmadaWork), condition.Reason)
-	current := j.reports.Current(karmadaWork)
+	current := j.reports.Latest(karmadaWork)
 	present := conditions.Get(current.Status.Conditions, condition.Type)
-	if mass && work.HeldAsMassDeletion(current) {
+	if mass && work.IsHeldAsMassDeletion(current) {
 		// The first reason stays, even if the counts have changed.
 		condition = *present
 	}
@@ -49,7 +49,7 @@ func (j *Judge) Hold(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1
 		return heldErr
 	}
 	condition.LastTransitionTime = metav1.NewTime(j.now())
-	j.reports.Report(karmadaWork, report.Condition(condition.Type), report.Soon, func(status *workv1alpha1.WorkStatus) {
+	j.reports.Submit(karmadaWork, report.ConditionPart(condition.Type), report.Prompt, func(status *workv1alpha1.WorkStatus) {
 		conditions.Set(&status.Conditions, condition)
 	})
 	j.recordHeldEvent(cluster, karmadaWork, decision, condition)
@@ -58,31 +58,31 @@ func (j *Judge) Hold(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1
 
 // isMassDeletion reports whether a deletion is held because of the number of deletions.
 func isMassDeletion(reason guard.Reason) bool {
-	return reason == guard.MassDeletion || reason == guard.ClusterChanged || reason == guard.FleetDeletion
+	return reason == guard.ReasonMassDeletion || reason == guard.ReasonClusterChanged || reason == guard.ReasonFleetDeletion
 }
 
-func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Ruling) metav1.Condition {
-	if decision.Reason == guard.RestoreUnconfirmed {
-		return work.RestoreNotConfirmed(karmadaWork, decision.epoch.Message())
+func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) metav1.Condition {
+	if decision.Reason == guard.ReasonRestoreUnconfirmed {
+		return work.RestoreNotConfirmedCondition(karmadaWork, decision.epoch.HoldMessage())
 	}
-	return work.DeletionHeld(karmadaWork, cluster.Name, decision.Reason)
+	return work.DeletionHeldCondition(karmadaWork, cluster.Name, decision.Reason)
 }
 
 // recordHeldEvent writes the event. A mass deletion or a restore gets one event on the Cluster
 // for all held deletions. Any other reason gets an event on the Work.
-func (j *Judge) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Ruling, condition metav1.Condition) {
+func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
 	switch decision.Reason {
-	case guard.MassDeletion, guard.ClusterChanged, guard.FleetDeletion, guard.RestoreUnconfirmed:
+	case guard.ReasonMassDeletion, guard.ReasonClusterChanged, guard.ReasonFleetDeletion, guard.ReasonRestoreUnconfirmed:
 		if j.counts.swapAnnouncedReason(cluster.Name, condition.Reason) == condition.Reason {
 			return
 		}
 		message := condition.Message
-		if decision.Reason == guard.FleetDeletion {
-			message = work.FleetDeletionStopped(decision.losses.summary())
+		if decision.Reason == guard.ReasonFleetDeletion {
+			message = work.FleetDeletionMessage(decision.losses.summary())
 		}
-		j.events.Failed(cluster, condition.Reason, errors.New(message))
+		j.events.RecordFailure(cluster, condition.Reason, errors.New(message))
 	default:
-		j.events.Failed(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
+		j.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
 	}
 }
 
@@ -118,7 +118,7 @@ func newHeldDeletions(registry prometheus.Registerer) (*heldDeletions, error) {
 	h := &heldDeletions{works: map[types.NamespacedName]heldWork{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
 	}, []string{"member_cluster", "reason"})}
-	err := observe.Register(registry, &h.gauge)
+	err := observe.RegisterMetric(registry, &h.gauge)
 	// A process whose control plane is restored makes another Judge. It finds the metric of the
 	// previous one, and has no held deletions yet.
 	h.gauge.Reset()

@@ -59,7 +59,7 @@ func (o *outageTracker) recordReadiness(cluster *clusterv1alpha1.Cluster) {
 func (o *outageTracker) wasUnreachableAt(cluster *clusterv1alpha1.Cluster, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.withCondition(cluster).Cover(at)
+	return o.withCondition(cluster).Contains(at)
 }
 
 // withCondition returns the recorded outages of a cluster, updated by its Ready condition. The

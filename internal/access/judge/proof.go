@@ -32,7 +32,7 @@ import (
 type proofCache struct{ entries *lru.Cache }
 
 type templateProof struct {
-	state    guard.Template
+	state    guard.TemplateState
 	provenAt time.Time
 }
 
@@ -46,25 +46,25 @@ const (
 
 func newProofCache() *proofCache { return &proofCache{entries: lru.New(maxProofs)} }
 
-func (p *proofCache) get(binding string, now time.Time) (guard.Template, bool) {
+func (p *proofCache) get(binding string, now time.Time) (guard.TemplateState, bool) {
 	value, ok := p.entries.Get(binding)
 	if !ok || binding == "" {
-		return guard.Unasked, false
+		return guard.TemplateNotRead, false
 	}
 	cached, ok := value.(templateProof)
 	memory := doubtTTL
-	if cached.state == guard.Deleted || cached.state == guard.Unclaimed {
+	if cached.state == guard.TemplateDeleted || cached.state == guard.TemplateUnclaimed {
 		memory = proofTTL
 	}
 	return cached.state, ok && now.Sub(cached.provenAt) <= memory
 }
 
-func (p *proofCache) put(binding string, state guard.Template, now time.Time) {
+func (p *proofCache) put(binding string, state guard.TemplateState, now time.Time) {
 	p.entries.Add(binding, templateProof{state: state, provenAt: now})
 }
 
 // proveTemplate returns the state of the template of a Work whose owner is gone.
-func (e *evidenceCollector) proveTemplate(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.Template {
+func (e *evidenceCollector) proveTemplate(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	id, now := bindingID(karmadaWork), e.now()
 	if state, ok := e.proofs.get(id, now); ok {
 		return state
@@ -86,13 +86,13 @@ type templateOrigin struct {
 }
 
 func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
-	manifest, err := work.Decode(karmadaWork.Spec.Workload.Manifests[0])
+	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
 	if err != nil {
 		return templateOrigin{}, false
 	}
 	o := templateOrigin{kind: manifest.GroupVersionKind(), key: client.ObjectKeyFromObject(manifest), uid: templateUIDAnnotationOf(manifest)}
 	for _, namespaced := range []bool{true, false} {
-		bound, ok := binding.LedTo(karmadaWork, namespaced)
+		bound, ok := binding.ReferencedBinding(karmadaWork, namespaced)
 		if !ok {
 			continue
 		}
@@ -106,43 +106,43 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 }
 
 // readTemplateState returns the state of the template of a Work.
-func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.Template {
+func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		// The member has no objects of the Work.
-		return guard.Deleted
+		return guard.TemplateDeleted
 	}
 	origin, ok := newTemplateOrigin(karmadaWork)
 	if !ok {
-		return guard.Unknown
+		return guard.TemplateUnreadable
 	}
 	template, state := e.readTemplateObject(ctx, origin)
 	switch {
-	case state == guard.Deleted && origin.isNameGuessed:
-		return guard.Unknown
-	case state != guard.Kept:
+	case state == guard.TemplateDeleted && origin.isNameGuessed:
+		return guard.TemplateUnreadable
+	case state != guard.TemplateInUse:
 		return state
 	case origin.isNameGuessed && template.UID != origin.uid:
-		return guard.Unknown
+		return guard.TemplateUnreadable
 	case origin.uid != "" && template.UID != origin.uid, template.DeletionTimestamp != nil:
-		return guard.Deleted
+		return guard.TemplateDeleted
 	case template.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == "" &&
 		template.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] == "":
 		state = e.unclaimedState(ctx, origin, template)
 	}
-	if state == guard.Kept && e.isNamespaceTerminating(ctx, template.Namespace) {
-		return guard.Deleted
+	if state == guard.TemplateInUse && e.isNamespaceTerminating(ctx, template.Namespace) {
+		return guard.TemplateDeleted
 	}
 	return state
 }
 
 // unclaimedState returns the state of a template that no policy claims. If a workload depends
 // on it, the dependencies controller makes its binding again.
-func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.Template {
+func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
 	bound, err := bindings.List(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return guard.Unknown
+		return guard.TemplateUnreadable
 	}
-	thing := dependency.Thing{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
+	thing := dependency.ObjectID{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
 	for _, dependent := range bound {
 		annotation := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
 		if annotation == "" || !dependent.BindingSpec().PropagateDeps || dependent.GetDeletionTimestamp() != nil {
@@ -152,32 +152,32 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 		if err != nil || slices.ContainsFunc(references, func(reference dependency.Reference) bool {
 			return dependency.Matches(reference, thing, template.Labels)
 		}) {
-			return guard.Kept
+			return guard.TemplateInUse
 		}
 	}
-	return guard.Unclaimed
+	return guard.TemplateUnclaimed
 }
 
 // readTemplateObject reads a template from the API server, in any served version of its kind.
 // The template is not nil if the state is Kept.
-func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.Template) {
+func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
 	template, err := e.readTemplateVersion(ctx, origin, origin.kind.Version)
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || served.IsObjectAbsent(err, origin.key.Name) {
 		return template, templateStateFrom(err, origin.key.Name)
 	}
-	versions, answer, failure := kinds.AskGroup(e.discovery, origin.kind.GroupKind())
+	versions, answer, failure := kinds.LookupGroup(e.discovery, origin.kind.GroupKind())
 	if failure != nil {
-		return nil, guard.Unknown
+		return nil, guard.TemplateUnreadable
 	}
 	if answer == served.Absent {
-		return nil, guard.Unserved
+		return nil, guard.TemplateNotServed
 	}
 	for _, version := range versions {
 		if template, err = e.readTemplateVersion(ctx, origin, version); err == nil || served.IsObjectAbsent(err, origin.key.Name) {
 			return template, templateStateFrom(err, origin.key.Name)
 		}
 	}
-	return nil, guard.Unknown
+	return nil, guard.TemplateUnreadable
 }
 
 func (e *evidenceCollector) readTemplateVersion(ctx context.Context, origin templateOrigin, version string) (*metav1.PartialObjectMetadata, error) {
@@ -186,14 +186,14 @@ func (e *evidenceCollector) readTemplateVersion(ctx context.Context, origin temp
 	return template, e.apiReader.Get(ctx, origin.key, template)
 }
 
-func templateStateFrom(err error, name string) guard.Template {
+func templateStateFrom(err error, name string) guard.TemplateState {
 	switch {
 	case err == nil:
-		return guard.Kept
+		return guard.TemplateInUse
 	case served.IsObjectAbsent(err, name):
-		return guard.Deleted
+		return guard.TemplateDeleted
 	default:
-		return guard.Unknown
+		return guard.TemplateUnreadable
 	}
 }
 

@@ -20,9 +20,9 @@ type Discovery interface {
 	GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error)
 }
 
-// Ask returns whether a server serves a kind. The error explains why the answer is Unknown; it
+// Lookup returns whether a server serves a kind. The error explains why the answer is Unknown; it
 // is nil for an empty answer.
-func Ask(api Discovery, kind schema.GroupVersionKind) (served.Answer, error) {
+func Lookup(api Discovery, kind schema.GroupVersionKind) (served.Availability, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
 	var groups *metav1.APIGroupList
@@ -32,16 +32,16 @@ func Ask(api Discovery, kind schema.GroupVersionKind) (served.Answer, error) {
 			groups = listed
 		}
 	}
-	answer := served.Of(kind, groups, resources, err)
+	answer := served.KindAvailability(kind, groups, resources, err)
 	if answer == served.Unknown && err != nil {
 		return answer, fmt.Errorf("listing the kinds of %s: %w", version, err)
 	}
 	return answer, nil
 }
 
-// AskGroup returns the versions in which a server serves a kind. The error explains why the
+// LookupGroup returns the versions in which a server serves a kind. The error explains why the
 // answer is Unknown.
-func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, error) {
+func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, served.Availability, error) {
 	groups, resources, failed, err := api.GroupsAndMaybeResources()
 	if err != nil {
 		return nil, served.Unknown, fmt.Errorf("listing the groups: %w", err)
@@ -52,7 +52,7 @@ func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, er
 		found.Failed = map[schema.GroupVersion]error{}
 	}
 	// Servers of older releases list the groups without their resources.
-	for _, version := range found.Unread(kind.Group) {
+	for _, version := range found.UnreadVersions(kind.Group) {
 		list, err := api.ServerResourcesForGroupVersion(version.String())
 		if err != nil {
 			found.Failed[version] = err
@@ -60,7 +60,7 @@ func AskGroup(api Discovery, kind schema.GroupKind) ([]string, served.Answer, er
 		}
 		found.Resources[version] = list
 	}
-	versions, answer := found.Versions(kind)
+	versions, answer := found.ServedVersions(kind)
 	if answer != served.Unknown {
 		return versions, answer, nil
 	}

@@ -37,7 +37,7 @@ func TestLookup(t *testing.T) {
 	others := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
 	tests := map[string]struct {
 		server fakeServer
-		want   served.Answer
+		want   served.Availability
 		failed bool
 	}{
 		"the kind is listed":                   {fakeServer{}, served.Served, false},
@@ -49,7 +49,7 @@ func TestLookup(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, err := Ask(tc.server, kind); got != tc.want || (err != nil) != tc.failed {
+			if got, err := Lookup(tc.server, kind); got != tc.want || (err != nil) != tc.failed {
 				t.Errorf("got %d, %v, want %d, an error: %t", got, err, tc.want, tc.failed)
 			}
 		})

@@ -33,15 +33,15 @@ const (
 	maxParallelLists = 8
 )
 
-// Object has the metadata and the kind of a member object.
-type Object struct {
+// MemberObject has the metadata and the kind of a member object.
+type MemberObject struct {
 	*unstructured.Unstructured
 	Resource schema.GroupVersionResource
 }
 
 // Listing is the result for a member.
 type Listing struct {
-	Objects []Object
+	Objects []MemberObject
 	// Kinds are the kinds that were read completely.
 	Kinds sets.Set[schema.GroupKind]
 }
@@ -118,8 +118,8 @@ func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]
 	return kinds
 }
 
-func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]Object, error) {
-	var found []Object
+func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]MemberObject, error) {
+	var found []MemberObject
 	page := metav1.ListOptions{Limit: pageSize, LabelSelector: workv1alpha1.ManagedByKarmadaLabel + "=" + workv1alpha1.ManagedByKarmadaLabelValue}
 	for {
 		list, err := member.Resource(resource).List(ctx, page)
@@ -133,7 +133,7 @@ func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupV
 			}
 			object := &unstructured.Unstructured{Object: content}
 			object.SetGroupVersionKind(kind)
-			found = append(found, Object{Unstructured: object, Resource: resource})
+			found = append(found, MemberObject{Unstructured: object, Resource: resource})
 		}
 		if page.Continue = list.GetContinue(); page.Continue == "" {
 			return found, nil

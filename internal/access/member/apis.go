@@ -38,7 +38,7 @@ func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEna
 		return cloneEnablements(cached.enablements), cached.complete, nil
 	}
 	lists, err := m.readResources(ctx)
-	cached.enablements, cached.complete = domain.Enablements(lists), err == nil
+	cached.enablements, cached.complete = domain.APIEnablements(lists), err == nil
 	// These ETags were read before the APIs: a later change is noticed the next time.
 	cached.etags = tags
 	if err != nil || len(lists) == 0 {

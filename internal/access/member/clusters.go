@@ -31,20 +31,20 @@ type Options struct {
 	// Secrets reads the Secrets of clusters. It should read from the API server: a cache of all
 	// Secrets would hold unrelated ones.
 	Secrets client.Reader
-	// Follow watches the names and versions of the Secrets of clusters, so that a change takes
+	// SecretMetadata watches the names and versions of the Secrets of clusters, so that a change takes
 	// effect at once. If it is nil, Secrets are read again every few minutes, and when a member
 	// rejects the credentials.
-	Follow metadata.Interface
-	// Local returns the configuration for a process that runs in a member and does not need its
+	SecretMetadata metadata.Interface
+	// LocalConfig returns the configuration for a process that runs in a member and does not need its
 	// Secret. If it is nil, all members are reached as their Clusters describe.
-	Local Local
+	LocalConfig LocalConfigFunc
 	// Throttle limits the rate of requests to each member. The zero value sets no limit.
 	Throttle Throttle
-	// Wrap wraps the transport to every member, for watches too. It may be nil.
-	Wrap transport.WrapperFunc
+	// WrapTransport wraps the transport to every member, for watches too. It may be nil.
+	WrapTransport transport.WrapperFunc
 	// Delivered returns the size of the objects that the control plane wants in a member. It
 	// limits the caches of the member. nil means none.
-	Delivered func(cluster string) bounds.Delivered
+	Delivered func(cluster string) bounds.DeliveredSize
 	// Metrics counts opened and closed members. nil counts nothing.
 	Metrics *Metrics
 	// Now is the clock. nil means the system clock.
@@ -110,7 +110,7 @@ func NewClusters(ctx context.Context, options Options) *Clusters {
 		options: options, ctx: ctx, entries: map[string]*memberEntry{},
 		secretsInUse: map[string]types.NamespacedName{}, refreshing: map[string]bool{},
 	}
-	c.secretVersions = &secretVersions{karmada: options.Follow, onChange: c.refreshUsers, namespaces: map[string]namespaceWatch{}}
+	c.secretVersions = &secretVersions{karmada: options.SecretMetadata, onChange: c.refreshUsers, namespaces: map[string]namespaceWatch{}}
 	return c
 }
 
@@ -128,10 +128,10 @@ func (c *Clusters) publishEvent(event Event) {
 	}
 }
 
-// OnReturn calls notify for every kind whose watch in a member was restored: the member serves
-// the kind again, or allows to watch it again. Its objects may have changed meanwhile. OnReturn
+// OnWatchRestored calls notify for every kind whose watch in a member was restored: the member serves
+// the kind again, or allows to watch it again. Its objects may have changed meanwhile. OnWatchRestored
 // must be called before the first Get. notify must return quickly.
-func (c *Clusters) OnReturn(notify func(name string, kind schema.GroupVersionKind)) {
+func (c *Clusters) OnWatchRestored(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onWatchRestored = append(c.onWatchRestored, notify)
@@ -150,11 +150,11 @@ func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 	if err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
 		return nil, fmt.Errorf("reading cluster %q: %w", name, err)
 	}
-	return c.For(ctx, cluster)
+	return c.GetForCluster(ctx, cluster)
 }
 
-// For is Get for a Cluster that was already read.
-func (c *Clusters) For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
+// GetForCluster is Get for a Cluster that was already read.
+func (c *Clusters) GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	for {
 		opened, err := c.getFromEntry(ctx, c.entry(cluster.Name), cluster)
 		if !errors.Is(err, errEntryClosed) {
@@ -213,7 +213,7 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if err != nil {
 		return nil, err
 	}
-	config.Wrap(c.options.Wrap)
+	config.Wrap(c.options.WrapTransport)
 	verifier, err := newIdentityVerifier(cluster, config, c.options.Metrics)
 	if err != nil {
 		return nil, err
@@ -283,8 +283,8 @@ func newConnectionSource(cluster *clusterv1alpha1.Cluster) connectionSource {
 	}
 }
 
-// Forget closes the member with this name.
-func (c *Clusters) Forget(name string) {
+// CloseMember closes the member with this name.
+func (c *Clusters) CloseMember(name string) {
 	c.mu.Lock()
 	e := c.entries[name]
 	delete(c.entries, name)

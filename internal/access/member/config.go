@@ -42,7 +42,7 @@ func newPushConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, thro
 	if throttle.QPS == 0 {
 		config.QPS = -1
 	}
-	reconnect.Promptly(config)
+	reconnect.SetPingTimeouts(config)
 	if cluster.Spec.InsecureSkipTLSVerification {
 		config.Insecure = true
 	} else {

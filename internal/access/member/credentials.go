@@ -157,6 +157,6 @@ func (m *Member) Credentials() (creds domain.Credentials, known bool) {
 		return domain.Credentials{}, false
 	}
 	creds = *details
-	creds.Refused, creds.Missing = m.credentials.isRejected.Load(), m.credentials.isSecretMissing.Load()
+	creds.Rejected, creds.SecretMissing = m.credentials.isRejected.Load(), m.credentials.isSecretMissing.Load()
 	return creds, true
 }

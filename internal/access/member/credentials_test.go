@@ -143,9 +143,9 @@ func (w *memberFixture) watchSecrets(t *testing.T) *metadatafake.FakeMetadataCli
 		t.Fatal(err)
 	}
 	w.members = NewClusters(ctx, Options{
-		Karmada: w.karmada, Secrets: w.karmada, Follow: secretClient, Metrics: counted, Now: func() time.Time { return w.now },
+		Karmada: w.karmada, Secrets: w.karmada, SecretMetadata: secretClient, Metrics: counted, Now: func() time.Time { return w.now },
 	})
-	t.Cleanup(func() { w.members.Forget("m1"); cancel() })
+	t.Cleanup(func() { w.members.CloseMember("m1"); cancel() })
 	w.eventually(t, "changes are observed", func() bool {
 		w.mustGet(t)
 		version, known := w.members.secretVersions.get(w.members.ctx, client.ObjectKeyFromObject(secretWithToken("")))
@@ -226,11 +226,11 @@ func TestSecretsAreWatchedWhileNeeded(t *testing.T) {
 		return len(w.members.secretVersions.namespaces)
 	}
 	w.mustGet(t)
-	w.members.Forget("another")
+	w.members.CloseMember("another")
 	if got := spaces(); got != 1 {
 		t.Errorf("Secrets of %d namespaces are watched, want those of the cluster", got)
 	}
-	w.members.Forget(w.cluster.Name)
+	w.members.CloseMember(w.cluster.Name)
 	if got := spaces(); got != 0 {
 		t.Errorf("Secrets of %d namespaces are watched without a cluster", got)
 	}
@@ -250,7 +250,7 @@ func TestMissingSecretIsReported(t *testing.T) {
 	if err := secretClient.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), secret.Namespace, secret.Name); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(t, "the missing Secret is reported", func() bool { known, ok := target.Credentials(); return ok && known.Missing })
+	w.eventually(t, "the missing Secret is reported", func() bool { known, ok := target.Credentials(); return ok && known.SecretMissing })
 	if health := w.mustGet(t).Probe(t.Context()); !health.Healthy {
 		t.Errorf("the previous token is not used: %+v", health)
 	}
@@ -260,7 +260,7 @@ func TestMissingSecretIsReported(t *testing.T) {
 	if err := secretClient.Tracker().Add(metadataOf(w.storedSecret(t))); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually(t, "the Secret is no longer reported as missing", func() bool { known, ok := target.Credentials(); return ok && !known.Missing })
+	w.eventually(t, "the Secret is no longer reported as missing", func() bool { known, ok := target.Credentials(); return ok && !known.SecretMissing })
 }
 
 func TestTokenExpiryIsReported(t *testing.T) {
@@ -270,7 +270,7 @@ func TestTokenExpiryIsReported(t *testing.T) {
 	w := newMemberFixture(t, newAPIServer(t, token), token)
 	w.watchSecrets(t)
 	known, ok := w.mustGet(t).Credentials()
-	want := domain.Credentials{Secret: "karmada-cluster/m1", Validity: domain.Validity{Until: end, Of: "token"}}
+	want := domain.Credentials{Secret: "karmada-cluster/m1", Validity: domain.Validity{Until: end, Credential: "token"}}
 	if diff := cmp.Diff(want, known); !ok || diff != "" {
 		t.Errorf("credentials (-want +got):\n%s", diff)
 	}
@@ -278,7 +278,7 @@ func TestTokenExpiryIsReported(t *testing.T) {
 	if got := testutil.ToFloat64(creds.WithLabelValues("m1")); got != float64(end.Unix()) {
 		t.Errorf("the metric is %v, want %v", got, end.Unix())
 	}
-	w.members.Forget("m1")
+	w.members.CloseMember("m1")
 	if count := testutil.CollectAndCount(creds); count != 0 {
 		t.Errorf("%d series are left for a closed member", count)
 	}
@@ -289,7 +289,7 @@ func TestDeletedClusterIsNotOpened(t *testing.T) {
 	if err := w.karmada.Delete(t.Context(), w.cluster.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.members.For(t.Context(), w.cluster); err == nil {
+	if _, err := w.members.GetForCluster(t.Context(), w.cluster); err == nil {
 		t.Error("a deleted cluster is opened for a stale copy of it")
 	}
 }

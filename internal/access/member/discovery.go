@@ -82,10 +82,10 @@ func (i contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[s
 }
 
 // queryKind returns whether the member serves a kind now.
-func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) served.Answer {
+func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) served.Availability {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	answer, err := offered.Ask(contextDiscovery{ctx, m}, kind)
+	answer, err := offered.Lookup(contextDiscovery{ctx, m}, kind)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
 	}

@@ -15,41 +15,41 @@ import (
 	"karmada.io/karmada/internal/domain/served"
 )
 
-// UnservedError reports that a member may have objects of a kind that cannot be read: it does
+// KindUnservedError reports that a member may have objects of a kind that cannot be read: it does
 // not serve the requested version, and its other versions are unknown or prove nothing.
-type UnservedError struct {
+type KindUnservedError struct {
 	Member string
 	Kind   schema.GroupVersionKind
 	Cause  error
 }
 
-func (e *UnservedError) Error() string {
+func (e *KindUnservedError) Error() string {
 	return fmt.Sprintf("cluster %s does not say whether it has objects of kind %s in group %q, version %s or another: %v",
 		e.Member, e.Kind.Kind, e.Kind.Group, e.Kind.Version, e.Cause)
 }
 
-func (e *UnservedError) Unwrap() error { return e.Cause }
+func (e *KindUnservedError) Unwrap() error { return e.Cause }
 
-// Find reads an object from the member. It returns nil if the member is proven to have none. If
+// FindInAnyVersion reads an object from the member. It returns nil if the member is proven to have none. If
 // the member does not serve the version, the object is read in another version of the group. A
 // kind is proven to have no objects if a complete answer of discovery shows it in no version of
 // its group and no CustomResourceDefinition of the member defines it. For any other answer the
-// error is of type UnservedError. All requests after the first share the timeout of one request.
-func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+// error is of type KindUnservedError. All requests after the first share the timeout of one request.
+func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !mayBeUnserved(err, key.Name) {
 		return nilIfAbsent(object, err, key.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	versions, answer, failure := offered.AskGroup(contextDiscovery{ctx, m}, kind.GroupKind())
+	versions, answer, failure := offered.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
 	if answer == served.Absent {
 		if failure = m.proveKindUndefined(ctx, kind.GroupKind()); failure == nil {
 			return nil, nil
 		}
 	}
 	if failure != nil {
-		return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: failure}
+		return nil, &KindUnservedError{Member: m.Name, Kind: kind, Cause: failure}
 	}
 	// The mapper may hold a version that is no longer served.
 	if err := m.mapper.reset(); err != nil {
@@ -63,19 +63,19 @@ func (m *Member) Find(ctx context.Context, kind schema.GroupVersionKind, key cli
 			return nilIfAbsent(object, err, key.Name)
 		}
 	}
-	return nil, &UnservedError{Member: m.Name, Kind: kind, Cause: err}
+	return nil, &KindUnservedError{Member: m.Name, Kind: kind, Cause: err}
 }
 
-// IsUnserved reports whether an error means that the member does not serve a kind, or that this
+// IsKindUnserved reports whether an error means that the member does not serve a kind, or that this
 // is unknown.
-func IsUnserved(err error) bool {
+func IsKindUnserved(err error) bool {
 	return meta.IsNoMatchError(err) || errors.As(err, new(*servedUnknownError))
 }
 
 // mayBeUnserved reports whether an error says nothing about an object because the path of its
 // kind may not be served.
 func mayBeUnserved(err error, name string) bool {
-	return IsUnserved(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
+	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
 }
 
 func nilIfAbsent(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {

@@ -137,7 +137,7 @@ func TestFindNeedsProofOfAbsence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*widgetServer)
 		kind   schema.GroupVersionKind
-		// want is the version of the object that is found. cause is a part of the error of type UnservedError.
+		// want is the version of the object that is found. cause is a part of the error of type KindUnservedError.
 		want, cause string
 	}{
 		"the version is served": {func(*widgetServer) {}, widgetKind, "example.org/v1", ""},
@@ -166,13 +166,13 @@ func TestFindNeedsProofOfAbsence(t *testing.T) {
 			server := newWidgetServer(t)
 			m := openObservedMember(t, server.URL)
 			// The mapper caches version v1 from now on.
-			if _, err := m.Find(t.Context(), widgetKind, widgetKey); err != nil {
+			if _, err := m.FindInAnyVersion(t.Context(), widgetKind, widgetKey); err != nil {
 				t.Fatal(err)
 			}
 			server.update(tc.change)
 			for range 2 {
-				object, err := m.Find(t.Context(), tc.kind, widgetKey)
-				unserved := new(UnservedError)
+				object, err := m.FindInAnyVersion(t.Context(), tc.kind, widgetKey)
+				unserved := new(KindUnservedError)
 				if errors.As(err, &unserved) != (tc.cause != "") || err != nil && !strings.Contains(err.Error(), tc.cause) || tc.cause == "" && err != nil {
 					t.Fatalf("err = %v, want %q", err, tc.cause)
 				}
@@ -180,7 +180,7 @@ func TestFindNeedsProofOfAbsence(t *testing.T) {
 					t.Errorf("found version %q, want %q", got, tc.want)
 				}
 			}
-			if hits := m.Exceeded(); len(hits) > 0 {
+			if hits := m.ExceededBounds(); len(hits) > 0 {
 				t.Errorf("an honest member exceeded bounds: %v", hits)
 			}
 		})
@@ -202,7 +202,7 @@ func Test404OfUnservedKindIsNoMatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.update(func(s *widgetServer) { s.versions, s.widgets = []string{"v2"}, []string{"v2"} })
-	if err := m.Client().Delete(t.Context(), object.DeepCopy()); !meta.IsNoMatchError(err) || !IsUnserved(err) || apierrors.IsNotFound(err) {
+	if err := m.Client().Delete(t.Context(), object.DeepCopy()); !meta.IsNoMatchError(err) || !IsKindUnserved(err) || apierrors.IsNotFound(err) {
 		t.Errorf("the version is not served: %v", err)
 	}
 	server.update(func(s *widgetServer) { s.isHanging = true })
@@ -211,7 +211,7 @@ func Test404OfUnservedKindIsNoMatch(t *testing.T) {
 	if err := m.Client().Delete(ctx, object.DeepCopy()); apierrors.IsNotFound(err) {
 		t.Errorf("discovery does not answer: %v", err)
 	}
-	if hits := m.Exceeded(); len(hits) > 0 {
+	if hits := m.ExceededBounds(); len(hits) > 0 {
 		t.Errorf("an honest member exceeded bounds: %v", hits)
 	}
 
@@ -220,7 +220,7 @@ func Test404OfUnservedKindIsNoMatch(t *testing.T) {
 		s.versions, s.widgets, s.isWidgetPathMissing, s.isHanging = []string{"v1"}, []string{"v1"}, true, false
 	})
 	err = m.Client().Delete(t.Context(), object.DeepCopy())
-	if exceeded := new(bounds.ExceededError); !errors.As(err, &exceeded) || exceeded.Bound != bounds.ObjectIdentity || IsUnserved(err) {
+	if exceeded := new(bounds.ExceededError); !errors.As(err, &exceeded) || exceeded.Bound != bounds.ObjectIdentity || IsKindUnserved(err) {
 		t.Errorf("a kind that is served: %v", err)
 	}
 }
@@ -245,8 +245,8 @@ func TestFindSharesOneRequestTimeout(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			start := time.Now()
-			_, err := m.Find(ctx, widgetKind, widgetKey)
-			if unserved := new(UnservedError); !errors.As(err, &unserved) {
+			_, err := m.FindInAnyVersion(ctx, widgetKind, widgetKey)
+			if unserved := new(KindUnservedError); !errors.As(err, &unserved) {
 				t.Errorf("err = %v", err)
 			}
 			if took := time.Since(start); took > 20*time.Second {

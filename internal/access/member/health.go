@@ -65,9 +65,9 @@ func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
 	}}
 }
 
-// OnLoss calls notify with the name of each member that becomes unhealthy. It must be called
+// OnUnhealthy calls notify with the name of each member that becomes unhealthy. It must be called
 // before the first Get. notify must return quickly.
-func (c *Clusters) OnLoss(notify func(name string)) {
+func (c *Clusters) OnUnhealthy(notify func(name string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onUnhealthy = append(c.onUnhealthy, notify)
@@ -81,9 +81,9 @@ func (c *Clusters) OnRecovery(notify func(name string)) {
 	c.onRecovery = append(c.onRecovery, notify)
 }
 
-// Answers reports whether the last probe of the member was healthy and every later request got
+// IsHealthy reports whether the last probe of the member was healthy and every later request got
 // an answer.
-func (c *Clusters) Answers(name string) bool {
+func (c *Clusters) IsHealthy(name string) bool {
 	c.mu.Lock()
 	e, ok := c.entries[name]
 	c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // recordHealthChanges collects the notifications about the health of members.
 func (w *memberFixture) recordHealthChanges() *[]string {
 	notifications := &[]string{}
-	w.members.OnLoss(func(name string) { *notifications = append(*notifications, name+" unhealthy") })
+	w.members.OnUnhealthy(func(name string) { *notifications = append(*notifications, name+" unhealthy") })
 	w.members.OnRecovery(func(name string) { *notifications = append(*notifications, name+" recovered") })
 	return notifications
 }
@@ -37,11 +37,11 @@ func TestHealthChangeNotifiesOnce(t *testing.T) {
 		if diff := cmp.Diff(step.want, *notifications, cmp.Transformer("none", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 			t.Fatalf("notifications (-want +got):\n%s", diff)
 		}
-		if w.members.Answers("m1") != step.health {
+		if w.members.IsHealthy("m1") != step.health {
 			t.Errorf("the member is reported as healthy: %t", !step.health)
 		}
 	}
-	if w.members.Answers("m2") {
+	if w.members.IsHealthy("m2") {
 		t.Error("a member that was never opened is reported as healthy")
 	}
 }
@@ -54,7 +54,7 @@ func TestCanceledProbeKeepsHealth(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	target.Probe(ctx)
-	if len(*notifications) > 0 || !w.members.Answers("m1") {
+	if len(*notifications) > 0 || !w.members.IsHealthy("m1") {
 		t.Errorf("notifications: %v", *notifications)
 	}
 }
@@ -71,7 +71,7 @@ func TestFailedRequestMakesMemberUnhealthy(t *testing.T) {
 	if _, err := target.GetLive(t.Context(), kind, client.ObjectKey{Namespace: "a", Name: "b"}); err == nil {
 		t.Fatal("a closed server answers")
 	}
-	if diff := cmp.Diff([]string{"m1 unhealthy"}, *notifications); diff != "" || w.members.Answers("m1") {
+	if diff := cmp.Diff([]string{"m1 unhealthy"}, *notifications); diff != "" || w.members.IsHealthy("m1") {
 		t.Errorf("notifications (-want +got):\n%s", diff)
 	}
 }

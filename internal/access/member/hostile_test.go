@@ -90,7 +90,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 		"an endless event":                      {hostiletest.EndlessEvent(), bounds.EventBytes},
 		"an endless event of many lines":        {hostiletest.EndlessMultilineEvent(), ""},
 		"endless managed objects":               {hostiletest.EndlessManagedObjects(), bounds.Objects},
-		"endless large managed objects":         {hostiletest.FatMarked(), bounds.ObjectBytes},
+		"endless large managed objects":         {hostiletest.EndlessLargeManagedObjects(), bounds.ObjectBytes},
 		"endless unlabeled objects":             {hostiletest.EndlessUnlabeledObjects(), bounds.UnlabeledObjects},
 		"another object than the requested one": {hostiletest.WrongObject(), bounds.ObjectIdentity},
 		"endless nodes":                         {hostiletest.EndlessNodes(), bounds.Nodes},
@@ -113,7 +113,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 			good := openWithTimeout(t, "good", honest, limit)
 			exerciseMember(t.Context(), good)
 			before := liveHeapBytes()
-			hostile.Turn(tc.mode)
+			hostile.SetMode(tc.mode)
 			bad := openWithTimeout(t, "bad", hostile, limit)
 			// Requests to the member end with this context.
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -139,7 +139,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 				}
 			})
 			if err != nil {
-				t.Errorf("the bound %q was not exceeded, but %v", tc.want, bad.Exceeded())
+				t.Errorf("the bound %q was not exceeded, but %v", tc.want, bad.ExceededBounds())
 			}
 			object := managedConfigMap("delivered")
 			if err := good.Client().Create(t.Context(), object); err != nil {
@@ -159,7 +159,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 }
 
 func hasExceeded(m *Member, bound bounds.Bound) bool {
-	for _, exceeded := range m.Exceeded() {
+	for _, exceeded := range m.ExceededBounds() {
 		if exceeded.Bound == bound {
 			return true
 		}
@@ -178,7 +178,7 @@ func Test404WithoutObjectIsNotNotFound(t *testing.T) {
 	if _, err := m.GetLive(t.Context(), configMapKind, client.ObjectKey{Namespace: "default", Name: "two"}); !apierrors.IsNotFound(err) {
 		t.Errorf("an object that does not exist: %v", err)
 	}
-	server.Turn(hostiletest.NotFound())
+	server.SetMode(hostiletest.NotFound())
 	for name, err := range map[string]error{
 		"get": func() error { _, err := m.GetLive(t.Context(), configMapKind, key); return err }(),
 		"put": m.Client().Update(t.Context(), object.DeepCopy()),
@@ -197,7 +197,7 @@ func TestMemberRedirectIsRejected(t *testing.T) {
 	server := hostiletest.New(t)
 	m := openWithTimeout(t, "m1", server, 2*time.Second)
 	exerciseMember(t.Context(), m)
-	server.Turn(hostiletest.Redirect(elsewhere.URL))
+	server.SetMode(hostiletest.Redirect(elsewhere.URL))
 	object := managedConfigMap("one")
 	for name, err := range map[string]error{
 		"get": func() error {
@@ -223,7 +223,7 @@ func TestMemberErrorsAreShortAndPrintable(t *testing.T) {
 	exerciseMember(t.Context(), m)
 	for name, mode := range map[string]hostiletest.Mode{"huge": hostiletest.HugeError(), "with escapes": hostiletest.EscapedError()} {
 		t.Run(name, func(t *testing.T) {
-			server.Turn(mode)
+			server.SetMode(mode)
 			err := m.Client().Create(t.Context(), managedConfigMap("one"))
 			if !apierrors.IsForbidden(err) {
 				t.Fatalf("err = %v, want Forbidden", err)
@@ -247,11 +247,11 @@ func TestClusterScopedObjectIsNoWrongObject(t *testing.T) {
 	if err := m.Client().Create(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	found, err := m.Find(t.Context(), kind, client.ObjectKey{Namespace: "shop", Name: "one"})
+	found, err := m.FindInAnyVersion(t.Context(), kind, client.ObjectKey{Namespace: "shop", Name: "one"})
 	if err != nil || found == nil || found.GetNamespace() != "" || hasExceeded(m, bounds.ObjectIdentity) {
 		t.Errorf("found %v, error %v, bound exceeded: %t", found, err, hasExceeded(m, bounds.ObjectIdentity))
 	}
-	if namespaced, err := m.Namespaced(kind); err != nil || namespaced {
+	if namespaced, err := m.IsNamespaced(kind); err != nil || namespaced {
 		t.Errorf("namespaced: %t, error %v", namespaced, err)
 	}
 }

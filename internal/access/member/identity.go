@@ -31,7 +31,7 @@ const (
 // IdentityError reports that a member is not the cluster that its Cluster describes, or that
 // its identity is unknown. No request is sent to such a member.
 type IdentityError struct {
-	Identity domain.Identity
+	Identity domain.IdentityCheck
 	message  string
 }
 
@@ -255,13 +255,13 @@ func (i *identityVerifier) unknownError(cause error) error {
 	} else {
 		message += connectionCause(cause)
 	}
-	return &IdentityError{Identity: domain.Identity{Unknown: message}, message: message}
+	return &IdentityError{Identity: domain.IdentityCheck{UnknownCause: message}, message: message}
 }
 
 func (i *identityVerifier) mismatchError(seen string) error {
 	i.generation.Add(1)
 	i.metrics.countIdentityCheck(i.cluster, false)
-	return &IdentityError{Identity: domain.Identity{Seen: seen}, message: domain.Mismatch(i.cluster, i.endpoint, i.expectedID, seen)}
+	return &IdentityError{Identity: domain.IdentityCheck{OtherID: seen}, message: domain.MismatchMessage(i.cluster, i.endpoint, i.expectedID, seen)}
 }
 
 // statusError is an answer with another status than 200.
@@ -287,25 +287,25 @@ func readUID(response *http.Response, err error) (string, error) {
 		return "", err
 	}
 	var found metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &found); err != nil || !domain.IsID(string(found.UID)) {
+	if err := json.Unmarshal(body, &found); err != nil || !domain.IsValidID(string(found.UID)) {
 		return "", errNoUID
 	}
 	return string(found.UID), nil
 }
 
 // checkIdentity proves the connection of probes.
-func (m *Member) checkIdentity(ctx context.Context) domain.Identity {
+func (m *Member) checkIdentity(ctx context.Context) domain.IdentityCheck {
 	if m.verifier == nil {
-		return domain.Identity{}
+		return domain.IdentityCheck{}
 	}
 	err := m.verifier.verify(ctx, m.http.Do, nil)
 	var identityErr *IdentityError
 	switch {
 	case err == nil:
-		return domain.Identity{Proven: true}
+		return domain.IdentityCheck{Proven: true}
 	case errors.As(err, &identityErr):
 		return identityErr.Identity
 	default:
-		return domain.Identity{Unknown: connectionCause(err)}
+		return domain.IdentityCheck{UnknownCause: connectionCause(err)}
 	}
 }

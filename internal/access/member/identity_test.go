@@ -176,7 +176,7 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 				err = createConfigMap(t, target)
 			}
 			var mismatch *IdentityError
-			if !errors.As(err, &mismatch) || mismatch.Identity.Seen != "wrong" {
+			if !errors.As(err, &mismatch) || mismatch.Identity.OtherID != "wrong" {
 				t.Fatalf("to another cluster: %v", err)
 			}
 			for _, want := range []string{"registered with ID right", "the cluster with ID wrong", vip.listener.Addr().String(), "kubectl patch cluster m1"} {
@@ -188,7 +188,7 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 				t.Errorf("the other cluster got %v", writes)
 			}
 			health := target.Probe(t.Context())
-			if health.Healthy || health.Identity.Seen != "wrong" {
+			if health.Healthy || health.Identity.OtherID != "wrong" {
 				t.Errorf("the probe of another cluster returns %+v", health)
 			}
 
@@ -201,7 +201,7 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 			if err != nil {
 				t.Errorf("to the right cluster again: %v", err)
 			}
-			if diff := cmp.Diff(Health{Reachable: true, Healthy: true, Identity: domain.Identity{Proven: true}}, target.Probe(t.Context())); diff != "" {
+			if diff := cmp.Diff(Health{Reachable: true, Healthy: true, Identity: domain.IdentityCheck{Proven: true}}, target.Probe(t.Context())); diff != "" {
 				t.Errorf("the probe of the right cluster (-want +got):\n%s", diff)
 			}
 		})
@@ -213,13 +213,13 @@ func TestUnknownIdentityBlocksRequests(t *testing.T) {
 	vip.moveTo(addressOf(secretive))
 	target := openBehind(t, vip, "right")
 	var unknown *IdentityError
-	if err := createConfigMap(t, target); !errors.As(err, &unknown) || unknown.Identity.Unknown == "" || !strings.Contains(err.Error(), "403 Forbidden; let the account of Karmada in the member get that Namespace") {
+	if err := createConfigMap(t, target); !errors.As(err, &unknown) || unknown.Identity.UnknownCause == "" || !strings.Contains(err.Error(), "403 Forbidden; let the account of Karmada in the member get that Namespace") {
 		t.Errorf("got %v", err)
 	}
 	if _, writes := secretive.requests(); len(writes) > 0 {
 		t.Errorf("the unidentified cluster got %v", writes)
 	}
-	if health := target.Probe(t.Context()); health.Healthy || health.Identity.Unknown == "" {
+	if health := target.Probe(t.Context()); health.Healthy || health.Identity.UnknownCause == "" {
 		t.Errorf("the probe returns %+v", health)
 	}
 }

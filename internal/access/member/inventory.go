@@ -32,7 +32,7 @@ type inventory struct {
 	watches   sync.WaitGroup
 
 	mu                      sync.Mutex
-	tally                   *domain.Tally
+	tally                   *domain.UsageCounter
 	nodesListed, podsListed bool
 	lastSummary             *inventorySummary
 }
@@ -53,7 +53,7 @@ func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 ) {
 	i := &m.inventory
 	i.startOnce.Do(func() {
-		i.startedAt, i.tally = time.Now(), domain.NewTally()
+		i.startedAt, i.tally = time.Now(), domain.NewUsageCounter()
 		i.err = i.startWatches(m.ctx, m)
 	})
 	if i.err != nil {
@@ -129,7 +129,7 @@ func unfinishedPods() string {
 type countedNode struct {
 	name        string
 	ready       bool
-	allocatable *domain.Amounts
+	allocatable *domain.InternedResources
 }
 
 func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok bool, err error) {
@@ -153,7 +153,7 @@ func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok b
 type countedPod struct {
 	id       domain.PodID
 	node     string
-	requests *domain.Amounts
+	requests *domain.InternedResources
 }
 
 func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, ok bool, err error) {
@@ -188,7 +188,7 @@ func (s nodeStore) replace(nodes []countedNode) {
 		s.set(node)
 		listed[node.name] = true
 	}
-	s.tally.KeepNodes(func(name string) bool { return listed[name] })
+	s.tally.PruneNodes(func(name string) bool { return listed[name] })
 	s.nodesListed = true
 }
 
@@ -206,7 +206,7 @@ func (s podStore) replace(pods []countedPod) {
 		s.set(pod)
 		listed[pod.id] = true
 	}
-	s.tally.KeepPods(func(id domain.PodID) bool { return listed[id] })
+	s.tally.PrunePods(func(id domain.PodID) bool { return listed[id] })
 	s.podsListed = true
 }
 

@@ -47,7 +47,7 @@ func TestPodRequests(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			i := &inventory{tally: domain.NewTally()}
+			i := &inventory{tally: domain.NewUsageCounter()}
 			test.spec.NodeName = "n1"
 			pod, ok, err := i.reducePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: test.spec})
 			if !ok || err != nil {
@@ -248,7 +248,7 @@ func TestInventoryRecoversFromExceededBounds(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the bound was not exceeded: %v", err)
 	}
-	for _, exceeded := range m.Exceeded() {
+	for _, exceeded := range m.ExceededBounds() {
 		if exceeded.Subject != "pods.v1" {
 			t.Errorf("%v, want Pods only", exceeded.Description())
 		}

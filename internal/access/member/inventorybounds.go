@@ -19,27 +19,27 @@ type inventoryBounds struct {
 	subject   string
 	// limit is the maximum number of objects.
 	limit int
-	lists *domain.Lists
+	lists *domain.ResourceListPool
 }
 
 // beginList is called before the first page of a list is read.
 func (w inventoryBounds) beginList() {
 	w.inventory.mu.Lock()
 	defer w.inventory.mu.Unlock()
-	w.lists.Begin()
+	w.lists.BeginList()
 }
 
 // abortList is called when reading a list failed. It drops the objects of the list.
 func (w inventoryBounds) abortList() {
 	w.inventory.mu.Lock()
 	defer w.inventory.mu.Unlock()
-	w.lists.End()
+	w.lists.EndList()
 }
 
 // checkList returns an error if a list exceeds the bounds.
 func (w inventoryBounds) checkList(objects int) error {
 	w.inventory.mu.Lock()
-	size := w.lists.Listed()
+	size := w.lists.ListedSize()
 	w.inventory.mu.Unlock()
 	return w.checkAmounts(objects, size)
 }
@@ -47,8 +47,8 @@ func (w inventoryBounds) checkList(objects int) error {
 // checkHeld returns an error if the held objects exceed the bounds.
 func (w inventoryBounds) checkHeld() error {
 	w.inventory.mu.Lock()
-	size := w.lists.Held()
-	objects, pods := w.inventory.tally.Counted()
+	size := w.lists.HeldSize()
+	objects, pods := w.inventory.tally.Counts()
 	w.inventory.mu.Unlock()
 	if w.bound == bounds.Pods {
 		objects = pods
@@ -56,7 +56,7 @@ func (w inventoryBounds) checkHeld() error {
 	return w.checkAmounts(objects, size)
 }
 
-func (w inventoryBounds) checkAmounts(objects int, size domain.Size) error {
+func (w inventoryBounds) checkAmounts(objects int, size domain.PoolSize) error {
 	limits := w.member.bounds.Limits
 	return cmp.Or(
 		w.member.checkBound(w.bound, w.subject, "objects", objects, w.limit),
@@ -66,7 +66,7 @@ func (w inventoryBounds) checkAmounts(objects int, size domain.Size) error {
 
 // objectError returns the error for an object that cannot be counted.
 func (w inventoryBounds) objectError(err error) error {
-	if !errors.Is(err, domain.ErrResourceNames) {
+	if !errors.Is(err, domain.ErrTooManyResourceNames) {
 		return err
 	}
 	err = w.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: w.subject, Detail: "an object has " + err.Error()})

@@ -40,7 +40,7 @@ type watchedKinds struct {
 type kindWatch struct {
 	// informer is nil after the watch ended.
 	informer cache.Informer
-	state    served.Watch
+	state    served.WatchState
 	// isDoubted is true from a list that was not found until discovery shows that the kind is
 	// served.
 	isDoubted bool
@@ -64,7 +64,7 @@ func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	watch := k.watches[kind]
-	return watch != nil && watch.state.Ended && now.Sub(watch.reviewedAt) >= k.minDelay
+	return watch != nil && watch.state.Stopped && now.Sub(watch.reviewedAt) >= k.minDelay
 }
 
 // dueReviews returns the kinds to review now. If left is false, no kind is in doubt. The next
@@ -73,7 +73,7 @@ func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind,
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for kind, watch := range k.watches {
-		if !watch.isDoubted && !watch.state.Ended {
+		if !watch.isDoubted && !watch.state.Stopped {
 			continue
 		}
 		left = true
@@ -141,7 +141,7 @@ func (m *Member) reviewDoubtedKinds() {
 // reviewKind asks discovery whether the member serves a kind, and ends its watch or starts it
 // again.
 func (m *Member) reviewKind(kind schema.GroupVersionKind) {
-	answer, err := offered.Ask(m.discovery, kind)
+	answer, err := offered.Lookup(m.discovery, kind)
 	if err != nil {
 		klog.FromContext(m.ctx).V(2).Info("Cannot determine whether the member serves a kind", "member", m.Name, "kind", kind, "cause", err)
 	}
@@ -153,7 +153,7 @@ func (m *Member) reviewKind(kind schema.GroupVersionKind) {
 
 // applyAnswer ends or starts the watch of a kind as an answer of discovery requires, and
 // reports whether the watch was started again.
-func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Answer) (began bool) {
+func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Availability) (began bool) {
 	k := &m.kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,14 +163,14 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Answer)
 	}
 	watch.reviewedAt, watch.reviewDelay = time.Now(), min(2*watch.reviewDelay, maxReviewDelay)
 	previous := watch.state
-	var step served.Step
+	var step served.WatchAction
 	watch.state, step = previous.Next(answer, watch.reviewedAt, k.absenceDelay)
 	watch.isConfirmed = answer == served.Served
 	watch.isDoubted = watch.isDoubted && !watch.isConfirmed
 	switch step {
-	case served.End:
+	case served.StopWatch:
 		m.endWatch(kind, watch)
-	case served.Begin:
+	case served.StartWatch:
 		informer, err := m.startInformer(m.ctx, kind)
 		if err != nil {
 			// The discovery of all kinds and the discovery of a group version can differ for a

@@ -167,7 +167,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 func (o *observedMember) isEnded() bool {
 	o.kinds.mu.Lock()
 	defer o.kinds.mu.Unlock()
-	return o.kinds.watches[widgetKind].state.Ended
+	return o.kinds.watches[widgetKind].state.Stopped
 }
 
 const initialEvent = "one initial true, deleted false"

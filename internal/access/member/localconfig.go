@@ -12,10 +12,10 @@ import (
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
-// Local returns the configuration with which a process that runs in a member reaches it,
+// LocalConfigFunc returns the configuration with which a process that runs in a member reaches it,
 // independent of its Cluster. It returns nil for a cluster that is reached like any other, and
 // an error for a cluster that must not be taken for the member.
-type Local func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error)
+type LocalConfigFunc func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error)
 
 // secretOrEmpty returns the Secret of a cluster. It returns an empty one if the process runs in
 // the member.
@@ -41,16 +41,16 @@ func (c *Clusters) newConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Se
 	if c.options.Throttle.QPS == 0 {
 		config.QPS = -1
 	}
-	reconnect.Promptly(config)
+	reconnect.SetPingTimeouts(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withTimeout(RequestTimeout, next) })
 	return config, nil
 }
 
 func (c *Clusters) localConfig(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
-	if c.options.Local == nil {
+	if c.options.LocalConfig == nil {
 		return nil, nil
 	}
-	config, err := c.options.Local(cluster)
+	config, err := c.options.LocalConfig(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", cluster.Name, err)
 	}

@@ -188,7 +188,7 @@ func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 func withWatchReconnect(config *rest.Config) *rest.Config {
 	patient := rest.CopyConfig(config)
 	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return reconnect.Transport(next, reconnect.Options{WatchLimit: -1})
+		return reconnect.NewTransport(next, reconnect.Options{WatchTimeout: -1})
 	})
 	return patient
 }

@@ -72,7 +72,7 @@ func newMemberFixture(t *testing.T, server *apiServer, token string) *memberFixt
 	w.karmada = fake.NewClientBuilder().WithScheme(scheme).WithObjects(w.cluster, secretWithToken(token)).Build()
 	ctx, cancel := context.WithCancel(t.Context())
 	w.members = NewClusters(ctx, Options{Karmada: w.karmada, Secrets: w.karmada, Now: func() time.Time { return w.now }})
-	t.Cleanup(func() { w.members.Forget("m1"); cancel() })
+	t.Cleanup(func() { w.members.CloseMember("m1"); cancel() })
 	return w
 }
 
@@ -130,12 +130,12 @@ func TestTokenIsReadAgainAfterMaxAge(t *testing.T) {
 func TestRemovedEntryDoesNotOpenMember(t *testing.T) {
 	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
 	overtaken := w.members.entry("m1")
-	w.members.Forget("m1")
+	w.members.CloseMember("m1")
 	if opened, err := w.members.getFromEntry(t.Context(), overtaken, w.cluster); !errors.Is(err, errEntryClosed) || opened != nil || overtaken.member != nil {
 		t.Errorf("opened %v, error %v, want errEntryClosed", opened, err)
 	}
 	opened := w.mustGet(t)
-	w.members.Forget("m1")
+	w.members.CloseMember("m1")
 	select {
 	case <-opened.done:
 	default:
@@ -284,7 +284,7 @@ func TestPoolMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustGet(t)
-	w.members.Forget("m1")
+	w.members.CloseMember("m1")
 	const want = `
 # HELP pool_get_operation_total Number of objects taken from a pool.
 # TYPE pool_get_operation_total counter
@@ -310,14 +310,14 @@ func TestClosedMemberLeaksNoGoroutines(t *testing.T) {
 	if err := w.mustGet(t).Watch(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); err == nil {
 		t.Error("a server without APIs is watched")
 	}
-	w.members.Forget("m1")
+	w.members.CloseMember("m1")
 }
 
 func TestWrapReceivesAllRequests(t *testing.T) {
 	server := newAPIServer(t, "token")
 	w := newMemberFixture(t, server, "token")
 	var asked []string
-	w.members.options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+	w.members.options.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 			asked = append(asked, request.URL.Path)
 			return next.RoundTrip(request)

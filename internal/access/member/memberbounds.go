@@ -15,7 +15,7 @@ import (
 func (m *Member) configureBounds(o Options) {
 	m.bounds.Hits.SetCounter(o.Metrics.countExceededBound)
 	if o.Delivered != nil {
-		m.bounds.Delivered = func() bounds.Delivered { return o.Delivered(m.Name) }
+		m.bounds.Delivered = func() bounds.DeliveredSize { return o.Delivered(m.Name) }
 	}
 }
 
@@ -26,8 +26,8 @@ func (m *Member) newInformer(source toolscache.ListerWatcher, example runtime.Ob
 	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 
-// Exceeded returns the bounds that the member exceeded recently.
-func (m *Member) Exceeded() []bounds.ExceededError { return m.bounds.Hits.Recent() }
+// ExceededBounds returns the bounds that the member exceeded recently.
+func (m *Member) ExceededBounds() []bounds.ExceededError { return m.bounds.Hits.Recent() }
 
 // checkBound returns an error if an amount exceeds its limit.
 func (m *Member) checkBound(bound bounds.Bound, subject, unit string, amount, limit int) error {

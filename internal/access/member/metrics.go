@@ -47,8 +47,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Help: "Number of identity checks of a member, by whether it is the registered cluster (matched or mismatched).",
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
-		observe.Register(registry, &m.exceededBounds), observe.Register(registry, &m.identityChecks),
-		observe.Register(registry, &m.poolGets), observe.Register(registry, &m.poolPuts), observe.Register(registry, &m.credentialExpiry))
+		observe.RegisterMetric(registry, &m.exceededBounds), observe.RegisterMetric(registry, &m.identityChecks),
+		observe.RegisterMetric(registry, &m.poolGets), observe.RegisterMetric(registry, &m.poolPuts), observe.RegisterMetric(registry, &m.credentialExpiry))
 }
 
 // setCredentialExpiry sets the time at which the credentials of a member expire.

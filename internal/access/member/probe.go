@@ -22,12 +22,12 @@ type Health struct {
 	Reachable bool
 	// Healthy is true if the server reports that it is healthy.
 	Healthy bool
-	// Refused is true if the server rejects our credentials.
-	Refused bool
+	// CredentialsRejected is true if the server rejects our credentials.
+	CredentialsRejected bool
 	// Cause is the reason for which the server is not reachable or not healthy.
 	Cause string
 	// Identity is the identity of the cluster. It is set if the server is otherwise healthy.
-	Identity domain.Identity
+	Identity domain.IdentityCheck
 }
 
 // Probe reads the health of the member's API server from /readyz, or from /healthz of a server
@@ -65,7 +65,7 @@ func (m *Member) readHealth(ctx context.Context) Health {
 		return Health{Cause: connectionCause(err)}
 	default:
 		return Health{
-			Reachable: true, Refused: status == http.StatusUnauthorized || status == http.StatusForbidden,
+			Reachable: true, CredentialsRejected: status == http.StatusUnauthorized || status == http.StatusForbidden,
 			Cause: fmt.Sprintf("its health endpoint answered %d %s", status, http.StatusText(status)),
 		}
 	}
@@ -76,10 +76,10 @@ func (m *Member) readHealth(ctx context.Context) Health {
 func (m *Member) healthWithIdentity(ctx context.Context) Health {
 	health := Health{Reachable: true, Identity: m.checkIdentity(ctx)}
 	switch {
-	case health.Identity.Seen != "":
-		health.Cause = domain.Mismatch(m.Name, m.config.Host, m.verifier.expectedID, health.Identity.Seen)
-	case health.Identity.Unknown != "":
-		health.Cause = health.Identity.Unknown
+	case health.Identity.OtherID != "":
+		health.Cause = domain.MismatchMessage(m.Name, m.config.Host, m.verifier.expectedID, health.Identity.OtherID)
+	case health.Identity.UnknownCause != "":
+		health.Cause = health.Identity.UnknownCause
 	default:
 		health.Healthy = true
 	}
@@ -99,7 +99,7 @@ func (m *Member) Version() (*version.Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the version of member %q: %w", m.Name, err)
 	}
-	info.GitVersion = conditions.Shorten(conditions.Printable(info.GitVersion), maxVersionBytes)
+	info.GitVersion = conditions.Truncate(conditions.ToPrintable(info.GitVersion), maxVersionBytes)
 	return info, nil
 }
 

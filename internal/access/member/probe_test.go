@@ -33,8 +33,8 @@ func TestProbe(t *testing.T) {
 		"unhealthy at /healthz only":               {ready: answers(404), health: answers(500), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
 		"unhealthy":                                {ready: answers(500), health: answers(200), want: Health{Reachable: true, Cause: "its health endpoint answered 500 Internal Server Error"}},
 		"a Retry-After header":                     {ready: comeAgain, want: Health{Reachable: true, Cause: "its health endpoint answered 503 Service Unavailable"}},
-		"rejected credentials":                     {ready: answers(401), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 401 Unauthorized"}},
-		"a Forbidden health endpoint":              {ready: answers(403), want: Health{Reachable: true, Refused: true, Cause: "its health endpoint answered 403 Forbidden"}},
+		"rejected credentials":                     {ready: answers(401), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint answered 401 Unauthorized"}},
+		"a Forbidden health endpoint":              {ready: answers(403), want: Health{Reachable: true, CredentialsRejected: true, Cause: "its health endpoint answered 403 Forbidden"}},
 		"no answer in time":                        {ready: hangs, limit: 50 * time.Millisecond, want: Health{Cause: "it did not answer in time"}},
 		"a connection that ends within the answer": {ready: cutShort, want: Health{Cause: "it closed the connection"}},
 	}
@@ -55,7 +55,7 @@ func TestProbe(t *testing.T) {
 			if diff := cmp.Diff(test.want, member.Probe(t.Context())); diff != "" {
 				t.Errorf("health (-want +got):\n%s", diff)
 			}
-			if asked.Load() > 1 && !test.want.Refused {
+			if asked.Load() > 1 && !test.want.CredentialsRejected {
 				t.Errorf("%d requests to /readyz, want one", asked.Load())
 			}
 		})

@@ -21,10 +21,10 @@ type verifyingClient struct {
 	client.Client
 	hits *bounds.HitTracker
 	// queryKind returns whether the member serves a kind now.
-	queryKind func(context.Context, schema.GroupVersionKind) served.Answer
+	queryKind func(context.Context, schema.GroupVersionKind) served.Availability
 }
 
-func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) served.Answer) client.Client {
+func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) served.Availability) client.Client {
 	return &verifyingClient{Client: memberClient, hits: hits, queryKind: ask}
 }
 
@@ -96,7 +96,7 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
-		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q, but the member answered with %q", requested, conditions.Shorten(conditions.Printable(got.String()), 256)))
+		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q, but the member answered with %q", requested, conditions.Truncate(conditions.ToPrintable(got.String()), 256)))
 	case uid != "" && object.GetUID() != uid:
 		return v.recordWrongObject(object, requested.Name, fmt.Sprintf("the request was for %q with one UID, but the member answered with another UID", requested))
 	}

@@ -36,8 +36,8 @@ func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error 
 	return nil
 }
 
-// Namespaced reports whether the member serves a kind as a namespaced kind.
-func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
+// IsNamespaced reports whether the member serves a kind as a namespaced kind.
+func (m *Member) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	mapping, err := m.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return false, fmt.Errorf("looking up the scope of %s in member %q: %w", kind, m.Name, err)
@@ -47,7 +47,7 @@ func (m *Member) Namespaced(kind schema.GroupVersionKind) (bool, error) {
 
 // checkServed returns an error if the watch of a kind has ended.
 func (m *Member) checkServed(kind schema.GroupVersionKind, watch *kindWatch) error {
-	if watch == nil || !watch.state.Ended {
+	if watch == nil || !watch.state.Stopped {
 		return nil
 	}
 	return fmt.Errorf("looking up %s in member %q: %w", kind, m.Name,
@@ -132,12 +132,12 @@ func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, li
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	arrived := func() bool { return m.isSynced(kind) }
-	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return arrived() || m.Denial(kind) != nil }) && arrived()
+	return toolscache.WaitForCacheSync(ctx.Done(), func() bool { return arrived() || m.WatchDenial(kind) != nil }) && arrived()
 }
 
 func (m *Member) isSynced(kind schema.GroupVersionKind) bool {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
 	watch := m.kinds.watches[kind]
-	return watch != nil && !watch.state.Ended && watch.informer.HasSynced()
+	return watch != nil && !watch.state.Stopped && watch.informer.HasSynced()
 }

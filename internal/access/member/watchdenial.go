@@ -78,10 +78,10 @@ func (p successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOpti
 	return events, err
 }
 
-// Denial returns the error with which the member does not allow to watch a kind. It returns nil
+// WatchDenial returns the error with which the member does not allow to watch a kind. It returns nil
 // if the watch is allowed or this is unknown. Without the watch, changes of the status and
 // changes by others are not observed.
-func (m *Member) Denial(kind schema.GroupVersionKind) error {
+func (m *Member) WatchDenial(kind schema.GroupVersionKind) error {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
 	watch := m.kinds.watches[kind]

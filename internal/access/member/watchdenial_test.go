@@ -52,8 +52,8 @@ func TestEndOfWatchDenialNotifiesOnce(t *testing.T) {
 		}
 		failure = step.failure
 		step.ask()
-		if len(returned) != step.want || (m.Denial(kind) != nil) != step.denied {
-			t.Errorf("%s: %d notifications, want %d; denial %v", step.name, len(returned), step.want, m.Denial(kind))
+		if len(returned) != step.want || (m.WatchDenial(kind) != nil) != step.denied {
+			t.Errorf("%s: %d notifications, want %d; denial %v", step.name, len(returned), step.want, m.WatchDenial(kind))
 		}
 	}
 	if diff := cmp.Diff(slices.Repeat([]schema.GroupVersionKind{kind}, 2), returned); diff != "" {

@@ -46,22 +46,22 @@ type failureKey struct {
 	cluster string
 }
 
-// Decided records a decision about an object. It must be called when the decision is made, not
+// RecordDecision records a decision about an object. It must be called when the decision is made, not
 // each time it is found to hold.
-func (e *Events) Decided(object client.Object, reason, format string, args ...any) {
-	e.RecoveredIn("", object, reason)
+func (e *Events) RecordDecision(object client.Object, reason, format string, args ...any) {
+	e.ClearClusterFailure("", object, reason)
 	e.isFirstSuccess(object, reason)
 	e.recorder.Event(object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...))
 }
 
-// Failed records why an operation on an object failed, unless the same message was recorded
+// RecordFailure records why an operation on an object failed, unless the same message was recorded
 // before.
-func (e *Events) Failed(object client.Object, reason string, err error) {
-	e.FailedIn("", object, reason, err)
+func (e *Events) RecordFailure(object client.Object, reason string, err error) {
+	e.RecordClusterFailure("", object, reason, err)
 }
 
-// FailedIn is Failed for an operation in one of the clusters of an object.
-func (e *Events) FailedIn(cluster string, object client.Object, reason string, err error) {
+// RecordClusterFailure is Failed for an operation in one of the clusters of an object.
+func (e *Events) RecordClusterFailure(cluster string, object client.Object, reason string, err error) {
 	key, message := failureKey{object.GetUID(), reason, cluster}, err.Error()
 	e.mu.Lock()
 	last, ok := e.reportedFailures.Get(key)
@@ -74,14 +74,14 @@ func (e *Events) FailedIn(cluster string, object client.Object, reason string, e
 	e.recorder.Event(object, corev1.EventTypeWarning, reason, message)
 }
 
-// Recovered drops a failure, so that it is recorded again if it returns. It reports whether
+// ClearFailure drops a failure, so that it is recorded again if it returns. It reports whether
 // there was a failure.
-func (e *Events) Recovered(object client.Object, reason string) (failed bool) {
-	return e.RecoveredIn("", object, reason)
+func (e *Events) ClearFailure(object client.Object, reason string) (failed bool) {
+	return e.ClearClusterFailure("", object, reason)
 }
 
-// RecoveredIn is Recovered for one of the clusters of an object.
-func (e *Events) RecoveredIn(cluster string, object client.Object, reason string) (failed bool) {
+// ClearClusterFailure is Recovered for one of the clusters of an object.
+func (e *Events) ClearClusterFailure(cluster string, object client.Object, reason string) (failed bool) {
 	key := failureKey{object.GetUID(), reason, cluster}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -27,11 +27,11 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
 	first, second := errors.New("rejected"), errors.New("not found")
-	events.Failed(object, "SyncFailed", first)
-	events.Failed(object, "SyncFailed", first)
-	events.Failed(object, "SyncFailed", second)
-	events.Recovered(object, "SyncFailed")
-	events.Failed(object, "SyncFailed", second)
+	events.RecordFailure(object, "SyncFailed", first)
+	events.RecordFailure(object, "SyncFailed", first)
+	events.RecordFailure(object, "SyncFailed", second)
+	events.ClearFailure(object, "SyncFailed")
+	events.RecordFailure(object, "SyncFailed", second)
 	want := []string{"Warning SyncFailed rejected", "Warning SyncFailed not found", "Warning SyncFailed not found"}
 	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)
@@ -44,9 +44,9 @@ func TestFailuresByObjectAndReason(t *testing.T) {
 	err := errors.New("rejected")
 	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	b := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "2"}}
-	events.Failed(a, "SyncFailed", err)
-	events.Failed(b, "SyncFailed", err)
-	events.Failed(a, "CleanupFailed", err)
+	events.RecordFailure(a, "SyncFailed", err)
+	events.RecordFailure(b, "SyncFailed", err)
+	events.RecordFailure(a, "CleanupFailed", err)
 	if got := len(recordedEvents(recorder)); got != 3 {
 		t.Errorf("%d events, want 3", got)
 	}
@@ -57,14 +57,14 @@ func TestFailuresByCluster(t *testing.T) {
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
 	for range 3 { // retries, one cluster after the other
-		events.FailedIn("m1", object, "SyncFailed", errors.New("rejected by m1"))
-		events.FailedIn("m2", object, "SyncFailed", errors.New("rejected by m2"))
+		events.RecordClusterFailure("m1", object, "SyncFailed", errors.New("rejected by m1"))
+		events.RecordClusterFailure("m2", object, "SyncFailed", errors.New("rejected by m2"))
 	}
-	if !events.RecoveredIn("m1", object, "SyncFailed") || events.RecoveredIn("m1", object, "SyncFailed") {
+	if !events.ClearClusterFailure("m1", object, "SyncFailed") || events.ClearClusterFailure("m1", object, "SyncFailed") {
 		t.Error("a recovery must be reported exactly once")
 	}
-	events.FailedIn("m1", object, "SyncFailed", errors.New("rejected by m1"))
-	events.FailedIn("m2", object, "SyncFailed", errors.New("rejected by m2"))
+	events.RecordClusterFailure("m1", object, "SyncFailed", errors.New("rejected by m1"))
+	events.RecordClusterFailure("m2", object, "SyncFailed", errors.New("rejected by m2"))
 	want := []string{"Warning SyncFailed rejected by m1", "Warning SyncFailed rejected by m2", "Warning SyncFailed rejected by m1"}
 	if diff := cmp.Diff(want, recordedEvents(recorder)); diff != "" {
 		t.Error(diff)

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers a metric, or replaces it with the registered one of that name, because
+// RegisterMetric registers a metric, or replaces it with the registered one of that name, because
 // one process may run several control planes.
-func Register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
+func RegisterMetric[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
 	err := registry.Register(*metric)
 	var taken prometheus.AlreadyRegisteredError
 	if errors.As(err, &taken) {

@@ -19,36 +19,36 @@ import (
 type Mode string
 
 const (
-	// Changes is the mode in which only decisions and failures are events.
-	Changes Mode = "changes"
-	// All is the mode in which each success is also an event, once after each change of the
+	// ModeChanges is the mode in which only decisions and failures are events.
+	ModeChanges Mode = "changes"
+	// ModeAll is the mode in which each success is also an event, once after each change of the
 	// object and after each start of the component.
-	All Mode = "all"
+	ModeAll Mode = "all"
 )
 
 // Modes returns all modes.
-func Modes() []Mode { return []Mode{Changes, All} }
+func Modes() []Mode { return []Mode{ModeChanges, ModeAll} }
 
 // ParseMode parses the name of a mode.
 func ParseMode(text string) (Mode, error) {
 	if mode := Mode(text); slices.Contains(Modes(), mode) {
 		return mode, nil
 	}
-	return "", fmt.Errorf("%q: must be one of %s", text, strings.Join([]string{string(Changes), string(All)}, ", "))
+	return "", fmt.Errorf("%q: must be one of %s", text, strings.Join([]string{string(ModeChanges), string(ModeAll)}, ", "))
 }
 
-// In sets the mode and returns the events.
-func (e *Events) In(mode Mode) *Events {
+// WithMode sets the mode and returns the events.
+func (e *Events) WithMode(mode Mode) *Events {
 	e.lastSuccess = nil
-	if mode == All {
+	if mode == ModeAll {
 		e.lastSuccess = lru.New(maxTrackedObjects)
 	}
 	return e
 }
 
-// Succeeded records a Normal event, only in the mode All, and only for the first success with
+// RecordSuccess records a Normal event, only in the mode All, and only for the first success with
 // this reason since the object changed. A decision with the same reason counts as success.
-func (e *Events) Succeeded(object client.Object, reason, format string, args ...any) {
+func (e *Events) RecordSuccess(object client.Object, reason, format string, args ...any) {
 	if e.isFirstSuccess(object, reason) {
 		e.recorder.Event(object, corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...))
 	}

@@ -30,7 +30,7 @@ func TestRecordSuccess(t *testing.T) {
 	succeed := func(objects ...client.Object) func(*Events) {
 		return func(e *Events) {
 			for i, object := range objects {
-				e.Succeeded(object, reason, "success %d", i)
+				e.RecordSuccess(object, reason, "success %d", i)
 			}
 		}
 	}
@@ -40,29 +40,29 @@ func TestRecordSuccess(t *testing.T) {
 		do   func(*Events)
 		want []string
 	}{
-		"no event in the mode changes":                   {Changes, succeed(counted(1), counted(2)), nil},
+		"no event in the mode changes":                   {ModeChanges, succeed(counted(1), counted(2)), nil},
 		"no event without a mode":                        {"", succeed(counted(1)), nil},
-		"the first success of an object":                 {All, succeed(counted(1), counted(1)), []string{event(0)}},
-		"the first success of each generation":           {All, succeed(counted(1), counted(2), counted(2)), []string{event(0), event(1)}},
-		"each object separately":                         {All, succeed(counted(1), content("1", blue)), []string{event(0), event(1)}},
-		"an object without generation, content changed":  {All, succeed(content("1", blue), content("2", red), content("3", red)), []string{event(0), event(1)}},
-		"an object without generation, metadata changed": {All, succeed(content("1", blue), content("2", blue)), []string{event(0)}},
-		"an object without generation, status changed":   {All, succeed(content("1", blue), content("2", settled)), []string{event(0)}},
-		"a decision with the same reason counts": {All, func(e *Events) {
-			e.Decided(counted(1), reason, "decided")
-			e.Succeeded(counted(1), reason, "success 0")
-			e.Decided(counted(1), reason, "decided again")
+		"the first success of an object":                 {ModeAll, succeed(counted(1), counted(1)), []string{event(0)}},
+		"the first success of each generation":           {ModeAll, succeed(counted(1), counted(2), counted(2)), []string{event(0), event(1)}},
+		"each object separately":                         {ModeAll, succeed(counted(1), content("1", blue)), []string{event(0), event(1)}},
+		"an object without generation, content changed":  {ModeAll, succeed(content("1", blue), content("2", red), content("3", red)), []string{event(0), event(1)}},
+		"an object without generation, metadata changed": {ModeAll, succeed(content("1", blue), content("2", blue)), []string{event(0)}},
+		"an object without generation, status changed":   {ModeAll, succeed(content("1", blue), content("2", settled)), []string{event(0)}},
+		"a decision with the same reason counts": {ModeAll, func(e *Events) {
+			e.RecordDecision(counted(1), reason, "decided")
+			e.RecordSuccess(counted(1), reason, "success 0")
+			e.RecordDecision(counted(1), reason, "decided again")
 		}, []string{"Normal SyncSucceed decided", "Normal SyncSucceed decided again"}},
-		"a failure in between does not reset it": {All, func(e *Events) {
-			e.Succeeded(counted(1), reason, "success 0")
-			e.Failed(counted(1), "SyncFailed", errors.New("rejected"))
-			e.Succeeded(counted(1), reason, "success 1")
+		"a failure in between does not reset it": {ModeAll, func(e *Events) {
+			e.RecordSuccess(counted(1), reason, "success 0")
+			e.RecordFailure(counted(1), "SyncFailed", errors.New("rejected"))
+			e.RecordSuccess(counted(1), reason, "success 1")
 		}, []string{event(0), "Warning SyncFailed rejected"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			tc.do(NewEvents(recorder).In(tc.mode))
+			tc.do(NewEvents(recorder).WithMode(tc.mode))
 			if diff := cmp.Diff(tc.want, recordedEvents(recorder)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -71,7 +71,7 @@ func TestRecordSuccess(t *testing.T) {
 }
 
 func TestParseMode(t *testing.T) {
-	for text, want := range map[string]Mode{"changes": Changes, "all": All, "": "", "All": "", "none": ""} {
+	for text, want := range map[string]Mode{"changes": ModeChanges, "all": ModeAll, "": "", "All": "", "none": ""} {
 		got, err := ParseMode(text)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: got %q, %v", text, got, err)

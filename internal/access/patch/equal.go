@@ -11,10 +11,10 @@ import (
 
 var semanticEqualities = withRawComparison(equality.Semantic.Copy())
 
-// Same reports whether two objects of one type, or two parts of them, are equal. Nil and empty
+// Equal reports whether two objects of one type, or two parts of them, are equal. Nil and empty
 // are equal, and so are quantities in different notation. Raw content is compared as text: a
 // comparison byte by byte through reflection would be most of the cost for two Works.
-func Same(a, b any) bool { return semanticEqualities.DeepEqual(a, b) }
+func Equal(a, b any) bool { return semanticEqualities.DeepEqual(a, b) }
 
 func withRawComparison(e conversion.Equalities) conversion.Equalities {
 	err := e.AddFunc(func(a, b runtime.RawExtension) bool {

@@ -36,7 +36,7 @@ func TestEqual(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Same(test.a, test.b); got != test.want {
+			if got := Equal(test.a, test.b); got != test.want {
 				t.Errorf("equal: %v", got)
 			}
 		})
@@ -47,7 +47,7 @@ func TestEqualAllocations(t *testing.T) {
 	manifest := func(bytes int) *workv1alpha1.Work { return newWork(`{"text":"` + strings.Repeat("x", bytes) + `"}`) }
 	cost := func(bytes int) float64 {
 		left, right := manifest(bytes), manifest(bytes)
-		return testing.AllocsPerRun(20, func() { Same(left, right) })
+		return testing.AllocsPerRun(20, func() { Equal(left, right) })
 	}
 	if short, long := cost(10), cost(10_000); long > short {
 		t.Errorf("10 kB take %v allocations, 10 bytes %v", long, short)
@@ -59,7 +59,7 @@ func BenchmarkEqual(b *testing.B) {
 	left, right := newWork(manifest), newWork(manifest)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !Same(left, right) {
+		if !Equal(left, right) {
 			b.Fatal("they differ")
 		}
 	}

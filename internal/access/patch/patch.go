@@ -25,7 +25,7 @@ import (
 // Object writes the difference between before and after without the status, and reports
 // whether there was any. after receives the stored object.
 func Object(ctx context.Context, karmada client.Writer, before, after client.Object) (changed bool, err error) {
-	if Same(before, after) {
+	if Equal(before, after) {
 		return false, nil
 	}
 	difference := newMergePatch(before)
@@ -73,7 +73,7 @@ func hasNull(value any, listed bool) bool {
 // server then need not compute the result. The update contains the resourceVersion of after,
 // so a conflict is possible.
 func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
-	if Same(before, after) {
+	if Equal(before, after) {
 		return false, nil
 	}
 	if err := karmada.Status().Update(ctx, after); err != nil {

@@ -20,19 +20,19 @@ func DefaultBackoff() Backoff {
 	return Backoff{Base: 5 * time.Millisecond, Max: time.Minute}
 }
 
-// Limiter returns a rate limiter with a separate backoff for each item.
-func Limiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
+// NewRateLimiter returns a rate limiter with a separate backoff for each item.
+func NewRateLimiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
 	if retry == (Backoff{}) {
 		retry = DefaultBackoff()
 	}
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)
 }
 
-// Options returns the options for a controller of a manager: the number of workers, at least
+// ControllerOptions returns the options for a controller of a manager: the number of workers, at least
 // one, and the backoff. The maximum backoff of controller-runtime would be about a quarter of
 // an hour.
-func Options[T comparable](mgr manager.Manager, workers int, retry Backoff) controller.TypedOptions[T] {
+func ControllerOptions[T comparable](mgr manager.Manager, workers int, retry Backoff) controller.TypedOptions[T] {
 	return controller.TypedOptions[T]{
-		MaxConcurrentReconciles: max(workers, 1), NewQueue: For[T](mgr), RateLimiter: Limiter[T](retry),
+		MaxConcurrentReconciles: max(workers, 1), NewQueue: NewQueueFunc[T](mgr), RateLimiter: NewRateLimiter[T](retry),
 	}
 }

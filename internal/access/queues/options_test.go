@@ -16,7 +16,7 @@ func TestBackoff(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			limiter := Limiter[string](test.retry)
+			limiter := NewRateLimiter[string](test.retry)
 			if got := limiter.When("a"); got != test.first {
 				t.Errorf("first delay %s, want %s", got, test.first)
 			}

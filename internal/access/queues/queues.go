@@ -15,22 +15,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// For returns the function that makes the queues for the controllers of a manager. It returns
+// NewQueueFunc returns the function that makes the queues for the controllers of a manager. It returns
 // nil, which selects the queues of controller-runtime, if priority queues are disabled.
-func For[T comparable](mgr manager.Manager) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+func NewQueueFunc[T comparable](mgr manager.Manager) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	if by := mgr.GetControllerOptions().UsePriorityQueue; by != nil && !*by {
 		return nil
 	}
-	return ByPriority[T]
+	return NewPriorityQueue[T]
 }
 
-// ByPriority returns a priority queue with that name in metrics.
-func ByPriority[T comparable](name string, limit workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
-	return Ending(priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limit }))
+// NewPriorityQueue returns a priority queue with that name in metrics.
+func NewPriorityQueue[T comparable](name string, limit workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	return WithSafeShutdown(priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limit }))
 }
 
-// Ending wraps a queue so that its workers return when it is shut down.
-func Ending[T comparable](of priorityqueue.PriorityQueue[T]) priorityqueue.PriorityQueue[T] {
+// WithSafeShutdown wraps a queue so that its workers return when it is shut down.
+func WithSafeShutdown[T comparable](of priorityqueue.PriorityQueue[T]) priorityqueue.PriorityQueue[T] {
 	e := &safeShutdownQueue[T]{PriorityQueue: of}
 	e.workerLeft = sync.NewCond(&e.mu)
 	return e

@@ -13,7 +13,7 @@ import (
 func TestWorkersLeaveQueueOnShutdown(t *testing.T) {
 	const ends, workers, items = 2000, 8, 100
 	for range ends {
-		made := ByPriority("test", workqueue.DefaultTypedControllerRateLimiter[int]())
+		made := NewPriorityQueue("test", workqueue.DefaultTypedControllerRateLimiter[int]())
 		queue, ok := made.(priorityqueue.PriorityQueue[int])
 		if !ok {
 			t.Fatalf("%T is not by priority", made)
@@ -51,7 +51,7 @@ func TestWorkersLeaveQueueOnShutdown(t *testing.T) {
 }
 
 func TestPriorityOrder(t *testing.T) {
-	made := ByPriority("test", workqueue.DefaultTypedControllerRateLimiter[string]())
+	made := NewPriorityQueue("test", workqueue.DefaultTypedControllerRateLimiter[string]())
 	queue, ok := made.(priorityqueue.PriorityQueue[string])
 	if !ok {
 		t.Fatalf("%T is not by priority", made)

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// IdleLimit is the time without data after which a server is pinged. A network that is cut
+	// ReadIdleTimeout is the time without data after which a server is pinged. A network that is cut
 	// does not close connections, and data sent into an old connection is lost even when the
 	// network works again. The defaults of the libraries are 30 seconds, and 15 seconds for
 	// the response.
-	IdleLimit = 2 * time.Second
-	// PingLimit is the time in which the server must respond to the ping.
-	PingLimit = 4 * time.Second
+	ReadIdleTimeout = 2 * time.Second
+	// PingTimeout is the time in which the server must respond to the ping.
+	PingTimeout = 4 * time.Second
 )
 
 // timeoutVariables are the environment variables by which an operator sets other timeouts.
 var timeoutVariables = []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"}
 
-// Promptly sets IdleLimit and PingLimit for the connections of a configuration, so that a cut
+// SetPingTimeouts sets ReadIdleTimeout and PingTimeout for the connections of a configuration, so that a cut
 // connection is closed soon. It must be called before other wrappers are added to the
 // transport. Timeouts that an operator set by environment variables take precedence.
-func Promptly(config *rest.Config) {
+func SetPingTimeouts(config *rest.Config) {
 	for _, name := range timeoutVariables {
 		if os.Getenv(name) != "" {
 			return
 		}
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return setTransportPingTimeouts(next, IdleLimit, PingLimit)
+		return setTransportPingTimeouts(next, ReadIdleTimeout, PingTimeout)
 	})
 }
 

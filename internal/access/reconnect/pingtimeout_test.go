@@ -45,7 +45,7 @@ func TestCutConnectionIsReplaced(t *testing.T) {
 		},
 	})
 	t.Cleanup(base.CloseIdleConnections)
-	transport := Transport(setTransportPingTimeouts(&wrappingTransport{base}, 100*time.Millisecond, 100*time.Millisecond), Options{Pause: time.Millisecond})
+	transport := NewTransport(setTransportPingTimeouts(&wrappingTransport{base}, 100*time.Millisecond, 100*time.Millisecond), Options{RetryInterval: time.Millisecond})
 	get := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -92,7 +92,7 @@ func TestSetPingTimeouts(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", test.variable)
-			Promptly(test.config)
+			SetPingTimeouts(test.config)
 			made, err := rest.TransportFor(test.config)
 			if err != nil {
 				t.Fatal(err)

@@ -22,46 +22,46 @@ import (
 )
 
 const (
-	// DefaultPause is the time between two tries.
-	DefaultPause = 500 * time.Millisecond
-	// DefaultLimit is how long a request waits for its server.
-	DefaultLimit = 30 * time.Second
+	// DefaultRetryInterval is the time between two tries.
+	DefaultRetryInterval = 500 * time.Millisecond
+	// DefaultTimeout is how long a request waits for its server.
+	DefaultTimeout = 30 * time.Second
 )
 
 // Options configure which requests wait and for how long.
 type Options struct {
-	// Pause is the time between two tries. Default DefaultPause.
-	Pause time.Duration
-	// Limit is how long a request waits in total. It always ends with its context. Default
-	// DefaultLimit.
-	Limit time.Duration
-	// WatchLimit is the limit for a watch. Default is Limit; a negative value means as long as
+	// RetryInterval is the time between two tries. Default DefaultRetryInterval.
+	RetryInterval time.Duration
+	// Timeout is how long a request waits in total. It always ends with its context. Default
+	// DefaultTimeout.
+	Timeout time.Duration
+	// WatchTimeout is the limit for a watch. Default is Limit; a negative value means as long as
 	// its context.
-	WatchLimit time.Duration
-	// Ended, once it is closed, ends all waiting, because the server is no longer needed.
+	WatchTimeout time.Duration
+	// Closed, once it is closed, ends all waiting, because the server is no longer needed.
 	// Callers may have a context without an end. Nil is never closed.
-	Ended <-chan struct{}
-	// Unavailable treats the responses 502 and 503 as outages: a proxy or an aggregator sends
+	Closed <-chan struct{}
+	// RetryUnavailable treats the responses 502 and 503 as outages: a proxy or an aggregator sends
 	// them while the server behind it is unavailable. Outages of different API groups are
 	// independent.
-	Unavailable bool
-	// Lost is called once at the start of an outage, and Back at its end. They must return
+	RetryUnavailable bool
+	// OnLost is called once at the start of an outage, and Back at its end. They must return
 	// quickly and may be nil.
-	Lost func(err error)
-	Back func(after time.Duration)
+	OnLost      func(err error)
+	OnRecovered func(after time.Duration)
 }
 
-// Transport returns a transport that retries requests that only read, until they get a
+// NewTransport returns a transport that retries requests that only read, until they get a
 // response.
-func Transport(next http.RoundTripper, o Options) http.RoundTripper {
-	if o.Pause <= 0 {
-		o.Pause = DefaultPause
+func NewTransport(next http.RoundTripper, o Options) http.RoundTripper {
+	if o.RetryInterval <= 0 {
+		o.RetryInterval = DefaultRetryInterval
 	}
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
 	}
-	if o.WatchLimit == 0 {
-		o.WatchLimit = o.Limit
+	if o.WatchTimeout == 0 {
+		o.WatchTimeout = o.Timeout
 	}
 	return &retryingTransport{next: next, options: o}
 }
@@ -83,14 +83,14 @@ func (t *retryingTransport) WrappedRoundTripper() http.RoundTripper { return t.n
 func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	away := t.outagesFor(request, response, err)
-	if away == nil || !OnlyReads(request) {
+	if away == nil || !IsRetryable(request) {
 		return response, err
 	}
 	ctx, cancel := t.withTimeout(request)
 	defer cancel()
 	for away != nil {
 		lost := t.beginOutage(away, response, err)
-		if !lost.await(ctx, t.options.Ended, t.options.Pause) {
+		if !lost.await(ctx, t.options.Closed, t.options.RetryInterval) {
 			return response, err
 		}
 		closeBody(response)
@@ -104,9 +104,9 @@ func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, er
 
 // withTimeout limits how long a request waits.
 func (t *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
-	limit := t.options.Limit
-	if Watches(request) {
-		limit = t.options.WatchLimit
+	limit := t.options.Timeout
+	if IsWatch(request) {
+		limit = t.options.WatchTimeout
 	}
 	if limit < 0 {
 		return context.WithCancel(request.Context())
@@ -124,7 +124,7 @@ func (t *retryingTransport) outagesFor(request *http.Request, response *http.Res
 		return nil
 	}
 	t.endOutage(&t.unreachable)
-	if err != nil || !t.options.Unavailable {
+	if err != nil || !t.options.RetryUnavailable {
 		return nil
 	}
 	group := t.unavailable.of(request.URL.Path)
@@ -138,18 +138,18 @@ func (t *retryingTransport) outagesFor(request *http.Request, response *http.Res
 
 func (t *retryingTransport) beginOutage(of *outageTracker, response *http.Response, err error) *outage {
 	lost, first := of.getOrBegin(time.Now())
-	if first && t.options.Lost != nil {
+	if first && t.options.OnLost != nil {
 		if err == nil {
 			err = errors.New("the server responded with " + response.Status)
 		}
-		t.options.Lost(err)
+		t.options.OnLost(err)
 	}
 	return lost
 }
 
 func (t *retryingTransport) endOutage(of *outageTracker) {
-	if took, was := of.end(time.Now()); was && t.options.Back != nil {
-		t.options.Back(took)
+	if took, was := of.end(time.Now()); was && t.options.OnRecovered != nil {
+		t.options.OnRecovered(took)
 	}
 }
 
@@ -172,13 +172,13 @@ func isConnectionTimeout(err error) bool {
 	return errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// OnlyReads reports whether a request can be sent again: it changes nothing and has no body.
-func OnlyReads(request *http.Request) bool {
+// IsRetryable reports whether a request can be sent again: it changes nothing and has no body.
+func IsRetryable(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }
 
-// Watches reports whether a request is a watch, which ends when its caller ends it.
-func Watches(request *http.Request) bool {
+// IsWatch reports whether a request is a watch, which ends when its caller ends it.
+func IsWatch(request *http.Request) bool {
 	watch := request.URL.Query().Get("watch")
 	return watch == "true" || watch == "1"
 }

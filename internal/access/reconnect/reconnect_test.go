@@ -99,13 +99,13 @@ func TestTransportRetries(t *testing.T) {
 		"connection closed within a response":  {err: fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), waits: 30 * time.Second},
 		"HTTP/2 connection lost":               {err: errors.New("http2: client connection lost"), waits: 30 * time.Second},
 		"TLS handshake timeout":                {err: handshakeTimeoutError{}, waits: 30 * time.Second},
-		"configured limit":                     {err: errRefused, options: Options{Limit: time.Minute}, waits: time.Minute},
-		"configured limit of a watch":          {query: "?watch=1", err: errRefused, options: Options{WatchLimit: time.Hour}, waits: time.Hour},
+		"configured limit":                     {err: errRefused, options: Options{Timeout: time.Minute}, waits: time.Minute},
+		"configured limit of a watch":          {query: "?watch=1", err: errRefused, options: Options{WatchTimeout: time.Hour}, waits: time.Hour},
 		"POST is not retried":                  {method: http.MethodPost, err: errRefused},
 		"wrong certificate is not retried":     {err: x509.UnknownAuthorityError{}},
 		"status 500 is not retried":            {status: http.StatusInternalServerError},
 		"status 503 is not retried by default": {status: http.StatusServiceUnavailable},
-		"status 503 is retried if enabled":     {status: http.StatusServiceUnavailable, options: Options{Unavailable: true}, waits: 30 * time.Second},
+		"status 503 is retried if enabled":     {status: http.StatusServiceUnavailable, options: Options{RetryUnavailable: true}, waits: 30 * time.Second},
 		"request timeout is not retried":       {err: context.DeadlineExceeded},
 		"invalid response is not retried":      {err: errors.New("gzip: invalid header")},
 	}
@@ -113,7 +113,7 @@ func TestTransportRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, began := &fakeServer{status: test.status, err: test.err}, time.Now()
-				status, err := request(t.Context(), t, Transport(server, test.options), test.method, test.query)
+				status, err := request(t.Context(), t, NewTransport(server, test.options), test.method, test.query)
 				if took := time.Since(began); took != test.waits {
 					t.Errorf("it took %s, want %s", took, test.waits)
 				}
@@ -133,9 +133,9 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 		const many, outage = 100, 10 * time.Second
 		var calls []string
 		server := &fakeServer{err: errRefused}
-		through := Transport(server, Options{
-			Lost: func(err error) { calls = append(calls, "lost: "+err.Error()) },
-			Back: func(after time.Duration) { calls = append(calls, "back after "+after.String()) },
+		through := NewTransport(server, Options{
+			OnLost:      func(err error) { calls = append(calls, "lost: "+err.Error()) },
+			OnRecovered: func(after time.Duration) { calls = append(calls, "back after "+after.String()) },
 		})
 		var answers sync.WaitGroup
 		var latest atomic.Int64
@@ -149,12 +149,12 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 			})
 		}
 		<-time.After(outage - time.Millisecond)
-		if tries := server.tryCount(); tries > many+int(outage/DefaultPause) {
+		if tries := server.tryCount(); tries > many+int(outage/DefaultRetryInterval) {
 			t.Errorf("an unavailable server was tried %d times by %d requests", tries, many)
 		}
 		server.set(http.StatusOK, nil)
 		answers.Wait()
-		if took := time.Duration(latest.Load()); took > outage+DefaultPause {
+		if took := time.Duration(latest.Load()); took > outage+DefaultRetryInterval {
 			t.Errorf("the last response came after %s, the outage took %s", took, outage)
 		}
 		if diff := cmp.Diff([]string{"lost: dial tcp: connection refused", "back after 10s"}, calls); diff != "" {
@@ -166,7 +166,7 @@ func TestWaitingRequestsContinueTogether(t *testing.T) {
 func TestCanceledRequestPassesTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &fakeServer{err: errRefused}
-		through := Transport(server, Options{})
+		through := NewTransport(server, Options{})
 		var answers sync.WaitGroup
 		for _, timeout := range []time.Duration{700 * time.Millisecond, 1100 * time.Millisecond, 20 * time.Second} {
 			answers.Go(func() {
@@ -185,7 +185,7 @@ func TestCanceledRequestPassesTurn(t *testing.T) {
 		server.set(http.StatusOK, nil)
 		began := time.Now()
 		answers.Wait()
-		if took := time.Since(began); took > DefaultPause {
+		if took := time.Since(began); took > DefaultRetryInterval {
 			t.Errorf("noticed after %s", took)
 		}
 	})
@@ -194,7 +194,7 @@ func TestCanceledRequestPassesTurn(t *testing.T) {
 func TestClosedTransportStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away, ended := &fakeServer{err: errRefused}, make(chan struct{})
-		through := Transport(away, Options{Limit: time.Hour, Ended: ended})
+		through := NewTransport(away, Options{Timeout: time.Hour, Closed: ended})
 		began := time.Now()
 		var asking sync.WaitGroup
 		for range 3 {
@@ -227,7 +227,7 @@ func TestSlowAnswerAfterRetry(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			}
 		})
-		if status, err := request(t.Context(), t, Transport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
+		if status, err := request(t.Context(), t, NewTransport(slow, Options{}), http.MethodGet, ""); status != http.StatusOK || err != nil {
 			t.Errorf("answered %d and %v", status, err)
 		}
 	})
@@ -240,7 +240,7 @@ func TestOutagesByAPIGroup(t *testing.T) {
 		const away = 10 * time.Second
 		var tries atomic.Int32
 		began := time.Now()
-		through := Transport(roundTripper(func(request *http.Request) (*http.Response, error) {
+		through := NewTransport(roundTripper(func(request *http.Request) (*http.Response, error) {
 			if !strings.HasPrefix(request.URL.Path, "/apis/cluster.karmada.io/") {
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			}
@@ -249,13 +249,13 @@ func TestOutagesByAPIGroup(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
 			}
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-		}), Options{Unavailable: true})
+		}), Options{RetryUnavailable: true})
 		var waits sync.WaitGroup
 		waits.Go(func() {
 			if status, err := requestPath(t.Context(), t, through, "/apis/cluster.karmada.io/v1alpha1/clusters"); status != http.StatusOK || err != nil {
 				t.Errorf("answered %d and %v", status, err)
 			}
-			if took := time.Since(began); took > away+DefaultPause {
+			if took := time.Since(began); took > away+DefaultRetryInterval {
 				t.Errorf("noticed after %s that the server of the group is back, after an outage of %s", took, away)
 			}
 		})
@@ -266,7 +266,7 @@ func TestOutagesByAPIGroup(t *testing.T) {
 			<-time.After(10 * time.Millisecond)
 		}
 		waits.Wait()
-		if most := 2 + int32(away/DefaultPause); tries.Load() > most {
+		if most := 2 + int32(away/DefaultRetryInterval); tries.Load() > most {
 			t.Errorf("an unavailable server was tried %d times, want %d at most", tries.Load(), most)
 		}
 	})
@@ -289,7 +289,7 @@ func TestHangingHandshakeIsRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := Transport(base, Options{Pause: time.Millisecond}).RoundTrip(request)
+	response, err := NewTransport(base, Options{RetryInterval: time.Millisecond}).RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Pause is the delay for a Work of a cluster in pull mode.
-const Pause = 5 * time.Second
+// PullModeDelay is the delay for a Work of a cluster in pull mode.
+const PullModeDelay = 5 * time.Second
 
 // Delay returns how long to wait before a deleted Work is created again. It returns 0 if the
 // cluster cannot be read.
@@ -32,5 +32,5 @@ func Delay(ctx context.Context, from client.Reader, deleted client.Object) time.
 	if err != nil || cluster.Spec.SyncMode != clusterv1alpha1.Pull {
 		return 0
 	}
-	return Pause
+	return PullModeDelay
 }

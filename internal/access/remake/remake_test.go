@@ -26,7 +26,7 @@ func TestDelay(t *testing.T) {
 		want      time.Duration
 	}{
 		"a cluster in push mode":                        {"karmada-es-pushed", 0},
-		"a cluster in pull mode":                        {"karmada-es-pulls", Pause},
+		"a cluster in pull mode":                        {"karmada-es-pulls", PullModeDelay},
 		"a missing cluster":                             {"karmada-es-gone", 0},
 		"another namespace":                             {"default", 0},
 		"an execution namespace without a cluster name": {"karmada-es-", 0},

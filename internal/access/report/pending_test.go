@@ -29,14 +29,14 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := NewWorks(nil, DefaultOptions())
+			w := NewWriter(nil, DefaultOptions())
 			defer w.queue.ShutDown()
 			now := noon
 			w.now = func() time.Time { return now }
 			texts := map[Part]string{}
 			hand := func(uid types.UID, part Part, text string) {
 				work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: uid}}
-				w.Report(work, part, Now, func(*workv1alpha1.WorkStatus) { texts[part] = text })
+				w.Submit(work, part, Immediate, func(*workv1alpha1.WorkStatus) { texts[part] = text })
 			}
 			hand("1", "a", "old")
 			hand("1", "b", "old")
@@ -58,10 +58,10 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 }
 
 func TestPendingUpdateOfFormerWorkIsDropped(t *testing.T) {
-	w := NewWorks(nil, DefaultOptions())
+	w := NewWriter(nil, DefaultOptions())
 	defer w.queue.ShutDown()
-	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}, "a", Later, nil)
-	w.Report(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}}, "b", Later, nil)
+	w.Submit(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}, "a", Deferred, nil)
+	w.Submit(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}}, "b", Deferred, nil)
 	kept := w.pending[types.NamespacedName{Namespace: "ns", Name: "web"}]
 	if _, stale := kept.changes["a"]; kept.uid != "2" || stale || len(kept.changes) != 1 {
 		t.Errorf("pending for %s: %v", kept.uid, kept.changes)

@@ -50,11 +50,11 @@ func TestRenderFailures(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := NewRenderings()
+			r := NewRenderFailures()
 			var notified []types.UID
 			r.Subscribe(func(binding types.UID) {
 				notified = append(notified, binding)
-				r.Of(binding) // must not deadlock
+				r.Get(binding) // must not deadlock
 			})
 			for _, c := range tc.calls {
 				before := len(notified)
@@ -66,7 +66,7 @@ func TestRenderFailures(t *testing.T) {
 				t.Errorf("notified (-want +got):\n%s", diff)
 			}
 			for _, binding := range []types.UID{"a", "b"} {
-				if diff := cmp.Diff(tc.want[binding], r.Of(binding)); diff != "" {
+				if diff := cmp.Diff(tc.want[binding], r.Get(binding)); diff != "" {
 					t.Errorf("failures of %s (-want +got):\n%s", binding, diff)
 				}
 			}
@@ -78,24 +78,24 @@ func TestRenderFailures(t *testing.T) {
 }
 
 func TestRenderFailuresWithoutSubscribers(t *testing.T) {
-	r := NewRenderings()
+	r := NewRenderFailures()
 	if !r.Set("a", map[string]string{"m1": "rejected"}) || r.Set("a", map[string]string{"m1": "rejected"}) {
 		t.Error("the result of Set depends on subscribers")
 	}
 }
 
 func TestRenderFailuresCopyMap(t *testing.T) {
-	r, failures := NewRenderings(), map[string]string{"m1": "rejected"}
+	r, failures := NewRenderFailures(), map[string]string{"m1": "rejected"}
 	r.Set("a", failures)
 	failures["m2"] = "rejected too"
-	if diff := cmp.Diff(map[string]string{"m1": "rejected"}, r.Of("a")); diff != "" {
+	if diff := cmp.Diff(map[string]string{"m1": "rejected"}, r.Get("a")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 }
 
 func TestRenderFailuresConcurrency(t *testing.T) {
-	r := NewRenderings()
-	r.Subscribe(func(binding types.UID) { r.Of(binding) })
+	r := NewRenderFailures()
+	r.Subscribe(func(binding types.UID) { r.Get(binding) })
 	var workers sync.WaitGroup
 	for _, binding := range []types.UID{"a", "b", "c"} {
 		workers.Go(func() {
@@ -112,19 +112,19 @@ func TestRenderFailuresConcurrency(t *testing.T) {
 }
 
 func TestRenderedGeneration(t *testing.T) {
-	r, web := NewRenderings(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
+	r, web := NewRenderFailures(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
 	want := func(uid types.UID, generation int64) {
 		t.Helper()
-		if got := r.Concluded(web, uid); got != generation {
+		if got := r.RenderedGeneration(web, uid); got != generation {
 			t.Errorf("%s: rendered generation %d, want %d", uid, got, generation)
 		}
 	}
 	want("a", 0)
-	r.Conclude(web, "a", 2)
+	r.SetRendered(web, "a", 2)
 	want("a", 2)
-	r.Conclude(web, "a", 3)
+	r.SetRendered(web, "a", 3)
 	want("a", 3)
 	want("b", 0) // a new binding with that name
-	r.Forget(web)
+	r.DeleteRendered(web)
 	want("a", 0)
 }

@@ -30,56 +30,56 @@ import (
 
 // Options limit how long a change waits.
 type Options struct {
-	// Quiet is the debounce for a change with the pace Soon.
-	Quiet time.Duration
-	// Calm is the debounce for a change with the pace Later.
-	Calm time.Duration
-	// Limit is the maximum delay while new changes keep arriving, and the interval in which a
+	// PromptDebounce is the debounce for a change with the pace Soon.
+	PromptDebounce time.Duration
+	// DeferredDebounce is the debounce for a change with the pace Later.
+	DeferredDebounce time.Duration
+	// MaxDelay is the maximum delay while new changes keep arriving, and the interval in which a
 	// change with the pace Later retries the rate limit.
-	Limit time.Duration
-	// Busy is the number of deliveries per second above which all changes except those with
-	// the pace Now wait, for at most BusyLimit. Deliveries that users requested have
+	MaxDelay time.Duration
+	// BusyDeliveriesPerSecond is the number of deliveries per second above which all changes except those with
+	// the pace Now wait, for at most MaxBusyDelay. Deliveries that users requested have
 	// precedence over their statuses, which change again during the deliveries anyway.
-	Busy      int
-	BusyLimit time.Duration
+	BusyDeliveriesPerSecond int
+	MaxBusyDelay            time.Duration
 	// Workers is the number of Works that are written at once.
 	Workers int
 }
 
 // DefaultOptions give a short delay for one object and few writes for many objects.
 func DefaultOptions() Options {
-	return Options{Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 20, BusyLimit: 5 * time.Second, Workers: 8}
+	return Options{PromptDebounce: 80 * time.Millisecond, DeferredDebounce: 250 * time.Millisecond, MaxDelay: 2 * time.Second, BusyDeliveriesPerSecond: 20, MaxBusyDelay: 5 * time.Second, Workers: 8}
 }
 
 // Part is one part of the status of a Work with one author. A later change of a part replaces
 // an earlier one.
 type Part string
 
-// ManifestStatuses is the part that the status controller writes.
-const ManifestStatuses Part = "manifestStatuses"
+// ManifestStatusesPart is the part that the status controller writes.
+const ManifestStatusesPart Part = "manifestStatuses"
 
-// Condition returns the part with the condition of one type, which the execution controller
+// ConditionPart returns the part with the condition of one type, which the execution controller
 // writes. A change of one type does not affect other types.
-func Condition(kind string) Part { return Part("conditions/" + kind) }
+func ConditionPart(kind string) Part { return Part("conditions/" + kind) }
 
-// Pace is the urgency of a change.
-type Pace int
+// Urgency is the urgency of a change.
+type Urgency int
 
 const (
-	// Later is for a state that is about to change again: it waits for the longer debounce and
+	// Deferred is for a state that is about to change again: it waits for the longer debounce and
 	// the rate limit, or is written together with a more urgent change.
-	Later Pace = iota
-	// Soon is for a stable state: it waits for the shorter debounce.
-	Soon
-	// Now is for failures: it does not wait.
-	Now
+	Deferred Urgency = iota
+	// Prompt is for a stable state: it waits for the shorter debounce.
+	Prompt
+	// Immediate is for failures: it does not wait.
+	Immediate
 )
 
 // Change sets its part of a status.
 type Change func(status *workv1alpha1.WorkStatus)
 
-// Works writes the statuses of Works.
-type Works struct {
+// Writer writes the statuses of Works.
+type Writer struct {
 	options Options
 	// deferredLimiter limits the writes of changes with the pace Later.
 	deferredLimiter *rate.Limiter
@@ -110,13 +110,13 @@ type pendingUpdate struct {
 }
 
 type partChange struct {
-	urgency Pace
+	urgency Urgency
 	change  Change
 }
 
 // urgency returns that of the most urgent change.
-func (p *pendingUpdate) urgency() Pace {
-	pace := Later
+func (p *pendingUpdate) urgency() Urgency {
+	pace := Deferred
 	for _, change := range p.changes {
 		pace = max(pace, change.urgency)
 	}
@@ -148,9 +148,9 @@ const (
 	retryMax  = 10 * time.Second
 )
 
-// NewWorks returns a writer that reads and writes with a cached client.
-func NewWorks(karmada client.Client, o Options) *Works {
-	return &Works{
+// NewWriter returns a writer that reads and writes with a cached client.
+func NewWriter(karmada client.Client, o Options) *Writer {
+	return &Writer{
 		options: o, karmada: karmada, now: time.Now, cacheSyncDelay: cacheSyncDelay,
 		deferredLimiter: rate.NewLimiter(deferredWritesPerSecond, deferredWritesPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
@@ -161,7 +161,7 @@ func NewWorks(karmada client.Client, o Options) *Works {
 }
 
 // Start writes changes until ctx ends.
-func (w *Works) Start(ctx context.Context) error {
+func (w *Writer) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.options.Workers {
 		workers.Go(func() {
@@ -175,15 +175,15 @@ func (w *Works) Start(ctx context.Context) error {
 	return nil
 }
 
-// Current returns the newest known state of the Work: as cached, or as last written if the
+// Latest returns the newest known state of the Work: as cached, or as last written if the
 // cache does not show that write yet. It must not be changed.
-func (w *Works) Current(cached *workv1alpha1.Work) *workv1alpha1.Work {
+func (w *Writer) Latest(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.latestLocked(cached)
 }
 
-func (w *Works) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
+func (w *Writer) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	key := client.ObjectKeyFromObject(cached)
 	last, ok := w.lastWrites[key]
 	if !ok {
@@ -197,8 +197,8 @@ func (w *Works) latestLocked(cached *workv1alpha1.Work) *workv1alpha1.Work {
 	return cached
 }
 
-// Report submits a change of one part of the status of a Work.
-func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Change) {
+// Submit submits a change of one part of the status of a Work.
+func (w *Writer) Submit(of *workv1alpha1.Work, part Part, pace Urgency, change Change) {
 	key := client.ObjectKeyFromObject(of)
 	w.mu.Lock()
 	entry, ok := w.pending[key]
@@ -208,7 +208,7 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 	}
 	entry.changes[part] = partChange{urgency: pace, change: change}
 	entry.lastAt = w.now()
-	if part == Condition(workv1alpha1.WorkApplied) {
+	if part == ConditionPart(workv1alpha1.WorkApplied) {
 		w.deliveries.record(entry.lastAt)
 	}
 	wait := w.remainingDelay(entry)
@@ -217,19 +217,19 @@ func (w *Works) Report(of *workv1alpha1.Work, part Part, pace Pace, change Chang
 }
 
 // remainingDelay returns how long the pending changes of a Work must still wait.
-func (w *Works) remainingDelay(entry *pendingUpdate) time.Duration {
-	held := entry.firstAt.Add(w.options.BusyLimit).Sub(w.now())
-	if entry.urgency() != Now && held > 0 && w.deliveries.perSecond(w.now()) > w.options.Busy {
+func (w *Writer) remainingDelay(entry *pendingUpdate) time.Duration {
+	held := entry.firstAt.Add(w.options.MaxBusyDelay).Sub(w.now())
+	if entry.urgency() != Immediate && held > 0 && w.deliveries.perSecond(w.now()) > w.options.BusyDeliveriesPerSecond {
 		return min(held, busyPollInterval)
 	}
-	due := entry.firstAt.Add(w.options.Limit)
-	quiet := w.options.Calm
+	due := entry.firstAt.Add(w.options.MaxDelay)
+	quiet := w.options.DeferredDebounce
 	switch entry.urgency() {
-	case Now:
+	case Immediate:
 		return 0
-	case Soon:
-		quiet = w.options.Quiet
-	case Later:
+	case Prompt:
+		quiet = w.options.PromptDebounce
+	case Deferred:
 	}
 	if calm := entry.lastAt.Add(quiet); calm.Before(due) {
 		due = calm
@@ -237,7 +237,7 @@ func (w *Works) remainingDelay(entry *pendingUpdate) time.Duration {
 	return due.Sub(w.now())
 }
 
-func (w *Works) processNext(ctx context.Context) bool {
+func (w *Writer) processNext(ctx context.Context) bool {
 	key, shutdown := w.queue.Get()
 	if shutdown {
 		return false
@@ -263,7 +263,7 @@ func (w *Works) processNext(ctx context.Context) bool {
 }
 
 // takePending removes the pending changes of a Work, or returns how long they must still wait.
-func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
+func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	entry, ok := w.pending[key]
@@ -273,8 +273,8 @@ func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Dura
 	if wait := w.remainingDelay(entry); wait > 0 {
 		return nil, wait
 	}
-	if entry.urgency() == Later && w.now().Sub(entry.firstAt) < maxDeferredDelay && !w.deferredLimiter.AllowN(w.now(), 1) {
-		return nil, w.options.Limit
+	if entry.urgency() == Deferred && w.now().Sub(entry.firstAt) < maxDeferredDelay && !w.deferredLimiter.AllowN(w.now(), 1) {
+		return nil, w.options.MaxDelay
 	}
 	delete(w.pending, key)
 	return entry, 0
@@ -282,7 +282,7 @@ func (w *Works) takePending(key types.NamespacedName) (*pendingUpdate, time.Dura
 
 // putBack keeps changes that could not be written, except parts for which a newer change was
 // submitted.
-func (w *Works) putBack(key types.NamespacedName, entry *pendingUpdate) {
+func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	newer, ok := w.pending[key]
@@ -301,7 +301,7 @@ func (w *Works) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	newer.firstAt = entry.firstAt
 }
 
-func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
+func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
 	cached := &workv1alpha1.Work{}
 	if err := w.karmada.Get(ctx, key, cached); err != nil {
 		return client.IgnoreNotFound(err)
@@ -309,7 +309,7 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 	if cached.UID != entry.uid {
 		return nil
 	}
-	before := w.Current(cached)
+	before := w.Latest(cached)
 	after := before.DeepCopy()
 	for _, part := range slices.Sorted(maps.Keys(entry.changes)) {
 		entry.changes[part].change(&after.Status)
@@ -335,14 +335,14 @@ func (w *Works) write(ctx context.Context, key types.NamespacedName, entry *pend
 }
 
 // deleteLastWrite drops the last write of a Work.
-func (w *Works) deleteLastWrite(key types.NamespacedName) {
+func (w *Writer) deleteLastWrite(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.lastWrites, key)
 }
 
 // dropSyncedWrite drops the last write of a Work when the cache shows it or the Work is gone.
-func (w *Works) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
+func (w *Writer) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	w.mu.Lock()
 	_, held := w.lastWrites[key]
 	w.mu.Unlock()
@@ -354,13 +354,13 @@ func (w *Works) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
 	switch {
 	case apierrors.IsNotFound(err):
 		w.deleteLastWrite(key)
-	case err != nil || w.Current(cached) != cached:
+	case err != nil || w.Latest(cached) != cached:
 		w.queue.AddAfter(key, w.cacheSyncDelay)
 	}
 }
 
-// Forget drops the state that is kept for a deleted Work.
-func (w *Works) Forget(key types.NamespacedName) {
+// Delete drops the state that is kept for a deleted Work.
+func (w *Writer) Delete(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pending, key)

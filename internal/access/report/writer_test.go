@@ -55,9 +55,9 @@ func (s *countingStore) awaitWrite(t *testing.T) {
 	}
 }
 
-func startWriter(t *testing.T, s *countingStore, o Options) *Works {
+func startWriter(t *testing.T, s *countingStore, o Options) *Writer {
 	t.Helper()
-	w := NewWorks(s, o)
+	w := NewWriter(s, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.Start(ctx) })
@@ -82,10 +82,10 @@ func setHealth(health workv1alpha1.ResourceHealth) Change {
 func TestChangesAreCoalesced(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
-	w := startWriter(t, s, Options{Quiet: 20 * time.Millisecond, Calm: time.Minute, Limit: time.Minute, Workers: 2})
-	w.Report(of, Condition(workv1alpha1.WorkApplied), Later, setApplied(metav1.ConditionTrue))
-	w.Report(of, ManifestStatuses, Later, setHealth(workv1alpha1.ResourceUnhealthy))
-	w.Report(of, ManifestStatuses, Soon, setHealth(workv1alpha1.ResourceHealthy))
+	w := startWriter(t, s, Options{PromptDebounce: 20 * time.Millisecond, DeferredDebounce: time.Minute, MaxDelay: time.Minute, Workers: 2})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), Deferred, setApplied(metav1.ConditionTrue))
+	w.Submit(of, ManifestStatusesPart, Deferred, setHealth(workv1alpha1.ResourceUnhealthy))
+	w.Submit(of, ManifestStatusesPart, Prompt, setHealth(workv1alpha1.ResourceHealthy))
 	s.awaitWrite(t)
 	stored := &workv1alpha1.Work{}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
@@ -105,8 +105,8 @@ func TestChangesAreCoalesced(t *testing.T) {
 func TestImmediateChange(t *testing.T) {
 	of := newWork()
 	s := newStore(t, of)
-	w := startWriter(t, s, Options{Quiet: time.Hour, Limit: time.Hour, Workers: 1})
-	w.Report(of, Condition(workv1alpha1.WorkApplied), Now, setApplied(metav1.ConditionFalse))
+	w := startWriter(t, s, Options{PromptDebounce: time.Hour, MaxDelay: time.Hour, Workers: 1})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), Immediate, setApplied(metav1.ConditionFalse))
 	s.awaitWrite(t)
 }
 
@@ -114,39 +114,39 @@ func TestDebounce(t *testing.T) {
 	type step struct {
 		after time.Duration
 		part  Part
-		pace  Pace
+		pace  Urgency
 		wait  time.Duration
 	}
 	cases := map[string][]step{
 		"constant changes are written at the limit": {
-			{0, ManifestStatuses, Soon, time.Second},
-			{900 * time.Millisecond, ManifestStatuses, Soon, time.Second},
-			{900 * time.Millisecond, ManifestStatuses, Soon, 200 * time.Millisecond},
-			{200 * time.Millisecond, ManifestStatuses, Soon, 0},
+			{0, ManifestStatusesPart, Prompt, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, Prompt, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, Prompt, 200 * time.Millisecond},
+			{200 * time.Millisecond, ManifestStatusesPart, Prompt, 0},
 		},
 		"a deferred change waits for the longer debounce": {
-			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
-			{time.Second, ManifestStatuses, Later, time.Second},
+			{0, ConditionPart(workv1alpha1.WorkApplied), Deferred, 1500 * time.Millisecond},
+			{time.Second, ManifestStatusesPart, Deferred, time.Second},
 		},
 		"a deferred change is written with a more urgent one": {
-			{0, Condition(workv1alpha1.WorkApplied), Later, 1500 * time.Millisecond},
-			{100 * time.Millisecond, ManifestStatuses, Soon, time.Second},
-			{100 * time.Millisecond, Condition(workv1alpha1.WorkApplied), Now, 0},
+			{0, ConditionPart(workv1alpha1.WorkApplied), Deferred, 1500 * time.Millisecond},
+			{100 * time.Millisecond, ManifestStatusesPart, Prompt, time.Second},
+			{100 * time.Millisecond, ConditionPart(workv1alpha1.WorkApplied), Immediate, 0},
 		},
 		"a less urgent change of the same part replaces it": {
-			{0, ManifestStatuses, Soon, time.Second},
-			{100 * time.Millisecond, ManifestStatuses, Later, 1500 * time.Millisecond},
+			{0, ManifestStatusesPart, Prompt, time.Second},
+			{100 * time.Millisecond, ManifestStatusesPart, Deferred, 1500 * time.Millisecond},
 		},
 	}
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 			of := newWork()
-			w := NewWorks(newStore(t, of), Options{Quiet: time.Second, Calm: 1500 * time.Millisecond, Limit: 2 * time.Second, Workers: 1})
+			w := NewWriter(newStore(t, of), Options{PromptDebounce: time.Second, DeferredDebounce: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, Workers: 1})
 			w.now = func() time.Time { return clock }
 			for i, s := range steps {
 				clock = clock.Add(s.after)
-				w.Report(of, s.part, s.pace, setHealth(workv1alpha1.ResourceUnknown))
+				w.Submit(of, s.part, s.pace, setHealth(workv1alpha1.ResourceUnknown))
 				if _, wait := w.takePending(client.ObjectKeyFromObject(of)); wait != s.wait {
 					t.Errorf("step %d: waits %s, want %s", i, wait, s.wait)
 				}
@@ -159,27 +159,27 @@ func TestDeliveriesDelayStatusWrites(t *testing.T) {
 	start := time.Unix(1000, 0)
 	tests := map[string]struct {
 		deliveries int
-		pace       Pace
+		pace       Urgency
 		age        time.Duration
 		want       time.Duration
 	}{
-		"few deliveries do not delay a change":    {deliveries: 3, pace: Soon, want: 80 * time.Millisecond},
-		"many deliveries delay a change":          {deliveries: 4, pace: Soon, want: busyPollInterval},
-		"many deliveries delay a deferred change": {deliveries: 4, pace: Later, want: busyPollInterval},
-		"a failure is not delayed":                {deliveries: 4, pace: Now, want: 0},
-		"the delay is limited":                    {deliveries: 4, pace: Soon, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
-		"the delay is over":                       {deliveries: 4, pace: Soon, age: 5 * time.Second, want: -3 * time.Second},
+		"few deliveries do not delay a change":    {deliveries: 3, pace: Prompt, want: 80 * time.Millisecond},
+		"many deliveries delay a change":          {deliveries: 4, pace: Prompt, want: busyPollInterval},
+		"many deliveries delay a deferred change": {deliveries: 4, pace: Deferred, want: busyPollInterval},
+		"a failure is not delayed":                {deliveries: 4, pace: Immediate, want: 0},
+		"the delay is limited":                    {deliveries: 4, pace: Prompt, age: 4500 * time.Millisecond, want: 500 * time.Millisecond},
+		"the delay is over":                       {deliveries: 4, pace: Prompt, age: 5 * time.Second, want: -3 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := NewWorks(nil, Options{
-				Quiet: 80 * time.Millisecond, Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3, BusyLimit: 5 * time.Second,
+			w := NewWriter(nil, Options{
+				PromptDebounce: 80 * time.Millisecond, DeferredDebounce: 250 * time.Millisecond, MaxDelay: 2 * time.Second, BusyDeliveriesPerSecond: 3, MaxBusyDelay: 5 * time.Second,
 			})
 			w.now = func() time.Time { return start }
 			for range test.deliveries {
 				w.deliveries.record(start)
 			}
-			entry := &pendingUpdate{changes: map[Part]partChange{ManifestStatuses: {urgency: test.pace}}, firstAt: start.Add(-test.age), lastAt: start}
+			entry := &pendingUpdate{changes: map[Part]partChange{ManifestStatusesPart: {urgency: test.pace}}, firstAt: start.Add(-test.age), lastAt: start}
 			if got := w.remainingDelay(entry); got != test.want {
 				t.Errorf("wait() = %s, want %s", got, test.want)
 			}
@@ -200,11 +200,11 @@ func TestDeferredWritesAreRateLimited(t *testing.T) {
 		"just below the maximum":   {age: maxDeferredDelay - 1, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWorks(nil, Options{Calm: 250 * time.Millisecond, Limit: 2 * time.Second, Busy: 3})
+			w := NewWriter(nil, Options{DeferredDebounce: 250 * time.Millisecond, MaxDelay: 2 * time.Second, BusyDeliveriesPerSecond: 3})
 			w.now = func() time.Time { return start }
 			w.deferredLimiter.AllowN(start, deferredWritesPerSecond)
 			w.pending[key] = &pendingUpdate{
-				changes: map[Part]partChange{ManifestStatuses: {urgency: Later}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
+				changes: map[Part]partChange{ManifestStatusesPart: {urgency: Deferred}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
 			}
 			if entry, wait := w.takePending(key); wait != test.want || (entry != nil) != (test.want == 0) {
 				t.Errorf("take() = %v, %s, want to wait %s", entry, wait, test.want)
@@ -233,16 +233,16 @@ func TestDeliveryRate(t *testing.T) {
 func TestReadYourWrites(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"
-	w := NewWorks(nil, DefaultOptions())
+	w := NewWriter(nil, DefaultOptions())
 	last := of.DeepCopy()
 	last.ResourceVersion = "9"
 	w.lastWrites[client.ObjectKeyFromObject(of)] = lastWrite{work: last, at: w.now()}
-	if got := w.Current(of); got != last {
+	if got := w.Latest(of); got != last {
 		t.Error("a cache that lags behind the last write is used")
 	}
 	newer := of.DeepCopy()
 	newer.ResourceVersion = "10"
-	if got := w.Current(newer); got != newer {
+	if got := w.Latest(newer); got != newer {
 		t.Error("a newer cache is ignored")
 	}
 	if len(w.lastWrites) != 0 {
@@ -256,9 +256,9 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 			of := newWork()
 			key := client.ObjectKeyFromObject(of)
 			s := newStore(t, of)
-			w := NewWorks(s, DefaultOptions())
+			w := NewWriter(s, DefaultOptions())
 			w.cacheSyncDelay = 0
-			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}
+			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {Immediate, setApplied(metav1.ConditionTrue)}}}
 			if err := w.write(t.Context(), key, update); err != nil {
 				t.Fatal(err)
 			}
@@ -288,8 +288,8 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 
 // After the restore of a backup a Work is older than its last write.
 func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
-	tests := map[string]func(*testing.T, *Works, *workv1alpha1.Work, *pendingUpdate){
-		"by a conflict": func(t *testing.T, w *Works, of *workv1alpha1.Work, update *pendingUpdate) {
+	tests := map[string]func(*testing.T, *Writer, *workv1alpha1.Work, *pendingUpdate){
+		"by a conflict": func(t *testing.T, w *Writer, of *workv1alpha1.Work, update *pendingUpdate) {
 			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
 				t.Fatalf("the write over a lost state: %v", err)
 			}
@@ -297,10 +297,10 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"after a minute": func(t *testing.T, w *Works, of *workv1alpha1.Work, _ *pendingUpdate) {
+		"after a minute": func(t *testing.T, w *Writer, of *workv1alpha1.Work, _ *pendingUpdate) {
 			at := time.Now().Add(maxLastWriteAge)
 			w.now = func() time.Time { return at }
-			if got := w.Current(of); got != of || len(w.lastWrites) != 0 {
+			if got := w.Latest(of); got != of || len(w.lastWrites) != 0 {
 				t.Error("the stored state is ignored")
 			}
 		},
@@ -315,9 +315,9 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 			}
 			lost := of.DeepCopy()
 			lost.ResourceVersion += "000"
-			w := NewWorks(s, DefaultOptions())
+			w := NewWriter(s, DefaultOptions())
 			w.lastWrites[key] = lastWrite{work: lost, at: w.now()}
-			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}})
+			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {Immediate, setApplied(metav1.ConditionTrue)}}})
 		})
 	}
 }
@@ -327,8 +327,8 @@ func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 	s := newStore(t, of)
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
-	w := NewWorks(s, DefaultOptions())
-	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{Condition(workv1alpha1.WorkApplied): {Now, setApplied(metav1.ConditionTrue)}}}); err != nil {
+	w := NewWriter(s, DefaultOptions())
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {Immediate, setApplied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
 	if s.writes != 0 {

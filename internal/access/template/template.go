@@ -79,9 +79,9 @@ func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache
 	return r.startWatch(ctx, kind, true)
 }
 
-// Follow is Watch for a caller that stops the watch with Unfollow when the kind is no longer
+// WatchTemporarily is Watch for a caller that stops the watch with Unfollow when the kind is no longer
 // served.
-func (r *Reader) Follow(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
+func (r *Reader) WatchTemporarily(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	return r.startWatch(ctx, kind, false)
 }
 
@@ -103,19 +103,19 @@ func (r *Reader) startWatch(ctx context.Context, kind schema.GroupVersionKind, k
 	return informer, nil
 }
 
-// Keeps reports whether a caller of Watch is responsible for the watch of a kind.
-func (r *Reader) Keeps(kind schema.GroupVersionKind) bool {
+// IsWatchedPermanently reports whether a caller of Watch is responsible for the watch of a kind.
+func (r *Reader) IsWatchedPermanently(kind schema.GroupVersionKind) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.watched[kind].permanent
 }
 
-// Unfollow stops the watch of a kind for the whole process, unless a caller of Watch is
+// UnwatchTemporary stops the watch of a kind for the whole process, unless a caller of Watch is
 // responsible for it.
-func (r *Reader) Unfollow(ctx context.Context, kind schema.GroupVersionKind) error {
+func (r *Reader) UnwatchTemporary(ctx context.Context, kind schema.GroupVersionKind) error {
 	r.watchMu.Lock()
 	defer r.watchMu.Unlock()
-	if r.Keeps(kind) {
+	if r.IsWatchedPermanently(kind) {
 		return nil
 	}
 	return r.stopWatch(ctx, kind)
@@ -141,8 +141,8 @@ func (r *Reader) stopWatch(ctx context.Context, kind schema.GroupVersionKind) er
 	return nil
 }
 
-// Seen returns a template from the cache; nil if there is none. It must not be changed.
-func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+// GetCached returns a template from the cache; nil if there is none. It must not be changed.
+func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, _, err := r.getCachedOrLive(ctx, kind, key)
 	return found, err
 }
@@ -153,13 +153,13 @@ func (r *Reader) Seen(ctx context.Context, kind schema.GroupVersionKind, key typ
 func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, cached, err := r.getCachedOrLive(ctx, kind, key)
 	if cached && found == nil && err == nil {
-		return r.Live(ctx, kind, key)
+		return r.GetLive(ctx, kind, key)
 	}
 	return found, err
 }
 
-// Live returns a template from the API server; nil if there is none.
-func (r *Reader) Live(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+// GetLive returns a template from the API server; nil if there is none.
+func (r *Reader) GetLive(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return getObject(ctx, r.live, kind, key)
@@ -188,7 +188,7 @@ func (r *Reader) getCachedOrLive(ctx context.Context, kind schema.GroupVersionKi
 		return err
 	})
 	if !cached {
-		found, err = r.Live(ctx, kind, key)
+		found, err = r.GetLive(ctx, kind, key)
 	}
 	return found, cached, err
 }

@@ -138,13 +138,13 @@ func TestReadFromCacheOrServer(t *testing.T) {
 			nil, configMap("server"), complete, (*Reader).Get, "server", []string{"watch ConfigMap", "cache", "server"},
 		},
 		"an object that is not cached is absent for a cached read": {
-			nil, configMap("server"), complete, (*Reader).Seen, "", []string{"watch ConfigMap", "cache"},
+			nil, configMap("server"), complete, (*Reader).GetCached, "", []string{"watch ConfigMap", "cache"},
 		},
 		"an object that does not exist is one request": {
 			nil, nil, unwatched, (*Reader).Get, "", []string{"server"},
 		},
 		"a live read ignores the cache": {
-			configMap("cache"), configMap("server"), complete, (*Reader).Live, "server", []string{"watch ConfigMap", "server"},
+			configMap("cache"), configMap("server"), complete, (*Reader).GetLive, "server", []string{"watch ConfigMap", "server"},
 		},
 		"a kind after Unwatch is read from the server": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) {
@@ -156,7 +156,7 @@ func TestReadFromCacheOrServer(t *testing.T) {
 		},
 		"a kind whose informer stopped is read from the server": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) { complete(w); w.informer.stopped = true },
-			(*Reader).Seen, "server", []string{"watch ConfigMap", "server"},
+			(*Reader).GetCached, "server", []string{"watch ConfigMap", "server"},
 		},
 		"a kind that is watched again is read from the cache": {
 			configMap("cache"), configMap("server"), func(w *fakeCluster) {

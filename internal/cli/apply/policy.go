@@ -27,7 +27,7 @@ func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []s
 		"placement":         map[string]any{"clusterAffinity": affinity},
 	}}}
 	policyObject.SetGroupVersionKind(kind)
-	policyObject.SetName(policy.NameFor(selected, object.Namespace, object.Name))
+	policyObject.SetName(policy.GeneratedName(selected, object.Namespace, object.Name))
 	if object.Namespaced() {
 		policyObject.SetNamespace(object.Namespace)
 	}

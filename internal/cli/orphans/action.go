@@ -41,7 +41,7 @@ func (o *options) selectedAction() *action {
 
 // containsOtherObjects reports whether other objects would be deleted with the orphan.
 func (one *orphan) containsOtherObjects() bool {
-	return work.ContainsOthers(one.object.GroupVersionKind().GroupKind())
+	return work.DeletionCascades(one.object.GroupVersionKind().GroupKind())
 }
 
 // rejectUnsettled sets the result "refused" of the orphans to which the action applies if
@@ -113,7 +113,7 @@ func deleteOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *
 }
 
 func adoptOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *orphan) error {
-	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.Adopt(object, one.claim) })
+	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.AdoptObject(object, one.claim) })
 }
 
 func releaseOrphan(ctx context.Context, resource dynamic.ResourceInterface, one *orphan) error {

@@ -22,7 +22,7 @@ type orphan struct {
 	// object has only metadata and kind.
 	object *unstructured.Unstructured
 	// claim is the Work that describes the same object, if there is one.
-	claim    work.Claim
+	claim    work.WorkManifest
 	isWanted bool
 	// result is the result of the action.
 	result string
@@ -75,11 +75,11 @@ func (o *options) findOrphans(ctx context.Context, target place.Target) (cluster
 	// The namespace is read after the Works. If it is old enough, it held all Works.
 	found.unsettledErr = karmada.checkSettled(ctx, target.Cluster)
 	for _, each := range listing.Objects {
-		belongs, claim := claims.Of(each.Unstructured)
-		if belongs != work.Orphan && belongs != work.Wanted {
+		belongs, claim := claims.OwnershipOf(each.Unstructured)
+		if belongs != work.Orphaned && belongs != work.Adoptable {
 			continue
 		}
-		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, isWanted: belongs == work.Wanted})
+		found.orphans = append(found.orphans, orphan{resource: each.Resource, object: each.Unstructured, claim: claim, isWanted: belongs == work.Adoptable})
 	}
 	return found, unread
 }

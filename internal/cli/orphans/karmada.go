@@ -37,7 +37,7 @@ func (o *options) newKarmadaReader() (karmadaReader, error) {
 }
 
 // listClaims reads the Works of a cluster.
-func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.Claims, error) {
+func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.ManifestIndex, error) {
 	namespace := work.ExecutionNamespace(cluster)
 	var works []workv1alpha1.Work
 	err := forEachObject(ctx, k.Resource(workv1alpha1.GroupVersion.WithResource("works")).Namespace(namespace), func(stored *unstructured.Unstructured) error {
@@ -49,9 +49,9 @@ func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.Cla
 		return nil
 	})
 	if err != nil {
-		return work.Claims{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", namespace, err)
+		return work.ManifestIndex{}, fmt.Errorf("listing the Works in namespace %s of the control plane: %w", namespace, err)
 	}
-	return work.NewClaims(cluster, works)
+	return work.NewManifestIndex(cluster, works)
 }
 
 // checkSettled returns an error if Works may be missing in the execution namespace of the
@@ -60,7 +60,7 @@ func (k karmadaReader) checkSettled(ctx context.Context, cluster string) error {
 	name := work.ExecutionNamespace(cluster)
 	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return work.CheckSettled(name, nil, time.Now())
+		return work.CheckWorksComplete(name, nil, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
@@ -69,19 +69,19 @@ func (k karmadaReader) checkSettled(ctx context.Context, cluster string) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, namespace); err != nil {
 		return fmt.Errorf("reading namespace %s of the control plane: %w", name, err)
 	}
-	return work.CheckSettled(name, namespace, time.Now())
+	return work.CheckWorksComplete(name, namespace, time.Now())
 }
 
 // listAwaited returns the objects that the bindings expect in the clusters.
-func (k karmadaReader) listAwaited(ctx context.Context, clusters []string) (work.Awaited, error) {
-	awaited := work.NewAwaited(clusters...)
+func (k karmadaReader) listAwaited(ctx context.Context, clusters []string) (work.ExpectedObjects, error) {
+	awaited := work.NewExpectedObjects(clusters...)
 	for resource, namespaced := range map[string]bool{"resourcebindings": true, "clusterresourcebindings": false} {
 		err := forEachObject(ctx, k.Resource(workv1alpha2.GroupVersion.WithResource(resource)), func(stored *unstructured.Unstructured) error {
 			of := binding.New(namespaced)
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, of); err != nil {
 				return fmt.Errorf("reading %s/%s: %w", stored.GetNamespace(), stored.GetName(), err)
 			}
-			awaited.Add(of.BindingSpec())
+			awaited.AddBinding(of.BindingSpec())
 			return nil
 		})
 		if err != nil {

@@ -42,7 +42,7 @@ func (one *orphan) lastWork() string {
 func (o *options) print(results []clusterOrphans, now time.Time) error {
 	action := o.selectedAction()
 	table := console.Output{
-		Header: []string{"CLUSTER", "KIND", "NAMESPACE", "NAME", "AGE", "LAST-WORK", "WANTED-BY"}, Gap: 3,
+		Header: []string{"CLUSTER", "KIND", "NAMESPACE", "NAME", "AGE", "LAST-WORK", "WANTED-BY"}, ColumnGap: 3,
 	}
 	if action != nil {
 		table.Header = append(table.Header, "RESULT")
@@ -70,10 +70,10 @@ func (o *options) print(results []clusterOrphans, now time.Time) error {
 		}
 	}
 	table.Object = map[string]any{"items": objects}
-	if len(objects) == 0 && skipped > 0 && o.format.Table() {
+	if len(objects) == 0 && skipped > 0 && o.format.IsTable() {
 		return nil
 	}
-	if len(objects) == 0 && o.format.Table() {
+	if len(objects) == 0 && o.format.IsTable() {
 		o.Program.Messagef("No orphans found")
 		return nil
 	}
@@ -88,7 +88,7 @@ func (one *orphan) newOutputItem(cluster string, action *action) outputItem {
 	return outputItem{
 		Cluster: cluster, APIVersion: one.object.GetAPIVersion(), Kind: one.object.GetKind(),
 		Namespace: one.object.GetNamespace(), Name: one.object.GetName(), UID: string(one.object.GetUID()),
-		Created: one.object.GetCreationTimestamp().Time, LastWork: one.lastWork(), WantedBy: one.claim.Work, Result: result,
+		Created: one.object.GetCreationTimestamp().Time, LastWork: one.lastWork(), WantedBy: one.claim.WorkName, Result: result,
 	}
 }
 

@@ -64,7 +64,7 @@ func formatReferences(references []dependency.Reference) string {
 // resolveReference reads the objects of a reference from the member. A missing object is
 // skipped.
 func (p promotion) resolveReference(ctx context.Context, reference dependency.Reference) ([]clusterObject, error) {
-	kind := dependency.KindOf(reference)
+	kind := dependency.ReferencedKind(reference)
 	mapping, err := p.member.mappingOf(kind)
 	if err != nil {
 		return nil, err
@@ -95,11 +95,11 @@ func (p promotion) resolveReference(ctx context.Context, reference dependency.Re
 }
 
 func (p promotion) promoteDependency(ctx context.Context, object clusterObject, created *createdObjects) error {
-	if err := domain.Refuse(object.Unstructured); err != nil {
+	if err := domain.CheckPromotable(object.Unstructured); err != nil {
 		p.Program.Messagef("%s is skipped: %v", describeObject(object.mapping, object.GetNamespace(), object.GetName()), err)
 		return nil
 	}
-	template := domain.Template(object.Unstructured)
+	template := domain.NewTemplate(object.Unstructured)
 	mapping, err := p.karmada.mappingOf(template.GroupVersionKind())
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func (o *options) run(ctx context.Context, kind, name string) error {
 	}
 	return promotion{
 		options: *o, karmada: karmada, member: member,
-		rules: interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
+		rules: interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
 	}.promote(ctx, object)
 }
 

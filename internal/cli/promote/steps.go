@@ -37,12 +37,12 @@ type plan struct {
 
 // promote promotes an object of the member.
 func (p promotion) promote(ctx context.Context, object clusterObject) error {
-	if err := domain.Refuse(object.Unstructured); err != nil {
+	if err := domain.CheckPromotable(object.Unstructured); err != nil {
 		return err
 	}
-	plan := plan{object: object, template: domain.Template(object.Unstructured)}
+	plan := plan{object: object, template: domain.NewTemplate(object.Unstructured)}
 	if p.autoPolicy {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(domain.Policy(plan.template, p.cluster, p.policyName, p.dependencies))
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(domain.NewPolicy(plan.template, p.cluster, p.policyName, p.dependencies))
 		if err != nil {
 			return fmt.Errorf("converting the policy: %w", err)
 		}
@@ -68,7 +68,7 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 // warnAboutManager warns if a control plane manages the object already. If the template
 // exists, that is this control plane, and the warning is not printed.
 func (p promotion) warnAboutManager(object clusterObject) {
-	if manager := domain.Manager(object.Unstructured); manager != "" {
+	if manager := domain.ManagingWork(object.Unstructured); manager != "" {
 		p.Program.Messagef("warning: %s is managed by Work %s of a control plane; if that is another control plane that still runs, both will overwrite each other's changes",
 			describeObject(object.mapping, object.GetNamespace(), object.GetName()), manager)
 	}
@@ -182,18 +182,18 @@ func (p promotion) printResult(plan plan) {
 		return
 	}
 	out := p.Program.Out
-	fmt.Fprintf(out, "ResourceTemplate (%s) is created successfully\n", domain.Reference(plan.template))
+	fmt.Fprintf(out, "ResourceTemplate (%s) is created successfully\n", domain.NamespacedName(plan.template))
 	switch {
 	case plan.policy == nil:
 	case plan.policy.GetNamespace() == "":
 		fmt.Fprintf(out, "ClusterPropagationPolicy %s is created successfully\n", plan.policy.GetName())
 	default:
-		fmt.Fprintf(out, "PropagationPolicy (%s) is created successfully\n", domain.Reference(plan.policy))
+		fmt.Fprintf(out, "PropagationPolicy (%s) is created successfully\n", domain.NamespacedName(plan.policy))
 	}
 	fmt.Fprintf(out, "Resource %s is promoted successfully\n", formatResource(plan.mapping.Resource, plan.template))
 }
 
 // formatResource formats an object as "<gvr>"(<namespace>/<name>).
 func formatResource(resource schema.GroupVersionResource, object *unstructured.Unstructured) string {
-	return fmt.Sprintf("%q(%s)", resource.String(), domain.Reference(object))
+	return fmt.Sprintf("%q(%s)", resource.String(), domain.NamespacedName(object))
 }

@@ -24,8 +24,8 @@ type listedToken struct {
 // which token delete accepts.
 func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 	list := console.Output{
-		Header: []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET"},
-		Narrow: 6, Gap: 3,
+		Header:        []string{"TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS", "SECRET"},
+		NarrowColumns: 6, ColumnGap: 3,
 	}
 	objects := make([]listedToken, 0, len(tokens))
 	for _, token := range tokens {

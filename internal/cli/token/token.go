@@ -79,7 +79,7 @@ func newCreate(program *command.Program) *cobra.Command {
 				if endpoint, err = registerEndpoint(karmada); err != nil {
 					return err
 				}
-				if pins, err = bootstraptoken.Pins(karmada); err != nil {
+				if pins, err = bootstraptoken.CAPins(karmada); err != nil {
 					return err
 				}
 			}
@@ -105,7 +105,7 @@ func newCreate(program *command.Program) *cobra.Command {
 	flags.StringSliceVar(&token.Groups, "groups", []string{agent.BootstrapGroup}, "groups of the requests with the token; the default group may register clusters")
 	flags.BoolVar(&printCommand, "print-register-command", false, "print a complete register command instead of the token")
 	flags.DurationVar(&ttl, "ttl", bootstraptoken.DefaultTTL, "lifetime of the token; 0 means that it does not expire")
-	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.Signing, bootstraptoken.Authentication}, "usages of the token: signing, authentication; registration needs both")
+	flags.StringSliceVar(&token.Usages, "usages", []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication}, "usages of the token: signing, authentication; registration needs both")
 	return cmd
 }
 
@@ -116,7 +116,7 @@ func validateCreate(token bootstraptoken.Token, ttl time.Duration, printCommand 
 	if err := token.Validate(); err != nil {
 		return command.NewUsageError("%w", err)
 	}
-	for _, usage := range []string{bootstraptoken.Signing, bootstraptoken.Authentication} {
+	for _, usage := range []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication} {
 		if printCommand && len(token.Usages) > 0 && !slices.Contains(token.Usages, usage) {
 			return command.NewUsageError("--print-register-command needs a token with usage %s, which --usages does not contain", usage)
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestTokenTable(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	both := []string{bootstraptoken.Signing, bootstraptoken.Authentication}
+	both := []string{bootstraptoken.UsageSigning, bootstraptoken.UsageAuthentication}
 	tokens := []bootstraptoken.Token{
 		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(23 * time.Hour), Usages: both, Groups: []string{"system:bootstrappers:a", "system:bootstrappers:b"}, Description: "edge"},
 		{ID: "ghijkl", Secret: "0123456789abcdef"},
@@ -44,7 +44,7 @@ func TestTokenTable(t *testing.T) {
 func TestTokenFormats(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	tokens := []bootstraptoken.Token{
-		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{bootstraptoken.Signing}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
+		{ID: "abcdef", Secret: "0123456789abcdef", Expires: now.Add(time.Hour), Usages: []string{bootstraptoken.UsageSigning}, Groups: []string{"system:bootstrappers:a"}, Description: "edge"},
 		{ID: "ghijkl", Secret: "0123456789abcdef"},
 	}
 	tests := map[string]struct {
@@ -116,8 +116,8 @@ func TestValidateCreate(t *testing.T) {
 		"the default":                            {},
 		"a negative TTL":                         {ttl: -time.Second, want: "--ttl must not be negative"},
 		"an unknown usage":                       {token: bootstraptoken.Token{Usages: []string{"cooking"}}, want: "choose from signing, authentication"},
-		"usage signing only":                     {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}},
-		"a command without usage authentication": {token: bootstraptoken.Token{Usages: []string{bootstraptoken.Signing}}, printCommand: true, want: "needs a token with usage authentication"},
+		"usage signing only":                     {token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}},
+		"a command without usage authentication": {token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}, printCommand: true, want: "needs a token with usage authentication"},
 		"a command with default":                 {printCommand: true},
 	}
 	for name, test := range tests {

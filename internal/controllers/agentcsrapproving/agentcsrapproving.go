@@ -103,7 +103,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("request", key.request, "member", key.cluster)
 		}).
-		WithOptions(queues.Options[item](mgr, 1, o.Backoff)).
+		WithOptions(queues.ControllerOptions[item](mgr, 1, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -127,12 +127,12 @@ func requestItem(object client.Object) (item, bool) {
 
 // clusterItem selects clusters whose name an agent may have, with an agent or without.
 func clusterItem(object client.Object) (item, bool) {
-	return item{cluster: object.GetName()}, agent.ValidName(object.GetName())
+	return item{cluster: object.GetName()}, agent.IsValidName(object.GetName())
 }
 
 func managedItem(object client.Object) (item, bool) {
 	cluster := object.GetLabels()[agent.ManagedLabel]
-	return item{cluster: cluster}, agent.ValidName(cluster)
+	return item{cluster: cluster}, agent.IsValidName(cluster)
 }
 
 // Reconcile implements reconcile.TypedReconciler.
@@ -202,7 +202,7 @@ func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the rights of the agent with the name of cluster %q: %w", cluster.Name, err)
 	}
-	r.events.Failed(cluster, "AgentRightsWithdrawn", fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
+	r.events.RecordFailure(cluster, "AgentRightsWithdrawn", fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
 		role.Annotations[agent.RequestAnnotation], role.Annotations[agent.RequesterAnnotation]))
 	return nil
 }

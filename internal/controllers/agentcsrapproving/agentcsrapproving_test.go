@@ -147,11 +147,11 @@ func TestExpiredRequestsAreDeleted(t *testing.T) {
 		deleted      bool
 		requeueAfter time.Duration
 	}{
-		"a recent request for manual approval":   {[]certificatesv1.RequestConditionType{agent.NotApproved}, time.Hour, false, manualDecisionPeriod - time.Hour},
-		"a request without a decision for a day": {[]certificatesv1.RequestConditionType{agent.NotApproved}, manualDecisionPeriod, true, 0},
-		"a denied request":                       {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateDenied}, manualDecisionPeriod, false, 0},
-		"a failed request":                       {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateFailed}, manualDecisionPeriod, false, 0},
-		"an approved request":                    {[]certificatesv1.RequestConditionType{agent.NotApproved, certificatesv1.CertificateApproved, agent.RightsGranted}, manualDecisionPeriod, false, 0},
+		"a recent request for manual approval":   {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved}, time.Hour, false, manualDecisionPeriod - time.Hour},
+		"a request without a decision for a day": {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved}, manualDecisionPeriod, true, 0},
+		"a denied request":                       {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateDenied}, manualDecisionPeriod, false, 0},
+		"a failed request":                       {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateFailed}, manualDecisionPeriod, false, 0},
+		"an approved request":                    {[]certificatesv1.RequestConditionType{agent.ConditionNotApproved, certificatesv1.CertificateApproved, agent.ConditionRightsGranted}, manualDecisionPeriod, false, 0},
 		"a request without any condition":        {nil, manualDecisionPeriod, false, 0},
 	}
 	for name, test := range tests {
@@ -230,15 +230,15 @@ func TestChangedRightsAreRepaired(t *testing.T) {
 		},
 	}
 	for name, damage := range tests {
-		for i := range agent.Rights("east", "karmada-cluster") {
+		for i := range agent.RBACObjects("east", "karmada-cluster") {
 			t.Run(fmt.Sprintf("%s, number %d", name, i), func(t *testing.T) {
 				karmada := newControlPlane(t, cluster.DeepCopy(), newManagedRole())
 				r := newReconciler(karmada)
 				if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 					t.Fatal(err)
 				}
-				right := newEmptyLike(agent.Rights("east", "karmada-cluster")[i])
-				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(agent.Rights("east", "karmada-cluster")[i]), right); err != nil {
+				right := newEmptyLike(agent.RBACObjects("east", "karmada-cluster")[i])
+				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(agent.RBACObjects("east", "karmada-cluster")[i]), right); err != nil {
 					t.Fatal(err)
 				}
 				if err := damage(t, karmada, right); err != nil {
@@ -247,7 +247,7 @@ func TestChangedRightsAreRepaired(t *testing.T) {
 				if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 					t.Fatal(err)
 				}
-				want := agent.Rights("east", "karmada-cluster")[i]
+				want := agent.RBACObjects("east", "karmada-cluster")[i]
 				got := newEmptyLike(want)
 				if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(want), got); err != nil {
 					t.Fatal(err)

@@ -19,8 +19,8 @@ func TestRegistrationSurvivesCrashesAroundWrites(t *testing.T) {
 	first, second := newRequest(t, "first", "east"), newRequest(t, "second", "east")
 	var end string
 	crashtest.Case{
-		Store: func() client.WithWatch { return newControlPlane(t, first.DeepCopy(), second.DeepCopy()) },
-		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
+		NewStore: func() client.WithWatch { return newControlPlane(t, first.DeepCopy(), second.DeepCopy()) },
+		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			r := newReconciler(karmada)
 			return func(ctx context.Context) error {
 				var errs []error
@@ -31,7 +31,7 @@ func TestRegistrationSurvivesCrashesAroundWrites(t *testing.T) {
 				return errors.Join(errs...)
 			}
 		},
-		End: func(ctx context.Context, karmada client.Reader) (_ string, err error) {
+		FinalState: func(ctx context.Context, karmada client.Reader) (_ string, err error) {
 			end, err = describeRegistration(ctx, karmada, first.Name, second.Name)
 			return end, err
 		},
@@ -53,7 +53,7 @@ func describeRegistration(ctx context.Context, karmada client.Reader, requests .
 			lines = append(lines, fmt.Sprintf("%s: %s %s", name, condition.Type, condition.Reason))
 		}
 	}
-	for _, right := range agent.Rights("east", "karmada-cluster") {
+	for _, right := range agent.RBACObjects("east", "karmada-cluster") {
 		got := newEmptyLike(right)
 		if err := karmada.Get(ctx, client.ObjectKeyFromObject(right), got); err != nil {
 			return "", err

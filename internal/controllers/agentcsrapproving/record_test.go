@@ -40,7 +40,7 @@ func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 // ClusterRole is deleted.
 func deleteRights(t *testing.T, karmada client.Client) {
 	t.Helper()
-	for _, right := range agent.Rights("east", "clusters") {
+	for _, right := range agent.RBACObjects("east", "clusters") {
 		if err := karmada.Delete(t.Context(), right); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestDeletedRightsAreRestoredForTheSameClusterOnly(t *testing.T) {
 			if err := reconcileUntilStable(r, item{cluster: "east"}); err != nil {
 				t.Fatal(err)
 			}
-			for _, right := range agent.Rights("east", "clusters") {
+			for _, right := range agent.RBACObjects("east", "clusters") {
 				err := karmada.Get(t.Context(), client.ObjectKeyFromObject(right), right)
 				if client.IgnoreNotFound(err) != nil || (err == nil) != test.restored {
 					t.Errorf("reading %T %s: %v, want it restored: %t", right, right.GetName(), err, test.restored)

@@ -27,9 +27,9 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 		return false
 	}
 	if approved != nil {
-		return isManuallyApproved(approved) && findCondition(csr, agent.RightsGranted) == nil
+		return isManuallyApproved(approved) && findCondition(csr, agent.ConditionRightsGranted) == nil
 	}
-	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.NotApproved) == nil
+	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.ConditionNotApproved) == nil
 }
 
 // isManuallyApproved reports whether a request was approved manually. This controller grants
@@ -48,7 +48,7 @@ func findCondition(csr *certificatesv1.CertificateSigningRequest, conditionType 
 
 // awaitsManualDecision reports whether a request waits for a manual decision.
 func awaitsManualDecision(csr *certificatesv1.CertificateSigningRequest) bool {
-	return findCondition(csr, agent.NotApproved) != nil && len(csr.Status.Certificate) == 0 &&
+	return findCondition(csr, agent.ConditionNotApproved) != nil && len(csr.Status.Certificate) == 0 &&
 		findCondition(csr, certificatesv1.CertificateApproved) == nil && findCondition(csr, certificatesv1.CertificateDenied) == nil &&
 		findCondition(csr, certificatesv1.CertificateFailed) == nil
 }
@@ -83,7 +83,7 @@ func (r *reconciler) deleteIfExpired(ctx context.Context, csr *certificatesv1.Ce
 
 // decideRequest approves a request, or records why it needs a manual approval.
 func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (wait bool, err error) {
-	request, ok := agent.Recognize(csr)
+	request, ok := agent.RecognizeRequest(csr)
 	if !ok {
 		return false, nil
 	}
@@ -94,7 +94,7 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 	if findCondition(csr, certificatesv1.CertificateApproved) != nil {
 		return r.grantManuallyApproved(ctx, csr, request, facts)
 	}
-	decision := agent.Decide(request, facts)
+	decision := agent.DecideRequest(request, facts)
 	switch {
 	case decision.Wait:
 		return true, nil
@@ -115,9 +115,9 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 }
 
 // readFacts reads the objects and permissions that the decision depends on.
-func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.Facts, error) {
-	facts := agent.Facts{Request: csr.UID}
-	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.ValidName(request.Cluster) {
+func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.RequestFacts, error) {
+	facts := agent.RequestFacts{Request: csr.UID}
+	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.IsValidName(request.Cluster) {
 		return facts, err
 	}
 	for _, name := range agent.ReadableSecrets(request.Cluster) {
@@ -146,7 +146,7 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 }
 
 // reviewPermissions reviews the permissions of the requester, and those of the Generator.
-func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.Facts) (err error) {
+func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.RequestFacts) (err error) {
 	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: convertExtra(csr.Spec.Extra)}
 	create := func(subresource string) *authorizationv1.ResourceAttributes {
 		return &authorizationv1.ResourceAttributes{
@@ -158,19 +158,19 @@ func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.
 			return err
 		}
 	}
-	if request.Renewal() {
-		if facts.MayRenew, err = r.isAllowed(ctx, requester, create(agent.ApproveSelf)); err != nil || facts.MayRenew {
+	if request.IsRenewal() {
+		if facts.CanRenew, err = r.isAllowed(ctx, requester, create(agent.ApproveSelf)); err != nil || facts.CanRenew {
 			return err
 		}
 	}
-	facts.MayRegister, err = r.isAllowed(ctx, requester, create(agent.ApproveAny))
+	facts.CanRegister, err = r.isAllowed(ctx, requester, create(agent.ApproveAny))
 	return err
 }
 
 // isGeneratorUnlimited reports whether the Generator may do everything: because a role allows it,
 // or because it may create any role and no admission policy limits it.
 func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
-	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.Generator, Groups: []string{agent.Group, "system:authenticated"}}
+	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.GeneratorUser, Groups: []string{agent.Group, "system:authenticated"}}
 	mayDoEverything, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})
 	if err != nil || mayDoEverything {
 		return mayDoEverything, err
@@ -205,14 +205,14 @@ func convertExtra(extra map[string]certificatesv1.ExtraValue) map[string]authori
 }
 
 // grantManuallyApproved grants the rights of an agent whose certificate was approved manually.
-func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) (wait bool, err error) {
-	if request.Generator || !agent.ValidName(request.Cluster) {
+func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.RequestFacts) (wait bool, err error) {
+	if request.Generator || !agent.IsValidName(request.Cluster) {
 		return false, nil
 	}
 	if wait, err := r.grantRights(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
 		return wait, err
 	}
-	r.addCondition(csr, agent.RightsGranted, "ApprovedByOthers", "Granting the rights of the agent: its certificate was approved manually.")
+	r.addCondition(csr, agent.ConditionRightsGranted, "ApprovedByOthers", "Granting the rights of the agent: its certificate was approved manually.")
 	return false, r.writeStatus(ctx, csr)
 }
 
@@ -226,11 +226,11 @@ func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.Certificat
 }
 
 func (r *reconciler) leaveForManualApproval(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, decision agent.Decision) error {
-	r.addCondition(csr, agent.NotApproved, decision.Reason, decision.Message)
+	r.addCondition(csr, agent.ConditionNotApproved, decision.Reason, decision.Message)
 	if err := r.writeStatus(ctx, csr); err != nil {
 		return err
 	}
-	r.events.Failed(csr, decision.Reason, fmt.Errorf("not approved automatically: %s", decision.Message))
+	r.events.RecordFailure(csr, decision.Reason, fmt.Errorf("not approved automatically: %s", decision.Message))
 	return nil
 }
 

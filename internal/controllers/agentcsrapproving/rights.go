@@ -30,7 +30,7 @@ type agentRecord struct {
 }
 
 // newAgentRecord returns the record of a request that is being approved.
-func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.Facts) agentRecord {
+func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts agent.RequestFacts) agentRecord {
 	created := agentRecord{
 		cluster: request.Cluster, clusterNamespace: request.ClusterNamespace,
 		request: string(csr.UID), requester: csr.Spec.Username,
@@ -63,7 +63,7 @@ func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait 
 		}
 	}
 	var role *rbacv1.ClusterRole
-	for _, want := range agent.Rights(record.cluster, record.clusterNamespace) {
+	for _, want := range agent.RBACObjects(record.cluster, record.clusterNamespace) {
 		setOwnership(want, record, role)
 		stored, err := r.ensureObject(ctx, want, record)
 		if err != nil || stored == nil {

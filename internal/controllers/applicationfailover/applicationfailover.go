@@ -59,8 +59,8 @@ const (
 type Options struct {
 	// Workers is the number of bindings of each scope that are processed in parallel.
 	Workers int
-	// Graceful allows the purge mode Gracefully.
-	Graceful bool
+	// AllowGraceful allows the purge mode Gracefully.
+	AllowGraceful bool
 	// PreserveState preserves the state that a policy selects.
 	PreserveState bool
 	// Backoff is the retry delay after a failover failed.
@@ -69,7 +69,7 @@ type Options struct {
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 3, Graceful: true, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 3, AllowGraceful: true, Backoff: queues.DefaultBackoff()}
 }
 
 // reconciler serves the bindings of one scope.
@@ -96,8 +96,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 			observed: newUnhealthyTracker(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.While(hasFailover))).
-			WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.OldOrNewMatches(hasFailover))).
+			WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)
@@ -116,7 +116,7 @@ func hasFailover(bound binding.Object) bool {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -164,49 +164,49 @@ type decision struct {
 	evictionErr error
 	// observed is the health that this process observed. nextPass is the time of the next pass, zero
 	// for none.
-	observed failover.Memory
+	observed failover.UnhealthySince
 	nextPass time.Time
 }
 
 func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, error) {
 	d := decision{desired: binding.Copy(bound)}
 	memory, observed := r.readMemory(bound, now)
-	stored := failover.Memory{}
+	stored := failover.UnhealthySince{}
 	if len(memory) > 0 {
 		var overdue []string
 		overdue, d.nextPass = memory.Overdue(observed, bound.BindingSpec().Failover.Application, now)
 		d.evicted, d.evictionErr = r.evict(d.desired, bound, overdue)
 		spec, status := d.desired.BindingSpec(), d.desired.BindingStatus()
-		d.observed = observed.Observe(spec, status, now)
-		stored, d.nextPass = entriesToStore(memory.Observe(spec, status, now), d.nextPass, now)
+		d.observed = observed.Update(spec, status, now)
+		stored, d.nextPass = entriesToStore(memory.Update(spec, status, now), d.nextPass, now)
 	}
-	failures := failover.FailuresOf(bound, now).With(clustersOf(d.evicted), now)
-	d.nextPass = earlier(d.nextPass, failures.Next())
+	failures := failover.ReadFailures(bound, now).Add(clustersOf(d.evicted), now)
+	d.nextPass = earlier(d.nextPass, failures.NextExpiry())
 	return d, setAnnotations(d.desired, stored, failures)
 }
 
 // readMemory returns since when the application has been unhealthy: known includes the stored
 // times, observed has only those that this process observed. Both are nil for a binding without
 // application failover.
-func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.Memory) {
+func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.UnhealthySince) {
 	reference := bound.BindingSpec().Resource
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
-	if !failover.TakesPart(bound, r.rules.Rules(kind).Healthy != nil) {
+	if !failover.HasApplicationFailover(bound, r.rules.Rules(kind).IsHealthy != nil) {
 		return nil, nil
 	}
-	observe := func(memory failover.Memory) failover.Memory {
-		return memory.Observe(bound.BindingSpec(), bound.BindingStatus(), now)
+	observe := func(memory failover.UnhealthySince) failover.UnhealthySince {
+		return memory.Update(bound.BindingSpec(), bound.BindingStatus(), now)
 	}
 	observed = observe(r.observed.memoryOf(client.ObjectKeyFromObject(bound), bound.GetUID()))
-	stored := failover.ReadMemory(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
-	return observe(stored).With(observed), observed
+	stored := failover.ParseUnhealthySince(bound.GetAnnotations()[workv1alpha2.UnhealthySinceAnnotation], now)
+	return observe(stored).Merge(observed), observed
 }
 
 // evict adds eviction tasks for the clusters. It continues after an error.
 func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []failover.Eviction, err error) {
 	var failures []error
 	for _, cluster := range clusters {
-		eviction, err := failover.Application(bound, cluster, r.options.Graceful, r.options.PreserveState)
+		eviction, err := failover.ApplicationEviction(bound, cluster, r.options.AllowGraceful, r.options.PreserveState)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("evicting from cluster %s: %w", cluster, err))
 			continue
@@ -229,8 +229,8 @@ func clustersOf(evictions []failover.Eviction) []string {
 
 // entriesToStore returns the times that are to be stored in the annotation, and the time of the
 // next pass: the given one, or the time when another entry must be stored.
-func entriesToStore(memory failover.Memory, next, now time.Time) (failover.Memory, time.Time) {
-	stored := failover.Memory{}
+func entriesToStore(memory failover.UnhealthySince, next, now time.Time) (failover.UnhealthySince, time.Time) {
+	stored := failover.UnhealthySince{}
 	for cluster, since := range memory {
 		storeAt := since.Add(minUnhealthyTime)
 		if !now.Before(storeAt) {
@@ -259,9 +259,9 @@ func delayUntil(at, now time.Time) time.Duration {
 }
 
 // setAnnotations stores the times and the failed clusters in annotations of the binding.
-func setAnnotations(desired binding.Object, memory failover.Memory, failures failover.Failures) error {
+func setAnnotations(desired binding.Object, memory failover.UnhealthySince, failures failover.Failures) error {
 	for name, text := range map[string]func() (string, error){
-		workv1alpha2.UnhealthySinceAnnotation: memory.Text, workv1alpha2.FailedInAnnotation: failures.Text,
+		workv1alpha2.UnhealthySinceAnnotation: memory.Encode, workv1alpha2.FailedInAnnotation: failures.Encode,
 	} {
 		value, err := text()
 		if err != nil {
@@ -296,18 +296,18 @@ func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Evict
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
-	for _, object := range []client.Object{bound, binding.Template(bound)} {
+	for _, object := range []client.Object{bound, binding.TemplateReference(bound)} {
 		for i := range evicted {
-			r.events.Decided(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", evicted[i].Describe())
+			r.events.RecordDecision(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", evicted[i].Describe())
 		}
 		switch {
 		case err != nil:
-			r.events.Failed(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, err)
+			r.events.RecordFailure(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, err)
 		case len(evicted) > 0:
-			r.events.Recovered(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
+			r.events.ClearFailure(object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
 		}
 	}
-	if errors.Is(err, failover.ErrGracefulOff) {
+	if errors.Is(err, failover.ErrGracefulDisabled) {
 		return nil
 	}
 	return err
@@ -322,14 +322,14 @@ type unhealthyTracker struct {
 
 type unhealthyRecord struct {
 	uid    types.UID
-	memory failover.Memory
+	memory failover.UnhealthySince
 }
 
 func newUnhealthyTracker() *unhealthyTracker {
 	return &unhealthyTracker{records: map[types.NamespacedName]unhealthyRecord{}}
 }
 
-func (u *unhealthyTracker) memoryOf(key types.NamespacedName, uid types.UID) failover.Memory {
+func (u *unhealthyTracker) memoryOf(key types.NamespacedName, uid types.UID) failover.UnhealthySince {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if record := u.records[key]; record.uid == uid {
@@ -338,7 +338,7 @@ func (u *unhealthyTracker) memoryOf(key types.NamespacedName, uid types.UID) fai
 	return nil
 }
 
-func (u *unhealthyTracker) store(key types.NamespacedName, uid types.UID, memory failover.Memory) {
+func (u *unhealthyTracker) store(key types.NamespacedName, uid types.UID, memory failover.UnhealthySince) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(memory) == 0 {

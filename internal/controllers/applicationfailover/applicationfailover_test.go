@@ -41,7 +41,7 @@ const (
 type healthRules struct{}
 
 func (healthRules) Rules(schema.GroupVersionKind) interpreter.Rules {
-	return interpreter.Rules{Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return true, nil }}
+	return interpreter.Rules{IsHealthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return true, nil }}
 }
 
 // fixture is a reconciler over a fake store with its own clock.
@@ -126,7 +126,7 @@ func (f *fixture) describeState() string {
 	if memory := bound.Annotations[workv1alpha2.UnhealthySinceAnnotation]; memory != "" {
 		text += ", unhealthy since " + memory
 	}
-	if failed := failover.FailuresOf(bound, f.clock).Avoided(); failed.Len() > 0 {
+	if failed := failover.ReadFailures(bound, f.clock).AvoidedClusters(); failed.Len() > 0 {
 		text += ", avoids " + strings.Join(sets.List(failed), " ")
 	}
 	return text
@@ -252,7 +252,7 @@ func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
 	if err := f.store.Update(t.Context(), without); err != nil {
 		t.Fatal(err)
 	}
-	if bindings.While(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
+	if bindings.OldOrNewMatches(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
 		f.reportHealth(time.Second, unhealthy, healthy)
 	}
 	enabled := f.readBinding()
@@ -303,7 +303,7 @@ func TestAnnotationsAreRemovedWithoutFailover(t *testing.T) {
 
 func TestDisabledGracefulEvictionIsReportedOnce(t *testing.T) {
 	f := newFixture(t, nil)
-	f.options.Graceful = false
+	f.options.AllowGraceful = false
 	f.reportHealth(0, unhealthy, healthy)
 	for range 3 {
 		f.reportHealth(time.Minute, unhealthy, healthy)

@@ -18,13 +18,13 @@ func TestFailoverSurvivesCrashesAroundWrites(t *testing.T) {
 	})
 	first := f.readBinding()
 	crashtest.Case{
-		Store: func() client.WithWatch {
+		NewStore: func() client.WithWatch {
 			f = newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec, b.Status = first.DeepCopy().Spec, first.DeepCopy().Status
 			})
 			return f.store
 		},
-		Start: func(karmada, others client.WithWatch) func(context.Context) error {
+		NewLoop: func(karmada, others client.WithWatch) func(context.Context) error {
 			f.store = others
 			f.restart()
 			f.karmada = karmada
@@ -34,7 +34,7 @@ func TestFailoverSurvivesCrashesAroundWrites(t *testing.T) {
 				return err
 			}
 		},
-		End: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
+		FinalState: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
 	}.Run(t)
 	if got := f.describeState(); got != "in m2, evicted from m1 Gracefully" {
 		t.Error(got)

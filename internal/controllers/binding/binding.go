@@ -67,16 +67,16 @@ type Options struct {
 	// Events selects the successes that are recorded as events.
 	Events observe.Mode
 	// Propagated selects the objects that are never propagated.
-	Propagated reach.Propagated
+	Propagated reach.PropagationRules
 	// Allowed is what override policies may change beyond the fields of an object.
-	Allowed override.Allowed
+	Allowed override.Options
 }
 
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff(),
-		Propagated: reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
+		Propagated: reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
 	}
 }
 
@@ -108,7 +108,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	for _, namespaced := range []bool{true, false} {
 		if err := addController(mgr, &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-			events: observe.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+			events: observe.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 			writes: newWorkWriteTracker(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failureReporter: newFailureReporter(failures),
 			orphans: newOrphanTracker(time.Now), syncDuration: syncDuration,
 		}); err != nil {
@@ -127,7 +127,7 @@ func addController(mgr manager.Manager, r *reconciler) error {
 	if r.namespaced {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
 	}
-	err := controllers.WithOptions(queues.Options[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
+	err := controllers.WithOptions(queues.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", controllerName(r.namespaced), err)
 	}
@@ -177,15 +177,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // ensure updates the Works of a binding to match the binding.
 func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	spec, outcome := bound.BindingSpec(), &syncOutcome{bound: bound}
-	orphans := withoutEarlierWorks(work.Orphans(works, binding.Expected(spec), nil), bound)
+	orphans := withoutEarlierWorks(work.OrphanWorks(works, binding.ExpectedClusters(spec), nil), bound)
 	if err := r.deleteOrphans(ctx, bound, orphans); err != nil {
 		return r.recordCleanupFailure(bound, err)
 	}
-	if work.Inside(works, r.clustersToPurge(ctx, spec)) {
+	if work.HasWorkIn(works, r.clustersToPurge(ctx, spec)) {
 		return reconcile.Result{RequeueAfter: purgePollInterval}, nil
 	}
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })
-	targets := binding.Targets(spec)
+	targets := binding.TargetClusters(spec)
 	if len(targets) == 0 {
 		return r.finishReconcile(outcome)
 	}
@@ -201,7 +201,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	if isTemplateStale(template, spec.Resource) {
 		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
-	if rejection := reach.Marked(template); rejection != nil {
+	if rejection := reach.CheckSystemLabel(template); rejection != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(rejection, works))
 		return r.finishReconcile(outcome)
 	}
@@ -223,12 +223,12 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 		targets: targets, works: works,
 	})
 	names := outcome.addResults(results)
-	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.Orphans(works, binding.Expected(outcome.bound.BindingSpec()), names)))
+	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.OrphanWorks(works, binding.ExpectedClusters(outcome.bound.BindingSpec()), names)))
 }
 
 // revise returns the kind's rule for replicas, or nil when there is none.
 func (r *reconciler) revise(ctx context.Context, template *unstructured.Unstructured) reviseFunc {
-	rule := r.rules.Rules(template.GroupVersionKind()).Revise
+	rule := r.rules.Rules(template.GroupVersionKind()).ReviseReplicas
 	if rule == nil {
 		return nil
 	}

@@ -218,7 +218,7 @@ func TestOrphanIsKeptWhileBindingIsStale(t *testing.T) {
 
 func TestOverrideThatRenamesReplacesWork(t *testing.T) {
 	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
-	w.options.Allowed.Identity = true
+	w.options.Allowed.AllowIdentityChange = true
 	w.reconcile()
 	rename := &policyv1alpha1.ClusterOverridePolicy{}
 	rename.Name = "rename"
@@ -297,7 +297,7 @@ func TestWorkOfPropagatedNamespaceIsUnbound(t *testing.T) {
 				}
 				return
 			}
-			if len(left) != 1 || work.Bound(&left[0]) || left[0].DeletionTimestamp != nil {
+			if len(left) != 1 || work.HasBinding(&left[0]) || left[0].DeletionTimestamp != nil {
 				t.Errorf("remaining Works: %v", left)
 			}
 			if _, requests := w.reconcile(); len(requests) != 0 {

@@ -37,7 +37,7 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		if binding.IsOf(&list.Items[i], bound) {
+		if binding.BelongsTo(&list.Items[i], bound) {
 			works = append(works, &list.Items[i])
 		}
 	}
@@ -57,7 +57,7 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 // A new binding has no clusters yet, and is likely to be scheduled to the same clusters as the
 // earlier one.
 func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
-	if binding.Expected(bound.BindingSpec()).Len() > 0 {
+	if binding.ExpectedClusters(bound.BindingSpec()).Len() > 0 {
 		return orphans
 	}
 	label, id := binding.PermanentIDLabel(bound), binding.PermanentID(bound)
@@ -93,7 +93,7 @@ func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works [
 func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
 	orphans = withoutTerminating(orphans)
 	if len(orphans) == 0 {
-		r.events.Recovered(bound, workv1alpha2.EventReasonCleanupWorkFailed)
+		r.events.ClearFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed)
 		return nil
 	}
 	current := binding.New(r.namespaced)
@@ -118,14 +118,14 @@ func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reco
 	if isCacheStale(err) {
 		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
-	r.events.Failed(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
+	r.events.RecordFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
 	return reconcile.Result{}, err
 }
 
 // clustersToPurge returns the clusters that must be purged before any other cluster gets the
 // template. A cluster that an administrator declared dead is not waited for.
 func (r *reconciler) clustersToPurge(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
-	purged := binding.DirectlyPurged(spec)
+	purged := binding.DirectlyPurgedClusters(spec)
 	for name := range purged {
 		cluster := &clusterv1alpha1.Cluster{}
 		// A cluster that cannot be read was not declared dead.
@@ -176,7 +176,7 @@ func (r *reconciler) deleteOrUnbindWork(ctx context.Context, each *workv1alpha1.
 		return err
 	}
 	if needed {
-		_, err := patch.Object(ctx, r.karmada, each, work.Unbind(each))
+		_, err := patch.Object(ctx, r.karmada, each, work.WithoutBinding(each))
 		return client.IgnoreNotFound(err)
 	}
 	deleted := &workv1alpha1.Work{}

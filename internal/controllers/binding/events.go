@@ -20,10 +20,10 @@ import (
 // their Works; none when all have. A missing Work cannot report its cause itself.
 type Failures interface {
 	Set(binding types.UID, failures map[string]string) (changed bool)
-	// Conclude reports that all Works of a generation are written, or have failed.
-	Conclude(bindingKey types.NamespacedName, uid types.UID, generation int64)
-	// Forget removes the reports of a deleted binding.
-	Forget(bindingKey types.NamespacedName)
+	// SetRendered records that all Works of a generation are written, or have failed.
+	SetRendered(bindingKey types.NamespacedName, uid types.UID, generation int64)
+	// DeleteRendered removes the records of a deleted binding.
+	DeleteRendered(bindingKey types.NamespacedName)
 }
 
 // failureReporter reports failures, and removes them when their binding is deleted. Only the
@@ -63,7 +63,7 @@ func (f *failureReporter) concludeGeneration(bound binding.Object, failures []er
 			return
 		}
 	}
-	f.failures.Conclude(client.ObjectKeyFromObject(bound), bound.GetUID(), bound.GetGeneration())
+	f.failures.SetRendered(client.ObjectKeyFromObject(bound), bound.GetUID(), bound.GetGeneration())
 }
 
 func (f *failureReporter) uidOf(key types.NamespacedName) types.UID {
@@ -74,7 +74,7 @@ func (f *failureReporter) uidOf(key types.NamespacedName) types.UID {
 
 // delete removes the reports of a deleted binding.
 func (f *failureReporter) delete(key types.NamespacedName) {
-	f.failures.Forget(key)
+	f.failures.DeleteRendered(key)
 	uid := f.uidOf(key)
 	if uid == "" {
 		return
@@ -90,12 +90,12 @@ func (f *failureReporter) delete(key types.NamespacedName) {
 // shows it.
 func (r *reconciler) recordProgressEvents(outcome *syncOutcome, recovered bool) {
 	if len(outcome.overridden) > 0 {
-		r.events.Decided(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
+		r.events.RecordDecision(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
 			"Overrides were applied for %s.", pluralize(len(outcome.overridden), "cluster"))
 		r.recordIdleOverridersEvent(outcome)
 	}
 	if recovered {
-		r.events.Decided(outcome.template, workv1alpha2.EventReasonSyncWorkSucceed,
+		r.events.RecordDecision(outcome.template, workv1alpha2.EventReasonSyncWorkSucceed,
 			"All Works of binding %s are up to date again.", outcome.bound.GetName())
 	}
 }
@@ -106,19 +106,19 @@ func (r *reconciler) recordSuccessEvents(outcome *syncOutcome) {
 		return
 	}
 	for _, object := range []client.Object{outcome.bound, outcome.template} {
-		r.events.Succeeded(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are up to date.", outcome.bound.GetName())
+		r.events.RecordSuccess(object, workv1alpha2.EventReasonSyncWorkSucceed, "All Works of binding %s are up to date.", outcome.bound.GetName())
 	}
 }
 
 // recordIdleOverridersEvent records the overriders without effect.
 func (r *reconciler) recordIdleOverridersEvent(outcome *syncOutcome) {
 	if len(outcome.idleOverriders) == 0 {
-		r.events.Recovered(outcome.template, policyv1alpha1.EventReasonOverrideWithoutEffect)
+		r.events.ClearFailure(outcome.template, policyv1alpha1.EventReasonOverrideWithoutEffect)
 		return
 	}
 	slices.Sort(outcome.idleOverriders)
-	r.events.Failed(outcome.template, policyv1alpha1.EventReasonOverrideWithoutEffect,
-		errors.New(conditions.Clip(strings.Join(slices.Compact(outcome.idleOverriders), "\n"))))
+	r.events.RecordFailure(outcome.template, policyv1alpha1.EventReasonOverrideWithoutEffect,
+		errors.New(conditions.LimitMessage(strings.Join(slices.Compact(outcome.idleOverriders), "\n"))))
 }
 
 func pluralize(number int, noun string) string {
@@ -132,9 +132,9 @@ func pluralize(number int, noun string) string {
 // reports whether there are no failures after there were some.
 func (r *reconciler) recordEvents(object client.Object, reason string, failures []error) (recovered bool) {
 	if len(failures) == 0 {
-		return r.events.Recovered(object, reason)
+		return r.events.ClearFailure(object, reason)
 	}
-	r.events.Failed(object, reason, errors.New(summarize(failures)))
+	r.events.RecordFailure(object, reason, errors.New(summarize(failures)))
 	return false
 }
 

@@ -47,7 +47,7 @@ func TestOverrideErrorIsReportedOncePerCluster(t *testing.T) {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	want := map[string]string{"m1": "Deployment shop/web: " + invalidOverrideMessage, "m3": "Deployment shop/web: " + invalidOverrideMessage}
-	if diff := cmp.Diff(want, w.renderings.Of("binding-1")); diff != "" {
+	if diff := cmp.Diff(want, w.renderings.Get("binding-1")); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	events := []string{
@@ -83,14 +83,14 @@ func TestFailureIsRemovedWhenResolved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"), invalidOverride("m1"))
 			w.reconcile()
-			if len(w.renderings.Of("binding-1")) != 1 {
+			if len(w.renderings.Get("binding-1")) != 1 {
 				t.Fatal("the failure is not reported")
 			}
 			if err := end(w); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
-			if left := w.renderings.Of("binding-1"); len(left) != 0 {
+			if left := w.renderings.Get("binding-1"); len(left) != 0 {
 				t.Errorf("still reported: %v", left)
 			}
 		})
@@ -98,17 +98,17 @@ func TestFailureIsRemovedWhenResolved(t *testing.T) {
 }
 
 func TestFailureOfReplacedBindingIsRemoved(t *testing.T) {
-	failures := report.NewRenderings()
+	failures := report.NewRenderFailures()
 	f := newFailureReporter(failures)
 	before, after := bindingTo("m1"), bindingTo("m1")
 	after.UID = "binding-2"
 	f.set(before, map[string]string{"m1": "forbidden"})
 	f.set(after, map[string]string{"m1": "forbidden too"})
-	if left := failures.Of("binding-1"); len(left) != 0 {
+	if left := failures.Get("binding-1"); len(left) != 0 {
 		t.Errorf("still reported: %v", left)
 	}
 	f.delete(types.NamespacedName{Namespace: "shop", Name: "web-deployment"})
-	if left := failures.Of("binding-2"); len(left) != 0 {
+	if left := failures.Get("binding-2"); len(left) != 0 {
 		t.Errorf("still reported: %v", left)
 	}
 }
@@ -125,10 +125,10 @@ func TestConcludeGeneration(t *testing.T) {
 		"a failure without a cluster":        {[]error{errors.New("the template cannot be read")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			failures, bound := report.NewRenderings(), bindingTo("m1")
+			failures, bound := report.NewRenderFailures(), bindingTo("m1")
 			bound.Generation = 7
 			newFailureReporter(failures).concludeGeneration(bound, tc.failures)
-			if got := failures.Concluded(client.ObjectKeyFromObject(bound), bound.UID); got != tc.want {
+			if got := failures.RenderedGeneration(client.ObjectKeyFromObject(bound), bound.UID); got != tc.want {
 				t.Errorf("concluded in generation %d, want %d", got, tc.want)
 			}
 		})
@@ -139,7 +139,7 @@ func TestConcludeGeneration(t *testing.T) {
 type failingReviseRules struct{}
 
 func (failingReviseRules) Rules(schema.GroupVersionKind) interpreter.Rules {
-	return interpreter.Rules{Revise: func(
+	return interpreter.Rules{ReviseReplicas: func(
 		context.Context, *unstructured.Unstructured, int64,
 	) (*unstructured.Unstructured, error) {
 		return nil, errors.New("the script ended with an error")
@@ -154,7 +154,7 @@ func TestInterpreterErrorIsReportedAndRetried(t *testing.T) {
 	if _, err := w.ensure(t.Context(), bound, nil); err == nil {
 		t.Error("the failure is not retried")
 	}
-	failure := w.renderings.Of("binding-1")["m1"]
+	failure := w.renderings.Get("binding-1")["m1"]
 	for _, part := range []string{"Deployment shop/web", "setting 0 replicas", "the script ended with an error"} {
 		if !strings.Contains(failure, part) {
 			t.Errorf("%q does not say %q", failure, part)

@@ -41,7 +41,7 @@ type fixture struct {
 	*reconciler
 	store      client.Client
 	recorder   *record.FakeRecorder
-	renderings *report.Renderings
+	renderings *report.RenderFailures
 	// currentTime is the time of the orphan tracker.
 	currentTime time.Time
 
@@ -69,7 +69,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			t.Fatal(err)
 		}
 	}
-	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: report.NewRenderings(), currentTime: time.Unix(0, 0)}
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: report.NewRenderFailures(), currentTime: time.Unix(0, 0)}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordRequests())
 	if err := indexFields(fakeIndexer{builder}); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func bindingIDs(object client.Object) []string {
 func bindingKeys(object client.Object) []string {
 	var keys []string
 	for _, namespaced := range []bool{true, false} {
-		if key, ok := binding.LedTo(object, namespaced); ok {
+		if key, ok := binding.ReferencedBinding(object, namespaced); ok {
 			keys = append(keys, key.String())
 		}
 	}
@@ -114,7 +114,7 @@ func targetNames(object client.Object) []string {
 		return nil
 	}
 	var names []string
-	for _, target := range binding.Targets(bound.BindingSpec()) {
+	for _, target := range binding.TargetClusters(bound.BindingSpec()) {
 		names = append(names, target.Name)
 	}
 	return names
@@ -126,7 +126,7 @@ func credentialKeys(object client.Object) []string {
 		return nil
 	}
 	var keys []string
-	for _, secret := range reach.SecretsOf(cluster) {
+	for _, secret := range reach.CredentialSecrets(cluster) {
 		keys = append(keys, secret.String())
 	}
 	return keys

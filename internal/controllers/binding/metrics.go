@@ -15,7 +15,7 @@ func newSyncDuration(registry prometheus.Registerer) (*prometheus.HistogramVec, 
 		Name: "binding_sync_work_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 		Help: "Duration in seconds to write the Works of a binding.",
 	}, []string{"result"})
-	err := observe.Register(registry, &syncDuration)
+	err := observe.RegisterMetric(registry, &syncDuration)
 	return syncDuration, err
 }
 

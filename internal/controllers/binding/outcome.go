@@ -103,7 +103,7 @@ func classifyFailures(failures []error) failureClasses {
 	for _, err := range failures {
 		var overrideError *override.RuleError
 		var blocked *blockedError
-		var rejected *reach.RefusedError
+		var rejected *reach.ForbiddenError
 		if isCacheStale(err) {
 			v.requeueWithin(staleRetryDelay)
 			continue

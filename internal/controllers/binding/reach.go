@@ -14,15 +14,15 @@ import (
 	"karmada.io/karmada/internal/domain/reach"
 )
 
-// checkReference returns a *reach.RefusedError for a binding that refers to an object outside
+// checkReference returns a *reach.ForbiddenError for a binding that refers to an object outside
 // its scope, or to an object that is never propagated. It returns another error when the check
 // fails. The scope of the kind is not looked up: a lookup in the wrong scope finds no object.
 func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
-	if rejection := reach.Bound(bound.GetNamespace(), ref, reach.UnknownScope); rejection != nil {
+	if rejection := reach.CheckReference(bound.GetNamespace(), ref, reach.UnknownScope); rejection != nil {
 		return rejection
 	}
-	if rejection := r.options.Propagated.Refuses(kindOf(ref), keyOf(ref)); rejection != nil {
+	if rejection := r.options.Propagated.Check(kindOf(ref), keyOf(ref)); rejection != nil {
 		return rejection
 	}
 	if !reach.IsSecret(kindOf(ref).GroupKind()) {
@@ -32,7 +32,7 @@ func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) e
 	if err != nil {
 		return err
 	}
-	if rejection := reach.Credentials(keyOf(ref), clusters); rejection != nil {
+	if rejection := reach.CheckCredentials(keyOf(ref), clusters); rejection != nil {
 		return rejection
 	}
 	return nil
@@ -54,7 +54,7 @@ func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.N
 // withDeliveredHint adds to a rejection that the Works stay which were created before the
 // binding was rejected.
 func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
-	if rejection := new(reach.RefusedError); len(works) == 0 || !errors.As(err, &rejection) {
+	if rejection := new(reach.ForbiddenError); len(works) == 0 || !errors.As(err, &rejection) {
 		return err
 	}
 	return fmt.Errorf("%w; what was delivered stays in the clusters: delete the binding to remove it", err)

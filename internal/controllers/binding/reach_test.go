@@ -66,7 +66,7 @@ func TestBindingReferenceIsChecked(t *testing.T) {
 			if len(writes) != 0 || len(w.works()) != len(before) {
 				t.Errorf("the reconcile sent %v", writes)
 			}
-			failures := w.renderings.Of(bound.UID)
+			failures := w.renderings.Get(bound.UID)
 			if tc.want != "" && !strings.Contains(failures["m1"], tc.want) {
 				t.Errorf("the reported failure is %q, want %q", failures, tc.want)
 			}
@@ -93,7 +93,7 @@ func TestOverrideThatChangesIdentityKeepsWork(t *testing.T) {
 	if all := w.works(); len(all) != 1 || strings.Contains(string(all[0].Spec.Workload.Manifests[0].Raw), "mallory") {
 		t.Errorf("the Works are %v", all)
 	}
-	reported := w.renderings.Of(bindingTo().UID)
+	reported := w.renderings.Get(bindingTo().UID)
 	for _, name := range []string{"m1", "m2"} {
 		if !strings.Contains(reported[name], `OverridePolicy "shop/escalate", spec.overrideRules[0].overriders.plaintext[0]`) {
 			t.Errorf("cluster %s: %q", name, reported[name])
@@ -134,7 +134,7 @@ func TestWorkOfOtherObjectIsNotTakenOver(t *testing.T) {
 			w := newFixture(t, append(tc.bindings, cluster("m1"), deployment(), bindingTo("m1"), stored)...)
 			w.reconcile()
 			taken := string(w.works()[0].Spec.Workload.Manifests[0].Raw) != tc.manifest
-			reported := w.renderings.Of(bindingTo().UID)["m1"]
+			reported := w.renderings.Get(bindingTo().UID)["m1"]
 			if taken != (tc.message == "") || !strings.Contains(reported, tc.message) {
 				t.Errorf("taken: %v, the reported failure is %q, want %q", taken, reported, tc.message)
 			}

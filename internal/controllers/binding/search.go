@@ -74,7 +74,7 @@ func (s bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv
 // templateLookup returns a function that reads templates; it returns nil on errors.
 func (r *reconciler) templateLookup(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
 	return func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
-		template, err := r.templateReader.Seen(ctx, kindOf(ref), keyOf(ref))
+		template, err := r.templateReader.GetCached(ctx, kindOf(ref), keyOf(ref))
 		if err != nil {
 			return nil
 		}

@@ -66,7 +66,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			changedWork, ok := e.Object.(*workv1alpha1.Work)
-			key, ok2 := binding.LedTo(e.Object, r.namespaced)
+			key, ok2 := binding.ReferencedBinding(e.Object, r.namespaced)
 			switch {
 			case !ok || !ok2:
 			case e.IsInInitialList:
@@ -77,7 +77,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			changedWork, ok := e.Object.(*workv1alpha1.Work)
-			key, ok2 := binding.LedTo(e.Object, r.namespaced)
+			key, ok2 := binding.ReferencedBinding(e.Object, r.namespaced)
 			if !ok || !ok2 {
 				return
 			}
@@ -97,7 +97,7 @@ func (r *reconciler) expectsWork(ctx context.Context, key types.NamespacedName, 
 		return false
 	}
 	cluster, ok := work.ClusterOf(candidate.Namespace)
-	return ok && binding.Expected(bound.BindingSpec()).Has(cluster)
+	return ok && binding.ExpectedClusters(bound.BindingSpec()).Has(cluster)
 }
 
 // onCluster queues the bindings that target a cluster when the cluster is registered, and when

@@ -172,15 +172,15 @@ func TestBindingOfWork(t *testing.T) {
 	of := func(annotations map[string]string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 	}
-	if key, ok := binding.LedTo(of(binding.Coordinates(bindingTo())), true); !ok || key != (types.NamespacedName{Namespace: "shop", Name: "web-deployment"}) {
+	if key, ok := binding.ReferencedBinding(of(binding.ReferenceAnnotations(bindingTo())), true); !ok || key != (types.NamespacedName{Namespace: "shop", Name: "web-deployment"}) {
 		t.Errorf("a ResourceBinding: got %v, %v", key, ok)
 	}
 	wide := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "role-clusterrole"}}
-	if key, ok := binding.LedTo(of(binding.Coordinates(wide)), false); !ok || key != (types.NamespacedName{Name: "role-clusterrole"}) {
+	if key, ok := binding.ReferencedBinding(of(binding.ReferenceAnnotations(wide)), false); !ok || key != (types.NamespacedName{Name: "role-clusterrole"}) {
 		t.Errorf("a ClusterResourceBinding: got %v, %v", key, ok)
 	}
 	for _, namespaced := range []bool{true, false} {
-		if _, ok := binding.LedTo(of(nil), namespaced); ok {
+		if _, ok := binding.ReferencedBinding(of(nil), namespaced); ok {
 			t.Error("a Work without annotations has a binding")
 		}
 	}

@@ -78,7 +78,7 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
 	present := b.worksIn(target.Name)
-	if remaining := withoutTerminating(present); len(remaining) == 1 && binding.IsOf(remaining[0], b.bound) && policy.Released(b.bound) {
+	if remaining := withoutTerminating(present); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) && policy.IsReleased(b.bound) {
 		// No policy claims the current state of the template. A reconcile for another reason,
 		// for example after a start, must not deliver it to the member.
 		return targetResult{cluster: target.Name, workName: remaining[0].Name}
@@ -88,9 +88,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 		return failed(err)
 	}
 	render := func(id string) (*workv1alpha1.Work, error) {
-		return work.Render(work.Input{
-			Template: b.template, Binding: b.bound, Cluster: cluster, Target: target, Revise: b.revise,
-			Overrides: b.overrides, PermanentID: id, InjectState: r.options.InjectState,
+		return work.Render(work.RenderInput{
+			Template: b.template, Binding: b.bound, Cluster: cluster, Target: target, ReviseReplicas: b.revise,
+			Overrides: b.overrides, PermanentID: id, PassPreservedState: r.options.InjectState,
 		})
 	}
 	desired, err := render(permanentIDOf(present))
@@ -118,9 +118,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	if err != nil {
 		return failed(err)
 	}
-	result := targetResult{cluster: target.Name, workName: desired.Name, overridden: written && work.Overridden(stored, desired)}
+	result := targetResult{cluster: target.Name, workName: desired.Name, overridden: written && work.HasNewOverrides(stored, desired)}
 	if result.overridden {
-		result.idleOverriders = override.Idle(b.template, cluster, b.overrides.Cluster, b.overrides.Namespaced)
+		result.idleOverriders = override.EntriesWithoutContainer(b.template, cluster, b.overrides.Cluster, b.overrides.Namespaced)
 	}
 	return result
 }
@@ -172,7 +172,7 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 	if !isWorkOf(stored, bound) {
 		// The comparison decodes both manifests, so only a Work of another creator is
 		// compared.
-		if object, another := work.CarriesAnother(stored, desired); another {
+		if object, another := work.NameCollision(stored, desired); another {
 			return false, &blockedError{fmt.Sprintf("Work %s contains %s, which does not belong to this binding; delete that Work if nothing needs it, or rename the template", key, object)}
 		}
 	}
@@ -195,7 +195,7 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 // isWorkOf reports whether a Work was made for a binding, or for an earlier binding of the
 // same name.
 func isWorkOf(stored *workv1alpha1.Work, bound binding.Object) bool {
-	key, ok := binding.LedTo(stored, binding.Namespaced(bound))
+	key, ok := binding.ReferencedBinding(stored, binding.IsNamespaced(bound))
 	return ok && key == client.ObjectKeyFromObject(bound)
 }
 
@@ -204,7 +204,7 @@ func isWorkOf(stored *workv1alpha1.Work, bound binding.Object) bool {
 func (r *reconciler) otherOwner(ctx context.Context, bound binding.Object, stored *workv1alpha1.Work) (string, error) {
 	for _, namespaced := range []bool{true, false} {
 		other := binding.New(namespaced)
-		key, ok := binding.LedTo(stored, namespaced)
+		key, ok := binding.ReferencedBinding(stored, namespaced)
 		if !ok || namespaced == r.namespaced && key == client.ObjectKeyFromObject(bound) {
 			continue
 		}

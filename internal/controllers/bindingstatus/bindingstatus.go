@@ -102,7 +102,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules, renderings: renderings,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		writes: newWriteTracker(), progress: newProgressThrottle(progressDelay, o.SettleDelay), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
 		lag: newProgressThrottle(lagDelay, o.SettleDelay), background: newBackgroundSchedule(backgroundInterval), statusBytes: o.StatusBytes,
 	}
@@ -110,7 +110,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 		return err
 	}
 	bindings, works := onBinding(o.DebounceWindow, o.SettleDelay), onWork(o.DebounceWindow, o.SettleDelay)
-	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
+	options := queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, bindings).
@@ -143,14 +143,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	account := work.Gather(works, stored.BindingSpec().Resource, r.clusterStates(ctx, stored))
+	account := work.Aggregate(works, stored.BindingSpec().Resource, r.clusterStates(ctx, stored))
 	if wait := r.reportDelay(request, stored, account); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	if err := r.writeBindingStatus(ctx, request, stored, account); err != nil {
 		return requeueOnConflict(err)
 	}
-	r.events.Succeeded(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
+	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
 	r.recordUnhealthyEvents(stored, account.Items)
 	result, err := requeueOnConflict(r.aggregateTemplateStatus(ctx, request, stored, account.Items))
 	if err == nil && result.IsZero() && !r.isRendered(stored) {
@@ -162,13 +162,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // reportDelay returns how long the report of a binding is delayed because its clusters are
 // expected to report again.
-func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Account) time.Duration {
-	expected, rendered := binding.Expected(stored.BindingSpec()), r.isRendered(stored)
+func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Aggregation) time.Duration {
+	expected, rendered := binding.ExpectedClusters(stored.BindingSpec()), r.isRendered(stored)
 	if rendered && isRolloutInProgress(expected, account.Items) {
 		return r.progress.remainingDelay(request, r.now())
 	}
 	r.progress.stop(request)
-	if !rendered || account.Behind(expected) {
+	if !rendered || account.HasPendingApply(expected) {
 		return r.lag.remainingDelay(request, r.now())
 	}
 	r.lag.stop(request)
@@ -199,8 +199,8 @@ func (r *reconciler) readBinding(ctx context.Context, request reconcile.Request)
 }
 
 // writeBindingStatus writes the statuses of the Works to the status of the binding.
-func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Account) error {
-	condition := account.FullyApplied(binding.Expected(stored.BindingSpec()), stored.GetGeneration())
+func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Aggregation) error {
+	condition := account.FullyAppliedCondition(binding.ExpectedClusters(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	if condition.Status == metav1.ConditionTrue && !r.isRendered(stored) {
 		// The condition holds for an earlier generation only, as the stored condition shows.
@@ -215,19 +215,19 @@ func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.R
 			return nil
 		}
 		if !apierrors.IsConflict(err) {
-			r.events.Failed(stored, workv1alpha2.EventReasonAggregateStatusFailed, err)
+			r.events.RecordFailure(stored, workv1alpha2.EventReasonAggregateStatusFailed, err)
 		}
 		return err
 	}
 	r.writes.recordBindingWrite(request, reported.GetResourceVersion())
-	r.events.Recovered(stored, workv1alpha2.EventReasonAggregateStatusFailed)
+	r.events.ClearFailure(stored, workv1alpha2.EventReasonAggregateStatusFailed)
 	return nil
 }
 
 // mergeStatus sets items and condition in a status and reports whether its content changed.
 func mergeStatus(status *workv1alpha2.ResourceBindingStatus, items []workv1alpha2.AggregatedStatusItem, condition metav1.Condition) bool {
 	changed := conditions.Set(&status.Conditions, condition)
-	if work.SameItems(status.AggregatedStatus, items) {
+	if work.EqualStatusItems(status.AggregatedStatus, items) {
 		return changed
 	}
 	status.AggregatedStatus = slices.Clone(items)

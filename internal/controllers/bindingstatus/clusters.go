@@ -39,17 +39,17 @@ func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 }
 
 // clusterStates returns the known facts about the clusters of a binding.
-func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object) work.Circumstances {
-	purged := binding.DirectlyPurged(bound.BindingSpec())
+func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object) work.AggregateOptions {
+	purged := binding.DirectlyPurgedClusters(bound.BindingSpec())
 	for name := range purged {
 		// A cluster that an administrator declared dead is not waited for.
 		if cluster := r.cachedCluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
 			purged.Delete(name)
 		}
 	}
-	return work.Circumstances{
-		Unrendered: r.renderings.Of(bound.GetUID()), Purged: purged, StatusBytes: r.statusBytes,
-		Unready: func(name string) time.Time {
+	return work.AggregateOptions{
+		RenderErrors: r.renderings.Get(bound.GetUID()), PurgedClusters: purged, MaxStatusBytes: r.statusBytes,
+		NotReadySince: func(name string) time.Time {
 			if cluster := r.cachedCluster(ctx, name); cluster != nil {
 				return unreadySince(cluster)
 			}

@@ -13,15 +13,15 @@ import (
 // recordUnhealthyEvents records, on a binding and its template, in which clusters the workload
 // is not healthy, and why. The controllers that deliver the workload record apply errors.
 func (r *reconciler) recordUnhealthyEvents(bound binding.Object, items []workv1alpha2.AggregatedStatusItem) {
-	causes := work.Troubles(items)
-	for _, object := range []client.Object{bound, binding.Template(bound)} {
+	causes := work.UnhealthyReasons(items)
+	for _, object := range []client.Object{bound, binding.TemplateReference(bound)} {
 		for i := range items {
 			cluster := items[i].ClusterName
 			if cause, ok := causes[cluster]; ok {
-				r.events.FailedIn(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy, errors.New("cluster "+cluster+": "+cause))
+				r.events.RecordClusterFailure(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy, errors.New("cluster "+cluster+": "+cause))
 				continue
 			}
-			r.events.RecoveredIn(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy)
+			r.events.ClearClusterFailure(cluster, object, workv1alpha2.EventReasonWorkloadUnhealthy)
 		}
 	}
 }

@@ -44,7 +44,7 @@ type fixture struct {
 	*reconciler
 	t          *testing.T
 	store      client.Client
-	renderings *report.Renderings
+	renderings *report.RenderFailures
 	recorder   *record.FakeRecorder
 	writes     []string
 	// patchError, if set, is returned for writes of the template's status.
@@ -64,17 +64,17 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &fixture{t: t, renderings: report.NewRenderings(), recorder: record.NewFakeRecorder(100)}
+	w := &fixture{t: t, renderings: report.NewRenderFailures(), recorder: record.NewFakeRecorder(100)}
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.recordPatch, SubResourceUpdate: w.recordUpdate}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
 	if err := errors.Join(indexWorks(fakeIndexer{built}), indexBindings(fakeIndexer{built})); err != nil {
 		t.Fatal(err)
 	}
 	w.store = built.Build()
-	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
+	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	w.reconciler = &reconciler{
 		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), renderings: w.renderings,
-		rules:  interpreter.Chain(builtin.New(builtin.Options{Now: time.Now})),
+		rules:  interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
 		events: observe.NewEvents(w.recorder), writes: newWriteTracker(), kindsWithoutStatus: newKindsWithoutStatus(),
 		progress: newProgressThrottle(progressDelay, time.Second), lag: newProgressThrottle(lagDelay, time.Second), background: newBackgroundSchedule(backgroundInterval),
 		now: func() time.Time { return noon },
@@ -226,7 +226,7 @@ type twoStepRules struct{}
 
 func (twoStepRules) Rules(schema.GroupVersionKind) interpreter.Rules {
 	return interpreter.Rules{
-		Aggregate: func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+		AggregateStatus: func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 			stored, _, _ := unstructured.NestedInt64(template.Object, "status", "replicas")
 			wanted := int64(len(items))
 			if stored == wanted {
@@ -270,7 +270,7 @@ func TestTemplateWithoutStatusIsNotRetried(t *testing.T) {
 		"it does not exist":                {nil, nil, nil, []string{"status of web-deployment"}},
 		"another one took its name":        {[]client.Object{other}, nil, nil, []string{"status of web-deployment"}},
 		"its kind has no status":           {[]client.Object{webTemplate()}, notServed, nil, []string{"status of web-deployment", "status of web"}},
-		"its kind has no aggregation rule": {[]client.Object{webTemplate()}, nil, interpreter.Chain(), []string{"status of web-deployment"}},
+		"its kind has no aggregation rule": {[]client.Object{webTemplate()}, nil, interpreter.New(), []string{"status of web-deployment"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, append(tc.template, of...)...)
@@ -380,7 +380,7 @@ func TestFullyAppliedWaitsForMembers(t *testing.T) {
 	w.expectWrites("status of web-deployment", "status of web")
 	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
 	updateStored(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
-	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 2)
 	w.expectNoWriteYet()
 	w.expectCondition(1, metav1.ConditionTrue)
 	w.passLagDelay()
@@ -403,7 +403,7 @@ func TestFullyAppliedWaitsForRendering(t *testing.T) {
 		t.Errorf("before the binding is rendered: writes %q, requeued after %s", writes, result.RequeueAfter)
 	}
 	w.expectCondition(1, metav1.ConditionTrue)
-	w.renderings.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 2)
 	w.expectWrites("status of web-deployment")
 	w.expectCondition(2, metav1.ConditionTrue)
 }
@@ -426,13 +426,13 @@ func TestRestartKeepsStatusUntilRendered(t *testing.T) {
 	w.renderings.Set("binding", broken)
 	w.expectWrites("status of web-deployment", "status of web")
 
-	restarted := report.NewRenderings()
+	restarted := report.NewRenderFailures()
 	w.renderings, w.lag, w.progress = restarted, newProgressThrottle(lagDelay, time.Second), newProgressThrottle(progressDelay, time.Second)
 	if _, writes := w.reconcile(); len(writes) > 0 {
 		t.Errorf("before: writes %q", writes)
 	}
 	restarted.Set("binding", broken)
-	restarted.Conclude(request("shop", "web-deployment").NamespacedName, "binding", 1)
+	restarted.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	if _, writes := w.reconcile(); len(writes) > 0 {
 		t.Errorf("after: writes %q", writes)
 	}

@@ -18,11 +18,11 @@ import (
 // Renderings returns for which clusters of a binding no Work could be rendered from the
 // current template, and why.
 type Renderings interface {
-	// Of returns the causes by cluster.
-	Of(binding types.UID) map[string]string
-	// Concluded returns the newest generation of a binding whose Works are rendered, or failed
+	// Get returns the causes by cluster.
+	Get(binding types.UID) map[string]string
+	// RenderedGeneration returns the newest generation of a binding whose Works are rendered, or failed
 	// to render; 0 for none.
-	Concluded(bindingKey types.NamespacedName, uid types.UID) int64
+	RenderedGeneration(bindingKey types.NamespacedName, uid types.UID) int64
 	// Subscribe registers a function that is called with each binding whose result changes.
 	Subscribe(notify func(binding types.UID))
 }
@@ -30,7 +30,7 @@ type Renderings interface {
 // isRendered reports whether the Works of a binding, and the causes of missing Works, belong
 // to its current generation.
 func (r *reconciler) isRendered(bound binding.Object) bool {
-	return r.renderings.Concluded(client.ObjectKeyFromObject(bound), bound.GetUID()) >= bound.GetGeneration()
+	return r.renderings.RenderedGeneration(client.ObjectKeyFromObject(bound), bound.GetUID()) >= bound.GetGeneration()
 }
 
 // onRendering queues the bindings whose render errors changed.

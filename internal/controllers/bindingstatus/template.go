@@ -39,10 +39,10 @@ func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconc
 	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
 	// A binding that a user created may refer to an object that it must not change.
-	if !reach.IsBound(bound.GetNamespace(), reference) || r.rules.Rules(kind).Aggregate == nil || r.kindsWithoutStatus.has(kind, r.now()) {
+	if !reach.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
-	s := aggregation{request: request, template: reference, items: withMissingTargets(items, binding.Targets(bound.BindingSpec()))}
+	s := aggregation{request: request, template: reference, items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}
 	var err error
 	for range maxConflictTries {
 		if err = r.tryAggregate(ctx, s); !apierrors.IsConflict(err) {
@@ -62,11 +62,11 @@ func (r *reconciler) tryAggregate(ctx context.Context, s aggregation) error {
 	err = r.writeAggregated(ctx, s, template)
 	switch {
 	case err == nil:
-		r.events.Recovered(template, workv1alpha2.EventReasonAggregateStatusFailed)
-		r.events.Succeeded(template, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(s.items))
+		r.events.ClearFailure(template, workv1alpha2.EventReasonAggregateStatusFailed)
+		r.events.RecordSuccess(template, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(s.items))
 	case !apierrors.IsConflict(err):
 		err = fmt.Errorf("aggregating status of %s %q: %w", template.GetKind(), keyOf(s.template), err)
-		r.events.Failed(template, workv1alpha2.EventReasonAggregateStatusFailed, err)
+		r.events.RecordFailure(template, workv1alpha2.EventReasonAggregateStatusFailed, err)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ const maxStatusWrites = 2
 // requires it.
 func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, template *unstructured.Unstructured) error {
 	for range maxStatusWrites {
-		summed, err := r.rules.Rules(kindOf(s.template)).Aggregate(ctx, template, s.items)
+		summed, err := r.rules.Rules(kindOf(s.template)).AggregateStatus(ctx, template, s.items)
 		if err != nil {
 			return err
 		}
@@ -113,11 +113,11 @@ func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []wor
 // older than this process's last write.
 func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstructured.Unstructured, error) {
 	if s.bypassCache {
-		return r.templateReader.Live(ctx, kindOf(s.template), keyOf(s.template))
+		return r.templateReader.GetLive(ctx, kindOf(s.template), keyOf(s.template))
 	}
 	template, err := r.templateReader.Get(ctx, kindOf(s.template), keyOf(s.template))
 	if err == nil && template != nil && r.isCacheStale(template, s) {
-		return r.templateReader.Live(ctx, kindOf(s.template), keyOf(s.template))
+		return r.templateReader.GetLive(ctx, kindOf(s.template), keyOf(s.template))
 	}
 	return template, err
 }
@@ -152,7 +152,7 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 // recordMissingStatus finds out whether the template or the status of its kind does not exist.
 // The API server answers the same for both. Nothing is left to do for a missing template.
 func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstructured.Unstructured) error {
-	current, err := r.templateReader.Live(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
+	current, err := r.templateReader.GetLive(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
 	if current != nil && current.GetUID() == template.GetUID() {
 		r.kindsWithoutStatus.add(template.GroupVersionKind(), r.now())
 	}

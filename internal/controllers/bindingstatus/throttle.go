@@ -30,8 +30,8 @@ func isRolloutInProgress(expected sets.Set[string], items []workv1alpha2.Aggrega
 			}
 			continue
 		}
-		progress := work.ProgressOf(item.Status)
-		if item.Health != workv1alpha2.ResourceHealthy || !progress.Settled {
+		progress := work.ParseProgress(item.Status)
+		if item.Health != workv1alpha2.ResourceHealthy || !progress.IsStable {
 			return true
 		}
 		if template != 0 && progress.TemplateGeneration != 0 && progress.TemplateGeneration != template {

@@ -51,7 +51,7 @@ func onBinding(window, settleDelay time.Duration) handler.Funcs {
 // isPlaced reports whether a binding was scheduled once, or is required in some cluster.
 // Before that it has no status.
 func isPlaced(bound binding.Object) bool {
-	return bound.BindingStatus().LastScheduledTime != nil || binding.Expected(bound.BindingSpec()).Len() > 0
+	return bound.BindingStatus().LastScheduledTime != nil || binding.ExpectedClusters(bound.BindingSpec()).Len() > 0
 }
 
 func requestFor(bound client.Object) reconcile.Request {
@@ -87,7 +87,7 @@ func onWork(window, settleDelay time.Duration) handler.Funcs {
 // false for a Work that another client made.
 func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 	for _, namespaced := range []bool{true, false} {
-		if key, ok := binding.LedTo(object, namespaced); ok {
+		if key, ok := binding.ReferencedBinding(object, namespaced); ok {
 			return reconcile.Request{NamespacedName: key}, true
 		}
 	}
@@ -98,9 +98,9 @@ func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 // the report, the generation that it is for, whether the Work counts, or the binding.
 func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
 	return !hasSameApplied(before, after) ||
-		work.Behind(before) != work.Behind(after) || work.Suspended(before) != work.Suspended(after) ||
-		work.HeldBack(before) != work.HeldBack(after) ||
-		!work.SameManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
+		work.HasUnappliedGeneration(before) != work.HasUnappliedGeneration(after) || work.IsSuspended(before) != work.IsSuspended(after) ||
+		work.IsSuspensionObserved(before) != work.IsSuspensionObserved(after) ||
+		!work.EqualManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		!slices.Equal(bindingIDs(before), bindingIDs(after))
 }
@@ -149,7 +149,7 @@ func (r *reconciler) listWorks(ctx context.Context, bound binding.Object) ([]*wo
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
 	for i := range list.Items {
-		if binding.IsOf(&list.Items[i], bound) {
+		if binding.BelongsTo(&list.Items[i], bound) {
 			works = append(works, &list.Items[i])
 		}
 	}

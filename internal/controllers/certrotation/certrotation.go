@@ -58,8 +58,8 @@ type Options struct {
 	Context string
 	// Member reads and writes the Secret, without a cache.
 	Member client.Client
-	// Renewed is called with the new kubeconfig; it may be nil.
-	Renewed func(kubeconfig []byte)
+	// OnRenewed is called with the new kubeconfig; it may be nil.
+	OnRenewed func(kubeconfig []byte)
 }
 
 // DefaultOptions returns options with a check every five minutes.
@@ -156,8 +156,8 @@ func (r *rotator) rotateIfDue(ctx context.Context) error {
 	}
 	r.pending = nil
 	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", identity.chain[0].Subject.CommonName, "secret", key)
-	if r.options.Renewed != nil {
-		r.options.Renewed(next)
+	if r.options.OnRenewed != nil {
+		r.options.OnRenewed(next)
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) str
 		switch condition.Type {
 		case certificatesv1.CertificateApproved:
 			return ""
-		case agent.NotApproved:
+		case agent.ConditionNotApproved:
 			reason = condition.Message
 		}
 	}

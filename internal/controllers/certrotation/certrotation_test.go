@@ -125,7 +125,7 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, from, from.Add(100*time.Hour)))).Build()
 		var renewed []byte
 		o := DefaultOptions()
-		o.Member, o.Renewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
+		o.Member, o.OnRenewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
 		r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 
 		finished := make(chan error, 1)
@@ -227,7 +227,7 @@ func TestRotationErrors(t *testing.T) {
 		"no approval": {decide: nothing, wantErr: "kubectl certificate approve east-"},
 		"a request for manual approval": {
 			decide: func(request *certificatesv1.CertificateSigningRequest) {
-				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: agent.NotApproved, Reason: "ClusterNotRegistered", Message: "there is no such cluster"}}
+				request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: agent.ConditionNotApproved, Reason: "ClusterNotRegistered", Message: "there is no such cluster"}}
 			},
 			wantErr: "was not approved automatically: there is no such cluster; an administrator can approve it with 'kubectl certificate approve",
 		},

@@ -26,7 +26,7 @@ func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1a
 	if err != nil {
 		return nil, err
 	}
-	overdue := r.now().Sub(cluster.DeletionTimestamp.Time) >= domain.TakeOutAfter
+	overdue := r.now().Sub(cluster.DeletionTimestamp.Time) >= domain.BindingRemovalDelay
 	var remaining []binding.Object
 	for _, bound := range targeting {
 		reason := removalReason(bound, overdue)
@@ -36,7 +36,7 @@ func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1a
 		}
 		removed, err := r.removeFromBinding(ctx, bound, cluster.Name, reason)
 		if err != nil {
-			r.events.Failed(bound, workv1alpha2.EventReasonClusterRemoved, err)
+			r.events.RecordFailure(bound, workv1alpha2.EventReasonClusterRemoved, err)
 		}
 		if !removed {
 			remaining = append(remaining, bound)
@@ -52,12 +52,12 @@ func removalReason(bound binding.Object, overdue bool) string {
 	switch {
 	case bound.GetDeletionTimestamp() != nil && !overdue:
 		return ""
-	case placement.Suspended(spec):
+	case placement.IsSchedulingSuspended(spec):
 		return "its scheduling is suspended"
-	case !placement.Schedulable(bound, spec):
+	case !placement.IsSchedulable(bound, spec):
 		return "no policy claims its object"
 	case overdue:
-		return fmt.Sprintf("scheduler %s did not remove it within %s", placement.SchedulerOf(spec), domain.TakeOutAfter)
+		return fmt.Sprintf("scheduler %s did not remove it within %s", placement.SchedulerName(spec), domain.BindingRemovalDelay)
 	default:
 		return ""
 	}
@@ -76,13 +76,13 @@ func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object
 		return false, ignoreConflict(err)
 	}
 	message := fmt.Sprintf("cluster %s is being removed, and was removed from the binding because %s", cluster, reason)
-	shortfall := placement.Shortfall(updated.BindingSpec())
+	shortfall := placement.DescribeShortfall(updated.BindingSpec())
 	if shortfall != "" {
 		message += ". " + shortfall
 	}
-	template := binding.Template(updated)
-	r.events.Decided(updated, workv1alpha2.EventReasonClusterRemoved, "%s", message)
-	r.events.Decided(template, workv1alpha2.EventReasonClusterRemoved, "%s", message)
+	template := binding.TemplateReference(updated)
+	r.events.RecordDecision(updated, workv1alpha2.EventReasonClusterRemoved, "%s", message)
+	r.events.RecordDecision(template, workv1alpha2.EventReasonClusterRemoved, "%s", message)
 	if shortfall == "" {
 		return true, nil
 	}
@@ -106,7 +106,7 @@ func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, m
 		if !apierrors.IsConflict(err) || try == maxStatusAttempts {
 			return client.IgnoreNotFound(err)
 		}
-		current = binding.New(binding.Namespaced(bound))
+		current = binding.New(binding.IsNamespaced(bound))
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current); err != nil {
 			return client.IgnoreNotFound(err)
 		}

@@ -60,10 +60,10 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 		"a binding without a policy":                {bound: newBinding(unclaimed), message: removedBecause("no policy claims its object") + lacking, unplaced: true},
 		"suspended scheduling":                      {bound: newBinding(suspended), message: removedBecause("its scheduling is suspended") + lacking, unplaced: true},
 		"duplicated replicas need no condition":     {bound: newBinding(unclaimed, copied), message: removedBecause("no policy claims its object")},
-		"the default scheduler before the deadline": {bound: newBinding(), elapsed: domain.TakeOutAfter - 2*time.Second},
-		"the default scheduler after the deadline":  {bound: newBinding(), elapsed: domain.TakeOutAfter, message: removedBecause("scheduler default-scheduler did not remove it within 30s") + lacking, unplaced: true},
+		"the default scheduler before the deadline": {bound: newBinding(), elapsed: domain.BindingRemovalDelay - 2*time.Second},
+		"the default scheduler after the deadline":  {bound: newBinding(), elapsed: domain.BindingRemovalDelay, message: removedBecause("scheduler default-scheduler did not remove it within 30s") + lacking, unplaced: true},
 		"another scheduler before the deadline":     {bound: newBinding(foreign)},
-		"another scheduler after the deadline":      {bound: newBinding(foreign), elapsed: domain.TakeOutAfter, message: removedBecause("scheduler volcano did not remove it within 30s") + lacking, unplaced: true},
+		"another scheduler after the deadline":      {bound: newBinding(foreign), elapsed: domain.BindingRemovalDelay, message: removedBecause("scheduler volcano did not remove it within 30s") + lacking, unplaced: true},
 		"a binding in deletion":                     {bound: newBinding(deleted)},
 		"a ClusterResourceBinding": {bound: &workv1alpha2.ClusterResourceBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "b1"}, Spec: newBinding().Spec,
@@ -85,7 +85,7 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stored := binding.New(binding.Namespaced(tc.bound))
+			stored := binding.New(binding.IsNamespaced(tc.bound))
 			if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(tc.bound), stored); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestClusterInRemovalReportsWhatItWaitsFor(t *testing.T) {
 	if err := karmada.Delete(t.Context(), leaving); err != nil {
 		t.Fatal(err)
 	}
-	r, clock := newReconciler(karmada), time.Now().Add(domain.NameHoldersAfter)
+	r, clock := newReconciler(karmada), time.Now().Add(domain.BlockerNamingDelay)
 	r.now = func() time.Time { return clock }
 	expectMessage := func(ready metav1.ConditionStatus, message string) {
 		t.Helper()
@@ -134,7 +134,7 @@ func TestClusterInRemovalReportsWhatItWaitsFor(t *testing.T) {
 		if err := karmada.Get(t.Context(), client.ObjectKeyFromObject(leaving), leaving); err != nil {
 			t.Fatal(err)
 		}
-		if !conditions.Is(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionReady, ready) {
+		if !conditions.HasStatus(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionReady, ready) {
 			t.Errorf("Ready is not %s: %+v", ready, leaving.Status.Conditions)
 		}
 		condition := conditions.Get(leaving.Status.Conditions, clusterv1alpha1.ClusterConditionLeaving)

@@ -40,15 +40,15 @@ const Name = "cluster-controller"
 type Options struct {
 	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Forget is called with the name of a deleted cluster.
-	Forget func(name string)
+	// OnDeleted is called with the name of a deleted cluster.
+	OnDeleted func(name string)
 	// Backoff is the retry delay after a Cluster failed.
 	Backoff queues.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Forget: func(string) {}, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 5, OnDeleted: func(string) {}, Backoff: queues.DefaultBackoff()}
 }
 
 type reconciler struct {
@@ -69,7 +69,7 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(newUnstructuredNamespace(""), onExecutionNamespace()).
-		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 
@@ -78,7 +78,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, request.NamespacedName, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.options.Forget(request.Name)
+			r.options.OnDeleted(request.Name)
 			return r.cleanUpDeletedCluster(ctx, request.Name)
 		}
 		return reconcile.Result{}, err
@@ -87,7 +87,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.removeCluster(ctx, cluster)
 	}
 	if err := r.ensureExecutionNamespace(ctx, cluster); err != nil {
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err)
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err)
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
@@ -138,7 +138,7 @@ func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clus
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating execution namespace of cluster %q: %w", cluster.Name, err)
 	}
-	r.events.Decided(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceSucceed, "Created execution namespace %s", name)
+	r.events.RecordDecision(cluster, clusterv1alpha1.EventReasonCreateExecutionSpaceSucceed, "Created execution namespace %s", name)
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clus
 	case err == nil:
 		r.recordTaintEvents(cluster, updated)
 	case !apierrors.IsConflict(err):
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 	}
 	return err
 }

@@ -311,7 +311,7 @@ func newStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{})
 	for _, namespaced := range []bool{true, false} {
-		builder = builder.WithIndex(binding.New(namespaced), bindings.ClusterField, bindings.ClustersOf)
+		builder = builder.WithIndex(binding.New(namespaced), bindings.ClusterIndex, bindings.ClustersOf)
 	}
 	return builder.Build()
 }

@@ -74,19 +74,19 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			crashtest.Case{
-				Store: func() client.WithWatch {
+				NewStore: func() client.WithWatch {
 					stored := tc.cluster.DeepCopy()
 					stored.Name = "member1"
 					return newStore(t, append([]client.Object{stored}, tc.stored...)...)
 				},
-				Start: func(karmada, others client.WithWatch) func(context.Context) error {
+				NewLoop: func(karmada, others client.WithWatch) func(context.Context) error {
 					r := newReconciler(karmada)
 					return func(ctx context.Context) error {
 						_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}})
 						return errors.Join(err, tc.executor(ctx, others), finishNamespaceDeletion(ctx, others))
 					}
 				},
-				End: func(ctx context.Context, from client.Reader) (string, error) {
+				FinalState: func(ctx context.Context, from client.Reader) (string, error) {
 					end, err := describeStore(ctx, from)
 					if err == nil && end != tc.end {
 						err = fmt.Errorf("the final state is %q, want %q", end, tc.end)

@@ -20,15 +20,15 @@ import (
 )
 
 // overdueAfter is the duration of a removal after which an event names what it waits for.
-const overdueAfter = domain.TakeOutAfter
+const overdueAfter = domain.BindingRemovalDelay
 
 // recordTaintEvents records which taints changed because of the health of a cluster.
 func (r *reconciler) recordTaintEvents(before, after *clusterv1alpha1.Cluster) {
-	r.events.Recovered(after, clusterv1alpha1.EventReasonTaintClusterFailed)
+	r.events.ClearFailure(after, clusterv1alpha1.EventReasonTaintClusterFailed)
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		return
 	}
-	r.events.Decided(after, clusterv1alpha1.EventReasonTaintClusterSucceed,
+	r.events.RecordDecision(after, clusterv1alpha1.EventReasonTaintClusterSucceed,
 		"Health: taints are now [%s], before [%s]", formatTaints(after.Spec.Taints), formatTaints(before.Spec.Taints))
 }
 
@@ -50,7 +50,7 @@ func (r *reconciler) isOverdue(cluster *clusterv1alpha1.Cluster) bool {
 // Cluster, and in an event if the removal is overdue. Lists are sorted, so that messages do not
 // change without a cause.
 func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1.Cluster, worksGone bool, targeting []binding.Object) error {
-	remains := domain.Remains{WorksGone: worksGone}
+	remains := domain.RemainingObjects{WorksGone: worksGone}
 	for _, bound := range targeting {
 		remains.Bindings = append(remains.Bindings, bindingName(bound))
 	}
@@ -87,9 +87,9 @@ func bindingName(bound binding.Object) string {
 }
 
 // reportLeaving writes the conditions of a cluster in removal.
-func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1.Cluster, remains domain.Remains) error {
+func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1.Cluster, remains domain.RemainingObjects) error {
 	reported := cluster.DeepCopy()
-	domain.ReportLeaving(reported, remains, r.now())
+	domain.SetLeavingConditions(reported, remains, r.now())
 	if _, err := patch.Status(ctx, r.karmada, cluster, reported); client.IgnoreNotFound(ignoreConflict(err)) != nil {
 		return fmt.Errorf("reporting what cluster %q waits for: %w", cluster.Name, err)
 	}
@@ -101,7 +101,7 @@ func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1
 func (r *reconciler) recordBlockingWork(cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) {
 	for i := range works {
 		if blocking := &works[i]; len(blocking.Finalizers) > 0 {
-			r.events.Failed(cluster, clusterv1alpha1.EventReasonClusterRemovalWaits, fmt.Errorf(
+			r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonClusterRemovalWaits, fmt.Errorf(
 				"the removal of the cluster waits for its Works; Work %s/%s has finalizers %s: see its events, or remove the finalizers that no controller handles",
 				blocking.Namespace, blocking.Name, strings.Join(blocking.Finalizers, ", ")))
 			return
@@ -117,7 +117,7 @@ func (r *reconciler) recordBlockingBindings(cluster *clusterv1alpha1.Cluster, na
 	if len(names) == 0 {
 		return
 	}
-	r.events.Failed(cluster, clusterv1alpha1.EventReasonClusterRemovalWaits, errors.New(
+	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonClusterRemovalWaits, errors.New(
 		"the removal of the cluster waits for bindings that are scheduled to it: "+strings.Join(names[:min(len(names), maxNamedBindings)], ", ")+
 			"; remove the cluster from their spec.clusters, or delete the objects that they propagate"))
 }

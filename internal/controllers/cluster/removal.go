@@ -31,9 +31,9 @@ const registrationGracePeriod = 10 * time.Minute
 // removeCluster deletes what the control plane holds for a cluster in removal.
 func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
-		return reconcile.Result{}, r.reportLeaving(ctx, cluster, domain.Remains{WorksGone: true})
+		return reconcile.Result{}, r.reportLeaving(ctx, cluster, domain.RemainingObjects{WorksGone: true})
 	}
-	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.Ready(cluster) {
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.IsReady(cluster) {
 		// The agent is lost, and no other program removes the finalizer of the Works.
 		if _, err := r.releaseWorks(ctx, cluster.Name); err != nil {
 			return reconcile.Result{}, err
@@ -45,7 +45,7 @@ func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1
 	}
 	isEmpty, err := r.deleteExecutionNamespace(ctx, cluster)
 	if err != nil {
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err)
 		return reconcile.Result{}, err
 	}
 	if !isEmpty || len(targeting) > 0 {
@@ -96,7 +96,7 @@ func (r *reconciler) deleteNamespace(ctx context.Context, cluster *clusterv1alph
 	if err := r.karmada.Delete(ctx, namespace); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting execution namespace of cluster %q: %w", cluster.Name, err)
 	}
-	r.events.Decided(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
+	r.events.RecordDecision(cluster, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed,
 		"Removed execution namespace %s and all Works in it", namespace.Name)
 	return nil
 }

@@ -16,13 +16,13 @@ import (
 func (r *reconciler) bindingsOf(ctx context.Context, name string) ([]binding.Object, error) {
 	var targeting []binding.Object
 	for _, namespaced := range []bool{true, false} {
-		found, err := bindings.OfCluster(ctx, r.karmada, namespaced, name)
+		found, err := bindings.ListByCluster(ctx, r.karmada, namespaced, name)
 		if err != nil {
 			return nil, err
 		}
 		targeting = append(targeting, found...)
 	}
-	return slices.DeleteFunc(targeting, func(bound binding.Object) bool { return !failover.Targets(bound.BindingSpec(), name) }), nil
+	return slices.DeleteFunc(targeting, func(bound binding.Object) bool { return !failover.HasTarget(bound.BindingSpec(), name) }), nil
 }
 
 // newUnstructuredNamespace returns a namespace in the unstructured form of the shared cache.

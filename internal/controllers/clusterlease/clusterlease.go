@@ -75,8 +75,8 @@ func New(karmada client.Client, apiReader client.Reader, o Options) *Renewer {
 	return &Renewer{options: o, karmada: karmada, apiReader: apiReader, now: time.Now, wakeUp: make(chan struct{}, 1), renewals: map[string]renewal{}}
 }
 
-// Begin starts to renew the Lease of a cluster. It may be called repeatedly and does not block.
-func (r *Renewer) Begin(_ context.Context, cluster *clusterv1alpha1.Cluster) {
+// StartRenewal starts to renew the Lease of a cluster. It may be called repeatedly and does not block.
+func (r *Renewer) StartRenewal(_ context.Context, cluster *clusterv1alpha1.Cluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.renewals[cluster.Name].uid == cluster.UID {

@@ -57,7 +57,7 @@ func TestRenewalsStartWithBegin(t *testing.T) {
 			t.Fatalf("a cluster that was never healthy has a Lease: %+v", lease.Spec)
 		}
 		began := time.Now()
-		renewer.Begin(t.Context(), newCluster("a"))
+		renewer.StartRenewal(t.Context(), newCluster("a"))
 		synctest.Wait()
 		lease := readLease(t, karmada)
 		want := coordinationv1.LeaseSpec{
@@ -88,7 +88,7 @@ func TestExistingLeaseIsTakenOver(t *testing.T) {
 		})
 		renewer := New(karmada, karmada, DefaultOptions())
 		go func() { _ = renewer.Start(t.Context()) }()
-		renewer.Begin(t.Context(), newCluster("b"))
+		renewer.StartRenewal(t.Context(), newCluster("b"))
 		synctest.Wait()
 		lease := readLease(t, karmada)
 		if !lease.Spec.RenewTime.After(old.Time) || len(lease.OwnerReferences) != 1 || lease.OwnerReferences[0].UID != "b" {
@@ -102,7 +102,7 @@ func TestDeletedLeaseIsCreatedAgainWhileClusterExists(t *testing.T) {
 		karmada := newFakeKarmada(t, newCluster("a"))
 		renewer := New(karmada, karmada, DefaultOptions())
 		go func() { _ = renewer.Start(t.Context()) }()
-		renewer.Begin(t.Context(), newCluster("a"))
+		renewer.StartRenewal(t.Context(), newCluster("a"))
 		synctest.Wait()
 		remove := func(object client.Object) {
 			t.Helper()
@@ -129,7 +129,7 @@ func TestLeaseOfRecreatedClusterIsNotRenewed(t *testing.T) {
 		karmada := newFakeKarmada(t, newCluster("a"))
 		renewer := New(karmada, karmada, DefaultOptions())
 		go func() { _ = renewer.Start(t.Context()) }()
-		renewer.Begin(t.Context(), newCluster("a"))
+		renewer.StartRenewal(t.Context(), newCluster("a"))
 		synctest.Wait()
 		if err := karmada.Delete(t.Context(), newCluster("a")); err != nil {
 			t.Fatal(err)

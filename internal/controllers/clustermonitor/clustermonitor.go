@@ -36,11 +36,13 @@ type Options struct {
 	// Period is the time between two checks of all clusters.
 	Period time.Duration
 	// Grace is the time for which a cluster may send no heartbeat.
-	Grace domain.Grace
+	Grace domain.GracePeriods
 }
 
 // DefaultOptions returns the options of a production control plane.
-func DefaultOptions() Options { return Options{Period: 5 * time.Second, Grace: domain.DefaultGrace()} }
+func DefaultOptions() Options {
+	return Options{Period: 5 * time.Second, Grace: domain.DefaultGracePeriods()}
+}
 
 type monitor struct {
 	options Options
@@ -52,7 +54,7 @@ type monitor struct {
 
 	// heartbeats are the last heartbeats by the UID of the cluster. A recreated cluster has
 	// another UID.
-	heartbeats map[types.UID]domain.Life
+	heartbeats map[types.UID]domain.HeartbeatRecord
 	// lastCheck is the time of the last successful check.
 	lastCheck time.Time
 }
@@ -60,7 +62,7 @@ type monitor struct {
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	return mgr.Add(&monitor{
-		options: o, karmada: mgr.GetClient(), apiReader: mgr.GetAPIReader(), now: time.Now, heartbeats: map[types.UID]domain.Life{},
+		options: o, karmada: mgr.GetClient(), apiReader: mgr.GetAPIReader(), now: time.Now, heartbeats: map[types.UID]domain.HeartbeatRecord{},
 		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	})
 }
@@ -99,7 +101,7 @@ func (m *monitor) checkClusters(ctx context.Context) error {
 	}
 	m.lastCheck = now
 	var failures []error
-	heartbeats := make(map[types.UID]domain.Life, len(clusters))
+	heartbeats := make(map[types.UID]domain.HeartbeatRecord, len(clusters))
 	for _, cluster := range clusters {
 		heartbeat := m.recordHeartbeat(cluster, renewTimes[cluster.Name], now)
 		heartbeats[cluster.UID] = heartbeat
@@ -140,21 +142,21 @@ func (m *monitor) renewTimes(ctx context.Context, clusters []*clusterv1alpha1.Cl
 	return times, nil
 }
 
-func (m *monitor) recordHeartbeat(cluster *clusterv1alpha1.Cluster, renewed *metav1.MicroTime, now time.Time) domain.Life {
-	signs := domain.Signs{Renewed: renewed}
+func (m *monitor) recordHeartbeat(cluster *clusterv1alpha1.Cluster, renewed *metav1.MicroTime, now time.Time) domain.HeartbeatRecord {
+	signs := domain.Heartbeat{LeaseRenewed: renewed}
 	if ready := readyConditionOf(cluster); ready != nil {
 		signs.Ready = ready.DeepCopy()
 	}
 	if previous, ok := m.heartbeats[cluster.UID]; ok {
-		return domain.Hear(&previous, signs, now)
+		return domain.RecordHeartbeat(&previous, signs, now)
 	}
-	return domain.Hear(nil, signs, now)
+	return domain.RecordHeartbeat(nil, signs, now)
 }
 
 // markIfSilent sets the Ready condition of a cluster to Unknown if its last heartbeat is too
 // old.
-func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Cluster, heartbeat domain.Life, now time.Time) error {
-	silence := domain.Silence(heartbeat, readyConditionOf(cluster), m.options.Grace, cluster.Generation, now)
+func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Cluster, heartbeat domain.HeartbeatRecord, now time.Time) error {
+	silence := domain.MissedHeartbeatCondition(heartbeat, readyConditionOf(cluster), m.options.Grace, cluster.Generation, now)
 	if silence == nil {
 		return nil
 	}
@@ -168,7 +170,7 @@ func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Clu
 		}
 		return client.IgnoreNotFound(err)
 	}
-	m.events.Failed(updated, silence.Reason, errors.New(silence.Message))
+	m.events.RecordFailure(updated, silence.Reason, errors.New(silence.Message))
 	return nil
 }
 

@@ -47,7 +47,7 @@ func newMonitorFixture(t *testing.T, clusters ...client.Object) *monitorFixture 
 		}}).Build()
 	w.monitor = &monitor{
 		options: DefaultOptions(), karmada: karmada, apiReader: karmada, events: observe.NewEvents(w.events),
-		now: func() time.Time { return w.clock }, heartbeats: map[types.UID]domain.Life{},
+		now: func() time.Time { return w.clock }, heartbeats: map[types.UID]domain.HeartbeatRecord{},
 	}
 	return w
 }
@@ -150,7 +150,7 @@ func TestOutageOfControlPlaneRestartsGracePeriod(t *testing.T) {
 func TestRestartOfMonitorRestartsGracePeriod(t *testing.T) {
 	w := newMonitorFixture(t, newCluster("m1", clusterv1alpha1.Pull, metav1.ConditionTrue))
 	w.advance(35*time.Second, nil)
-	w.heartbeats, w.lastCheck = map[types.UID]domain.Life{}, time.Time{}
+	w.heartbeats, w.lastCheck = map[types.UID]domain.HeartbeatRecord{}, time.Time{}
 	w.advance(40*time.Second, nil)
 	if got := w.readyCondition("m1"); got != "True ClusterReady" {
 		t.Errorf("%s", got)

@@ -17,11 +17,11 @@ func (c *controller) setBoundsCondition(cluster *clusterv1alpha1.Cluster, target
 		return
 	}
 	var exceeded []string
-	for _, hit := range target.Exceeded() {
+	for _, hit := range target.ExceededBounds() {
 		exceeded = append(exceeded, hit.Description())
 	}
 	stored := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds)
-	if condition := domain.BoundsCondition(stored, exceeded, cluster.Generation, metav1.NewTime(c.now())); condition != nil {
+	if condition := domain.WithinBoundsCondition(stored, exceeded, cluster.Generation, metav1.NewTime(c.now())); condition != nil {
 		conditions.Set(&cluster.Status.Conditions, *condition)
 	}
 }
@@ -33,9 +33,9 @@ func (c *controller) recordBoundsEvents(stored, reported *clusterv1alpha1.Cluste
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status == metav1.ConditionFalse:
-		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+		c.events.RecordFailure(reported, now.Reason, errors.New(now.Message))
 	default:
-		c.events.Recovered(reported, clusterv1alpha1.BoundExceededReason)
-		c.events.Decided(reported, now.Reason, "%s", now.Message)
+		c.events.ClearFailure(reported, clusterv1alpha1.BoundExceededReason)
+		c.events.RecordDecision(reported, now.Reason, "%s", now.Message)
 	}
 }

@@ -47,13 +47,13 @@ type Options struct {
 	Inventory bool
 	// Models enables the grading of nodes by the resource models of the Cluster.
 	Models bool
-	// Settle is the time after which missing first lists of nodes and Pods are reported as a
+	// InventoryTimeout is the time after which missing first lists of nodes and Pods are reported as a
 	// failure. The lists continue. 0 means no limit.
-	Settle time.Duration
+	InventoryTimeout time.Duration
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Only is the name of the only served cluster. Empty means all clusters of the mode.
-	Only string
+	// ClusterName is the name of the only served cluster. Empty means all clusters of the mode.
+	ClusterName string
 	// OnHealthy is called after each healthy probe of a member. It may be nil.
 	OnHealthy func(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 }
@@ -62,7 +62,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Period: 10 * time.Second, Thresholds: domain.DefaultThresholds(), Inventory: true, Models: true,
-		Settle: 2 * time.Minute, Mode: clusterv1alpha1.Push,
+		InventoryTimeout: 2 * time.Minute, Mode: clusterv1alpha1.Push,
 	}
 }
 
@@ -75,9 +75,9 @@ const (
 
 // Members opens member clusters.
 type Members interface {
-	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
-	OnLoss(notify func(name string))
-	Forget(name string)
+	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
+	OnUnhealthy(notify func(name string))
+	CloseMember(name string)
 }
 
 type controller struct {
@@ -105,9 +105,9 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 		metrics: measured,
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, Serves: c.isServedName,
+		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName,
 	}, c.reconcile)
-	members.OnLoss(c.enqueue)
+	members.OnUnhealthy(c.enqueue)
 	return mgr.Add(c)
 }
 
@@ -148,7 +148,7 @@ func (c *controller) enqueueObject(obj any) {
 
 // enqueue adds a member to its queue without a delay.
 func (c *controller) enqueue(name string) {
-	c.pools.Add(name, types.NamespacedName{Name: name}, fanout.Live, 0)
+	c.pools.Add(name, types.NamespacedName{Name: name}, fanout.PriorityLive, 0)
 }
 
 // handleUpdate enqueues a cluster whose spec has changed, and stops serving a cluster that
@@ -165,8 +165,8 @@ func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 // stopServing stops the worker of a cluster, closes its connection and deletes its metrics. The
 // worker ends first, so it cannot record anything afterwards.
 func (c *controller) stopServing(name string) {
-	c.pools.Drop(name)
-	c.members.Forget(name)
+	c.pools.RemoveCluster(name)
+	c.members.CloseMember(name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metrics.deleteCluster(name)
@@ -182,7 +182,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	}
 	started := c.now()
 	result := c.probe(ctx, stored)
-	judgement := domain.Judge(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
+	judgement := domain.DecideReadiness(stored.Status.Conditions, result.ready, c.options.Thresholds, started)
 	if judgement.Answering == nil && result.healthy() {
 		c.readDetails(ctx, stored, &result)
 	}
@@ -209,13 +209,13 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 
 // requeueDelay returns the time until the next probe. An early probe is cheap: it reads the
 // health only.
-func (c *controller) requeueDelay(result probeResult, judgement domain.Judgement) time.Duration {
+func (c *controller) requeueDelay(result probeResult, judgement domain.ReadinessDecision) time.Duration {
 	pause := c.options.Period
 	if result.mayRecover || result.inventoryPending || judgement.Answering != nil {
 		pause = min(pause, retryInterval)
 	}
-	if judgement.Left > 0 {
-		pause = min(pause, judgement.Left)
+	if judgement.Remaining > 0 {
+		pause = min(pause, judgement.Remaining)
 	}
 	return pause
 }
@@ -225,9 +225,9 @@ func (c *controller) requeueDelay(result probeResult, judgement domain.Judgement
 func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, result probeResult) {
 	switch {
 	case result.inventoryErr != nil:
-		c.events.Failed(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed, result.inventoryErr)
+		c.events.RecordFailure(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed, result.inventoryErr)
 	case result.nodes != nil:
-		c.events.Recovered(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed)
+		c.events.ClearFailure(reported, clusterv1alpha1.ClusterReasonStatusCollectionFailed)
 	}
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
@@ -237,10 +237,10 @@ func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, res
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status != metav1.ConditionTrue:
-		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+		c.events.RecordFailure(reported, now.Reason, errors.New(now.Message))
 	case before != nil:
-		c.events.Recovered(reported, before.Reason)
-		c.events.Decided(reported, now.Reason, "%s", now.Message)
+		c.events.ClearFailure(reported, before.Reason)
+		c.events.RecordDecision(reported, now.Reason, "%s", now.Message)
 	}
 }
 
@@ -248,7 +248,7 @@ func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, res
 // not prepared yet. A cluster in deletion is served until its end: its health decides whether
 // its objects can be removed from it.
 func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
-	if cluster.Spec.SyncMode != c.options.Mode || c.options.Only != "" && cluster.Name != c.options.Only {
+	if cluster.Spec.SyncMode != c.options.Mode || c.options.ClusterName != "" && cluster.Name != c.options.ClusterName {
 		return false
 	}
 	return controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer)
@@ -277,9 +277,9 @@ func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeRes
 		cluster.Status.KubernetesVersion = result.version
 	}
 	if result.apisRead {
-		cluster.Status.APIEnablements = domain.MergeEnablements(cluster.Status.APIEnablements, result.enablements, result.isUnknown)
+		cluster.Status.APIEnablements = domain.MergeAPIEnablements(cluster.Status.APIEnablements, result.enablements, result.isUnknown)
 		conditions.Set(&cluster.Status.Conditions,
-			domain.Completeness(result.enablements, result.complete, cluster.Generation, metav1.NewTime(c.now())))
+			domain.CompleteAPIEnablementsCondition(result.enablements, result.complete, cluster.Generation, metav1.NewTime(c.now())))
 	}
 	if result.nodes != nil {
 		cluster.Status.NodeSummary, cluster.Status.ResourceSummary = result.nodes, result.resources
@@ -312,9 +312,9 @@ func (c *controller) recordCredentialEvents(stored, reported *clusterv1alpha1.Cl
 	switch {
 	case now == nil || before != nil && before.Reason == now.Reason:
 	case now.Reason != clusterv1alpha1.CredentialsValidReason:
-		c.events.Failed(reported, credentialsPrefix+now.Reason, errors.New(now.Message))
+		c.events.RecordFailure(reported, credentialsPrefix+now.Reason, errors.New(now.Message))
 	case before != nil:
-		c.events.Recovered(reported, credentialsPrefix+before.Reason)
-		c.events.Decided(reported, credentialsPrefix+now.Reason, "%s", now.Message)
+		c.events.ClearFailure(reported, credentialsPrefix+before.Reason)
+		c.events.RecordDecision(reported, credentialsPrefix+now.Reason, "%s", now.Message)
 	}
 }

@@ -56,7 +56,7 @@ func TestDetailsAreReadWhenReady(t *testing.T) {
 				now: func() time.Time { return noon }, metrics: measured, events: observe.NewEvents(record.NewFakeRecorder(10)),
 			}
 			c.options.Inventory = false
-			defer c.members.Forget("m1")
+			defer c.members.CloseMember("m1")
 			if _, err := c.reconcile(ctx, "m1", types.NamespacedName{Name: "m1"}); err != nil {
 				t.Fatal(err)
 			}

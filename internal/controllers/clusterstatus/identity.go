@@ -26,9 +26,9 @@ func (c *controller) recordIdentityEvents(stored, reported *clusterv1alpha1.Clus
 	switch {
 	case now == nil || before != nil && before.Status == now.Status:
 	case now.Status != metav1.ConditionFalse:
-		c.events.Failed(reported, now.Reason, errors.New(now.Message))
+		c.events.RecordFailure(reported, now.Reason, errors.New(now.Message))
 	case before != nil:
-		c.events.Recovered(reported, before.Reason)
-		c.events.Decided(reported, now.Reason, "%s", now.Message)
+		c.events.ClearFailure(reported, before.Reason)
+		c.events.RecordDecision(reported, now.Reason, "%s", now.Message)
 	}
 }

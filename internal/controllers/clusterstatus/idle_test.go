@@ -171,7 +171,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: cluster.Name},
 		}
 		karmada.clusters[cluster.Name] = cluster
-		b.Cleanup(func() { members.Forget(cluster.Name) })
+		b.Cleanup(func() { members.CloseMember(cluster.Name) })
 	}
 	round := func() (settled bool) {
 		settled = true

@@ -40,7 +40,7 @@ func clusterGauges() []clusterGauge {
 }
 
 func readyValue(cluster *clusterv1alpha1.Cluster) (float64, bool) {
-	if domain.Ready(cluster) {
+	if domain.IsReady(cluster) {
 		return 1, true
 	}
 	return 0, true
@@ -76,7 +76,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m := &clusterMetrics{definitions: clusterGauges()}
 	for _, definition := range m.definitions {
 		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definition.name, Help: definition.help}, []string{memberLabel})
-		if err := observe.Register(registry, &gauge); err != nil {
+		if err := observe.RegisterMetric(registry, &gauge); err != nil {
 			return nil, err
 		}
 		m.gauges = append(m.gauges, gauge)
@@ -84,7 +84,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "cluster_sync_status_duration_seconds", Help: "Duration in seconds of one collection of the status of the member.",
 	}, []string{memberLabel})
-	return m, observe.Register(registry, &m.duration)
+	return m, observe.RegisterMetric(registry, &m.duration)
 }
 
 // record sets the metrics of a Cluster. A gauge without a current value keeps the last one.

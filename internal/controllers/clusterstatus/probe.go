@@ -22,7 +22,7 @@ type probeResult struct {
 	mayRecover bool
 	// identity is the identity of the member. identityCause is the reason for which it is not
 	// the registered one.
-	identity      domain.Identity
+	identity      domain.IdentityCheck
 	identityCause string
 
 	// apisRead is true if the APIs of the member were read.
@@ -48,19 +48,19 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	now := metav1.NewTime(c.now())
 	target, health, err := c.probeHealth(ctx, cluster)
 	if err != nil {
-		return probeResult{ready: domain.Uncollected(err.Error(), cluster.Generation, now)}
+		return probeResult{ready: domain.CollectionFailedCondition(err.Error(), cluster.Generation, now)}
 	}
-	if credentials, ok := target.Credentials(); ok && credentials.Refused && health.Refused {
-		return probeResult{ready: domain.Uncollected(domain.Refusal(credentials), cluster.Generation, now), target: target}
+	if credentials, ok := target.Credentials(); ok && credentials.Rejected && health.CredentialsRejected {
+		return probeResult{ready: domain.CollectionFailedCondition(domain.RejectedMessage(credentials), cluster.Generation, now), target: target}
 	}
-	if identity := health.Identity; identity.Seen != "" || identity.Unknown != "" {
-		return probeResult{ready: domain.Unidentified(identity, health.Cause, cluster.Generation, now), target: target, identity: identity, identityCause: health.Cause}
+	if identity := health.Identity; identity.OtherID != "" || identity.UnknownCause != "" {
+		return probeResult{ready: domain.UnidentifiedCondition(identity, health.Cause, cluster.Generation, now), target: target, identity: identity, identityCause: health.Cause}
 	}
 	return probeResult{
 		identity:   health.Identity,
-		ready:      domain.Seen(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
+		ready:      domain.ReadyCondition(health.Reachable, health.Healthy, health.Cause, cluster.Generation, now),
 		target:     target,
-		mayRecover: !health.Healthy && !health.Refused,
+		mayRecover: !health.Healthy && !health.CredentialsRejected,
 	}
 }
 
@@ -68,10 +68,10 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 // member is probed once more.
 func (c *controller) probeHealth(ctx context.Context, cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
 	for range 2 {
-		if target, err = c.members.For(ctx, cluster); err != nil {
+		if target, err = c.members.GetForCluster(ctx, cluster); err != nil {
 			return nil, health, err
 		}
-		if health = target.Probe(ctx); !health.Refused {
+		if health = target.Probe(ctx); !health.CredentialsRejected {
 			break
 		}
 	}
@@ -120,8 +120,8 @@ func (c *controller) readInventory(ctx context.Context, cluster *clusterv1alpha1
 		klog.FromContext(ctx).V(2).Info("Cannot read the resources of the member", "cause", err)
 	case nodes != nil:
 		result.nodes, result.resources = nodes, resources
-	case c.options.Settle > 0 && waited > c.options.Settle:
-		result.inventoryErr = fmt.Errorf("the resources of the cluster are unknown: its nodes and Pods could not be listed within %s", c.options.Settle)
+	case c.options.InventoryTimeout > 0 && waited > c.options.InventoryTimeout:
+		result.inventoryErr = fmt.Errorf("the resources of the cluster are unknown: its nodes and Pods could not be listed within %s", c.options.InventoryTimeout)
 	default:
 		result.inventoryPending = true
 	}

@@ -17,11 +17,11 @@ import (
 // fakeMembers opens no members and records which are closed.
 type fakeMembers struct{ closed []string }
 
-func (d *fakeMembers) For(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {
+func (d *fakeMembers) GetForCluster(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {
 	return nil, context.Canceled
 }
-func (d *fakeMembers) OnLoss(func(string)) {}
-func (d *fakeMembers) Forget(name string)  { d.closed = append(d.closed, name) }
+func (d *fakeMembers) OnUnhealthy(func(string)) {}
+func (d *fakeMembers) CloseMember(name string)  { d.closed = append(d.closed, name) }
 
 func TestUnservedClusterIsClosed(t *testing.T) {
 	tests := map[string]struct {
@@ -44,7 +44,7 @@ func TestUnservedClusterIsClosed(t *testing.T) {
 			}
 			closed := &fakeMembers{}
 			c := &controller{options: DefaultOptions(), members: closed, metrics: measured}
-			c.options.Only = test.only
+			c.options.ClusterName = test.only
 			c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1}, func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 				return reconcile.Result{}, nil
 			})

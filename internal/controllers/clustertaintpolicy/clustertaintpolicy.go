@@ -65,7 +65,7 @@ func Add(mgr manager.Manager, o Options) error {
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyRelevantClusters())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
-		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 
@@ -83,7 +83,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("listing ClusterTaintPolicies: %w", err)
 	}
 	tainted := cluster.DeepCopy()
-	tainted.Spec.Taints = taint.ByPolicies(cluster, policies.Items, metav1.NewTime(r.now()))
+	tainted.Spec.Taints = taint.ApplyPolicies(cluster, policies.Items, metav1.NewTime(r.now()))
 	if equality.Semantic.DeepEqual(cluster.Spec.Taints, tainted.Spec.Taints) {
 		return reconcile.Result{}, nil
 	}
@@ -99,11 +99,11 @@ func (r *reconciler) writeTaints(ctx context.Context, cluster, tainted *clusterv
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
 	case err != nil:
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 		return reconcile.Result{}, err
 	}
-	r.events.Recovered(tainted, clusterv1alpha1.EventReasonTaintClusterFailed)
-	r.events.Decided(tainted, clusterv1alpha1.EventReasonTaintClusterSucceed,
+	r.events.ClearFailure(tainted, clusterv1alpha1.EventReasonTaintClusterFailed)
+	r.events.RecordDecision(tainted, clusterv1alpha1.EventReasonTaintClusterSucceed,
 		"ClusterTaintPolicies: taints are now [%s], before [%s]", formatTaints(tainted.Spec.Taints), formatTaints(cluster.Spec.Taints))
 	return reconcile.Result{}, nil
 }

@@ -41,7 +41,7 @@ func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	crashtest.Case{
-		Store: func() client.WithWatch {
+		NewStore: func() client.WithWatch {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 			cluster.Status.Conditions = []metav1.Condition{{Type: "DNS", Status: metav1.ConditionFalse}}
 			cluster.Spec.Taints = []corev1.Taint{{Key: "over", Effect: corev1.TaintEffectNoExecute}}
@@ -49,14 +49,14 @@ func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 				cluster, newPolicy("broken", metav1.ConditionFalse, false), newPolicy("over", metav1.ConditionFalse, true),
 			).Build()
 		},
-		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
+		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			r := &reconciler{karmada: karmada, events: observe.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
 			return func(ctx context.Context) error {
 				_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "m1"}})
 				return err
 			}
 		},
-		End: func(ctx context.Context, from client.Reader) (string, error) {
+		FinalState: func(ctx context.Context, from client.Reader) (string, error) {
 			cluster := &clusterv1alpha1.Cluster{}
 			err := from.Get(ctx, client.ObjectKey{Name: "m1"}, cluster)
 			return formatTaints(cluster.Spec.Taints), err

@@ -24,7 +24,7 @@ func onlyRelevantClusters() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			return ok && ok2 && taint.Concerns(older, newer)
+			return ok && ok2 && taint.NeedsReevaluation(older, newer)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}

@@ -45,7 +45,7 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 	if written, err = patch.Object(ctx, r.karmada, stored, desired); err != nil {
 		return false, notFoundAsStale(err)
 	}
-	r.recordConflictEvent(desired, append(peers.Present, dependent), written)
+	r.recordConflictEvent(desired, append(peers.Existing, dependent), written)
 	return written, nil
 }
 
@@ -56,7 +56,7 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 		return false, nil
 	}
 	created := binding.New(object.GetNamespace() != "")
-	if err := dependency.Attach(created, object, dependent, dependency.Peers{}); err != nil {
+	if err := dependency.Attach(created, object, dependent, dependency.OtherDependents{}); err != nil {
 		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())
@@ -78,22 +78,22 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 // otherDependents returns the dependents that a binding lists, except one. A dependent that
 // the cache does not have is read from the API server, because only its answer proves the
 // absence.
-func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.Peers, error) {
-	peers := dependency.Peers{Gone: sets.New[types.NamespacedName]()}
+func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.OtherDependents, error) {
+	peers := dependency.OtherDependents{Deleted: sets.New[types.NamespacedName]()}
 	for _, snapshot := range attached.BindingSpec().RequiredBy {
-		key := dependency.KeyOf(snapshot)
+		key := dependency.DependentKey(snapshot)
 		if key == except {
 			continue
 		}
 		peer, err := r.findDependent(ctx, key)
 		if err != nil {
-			return dependency.Peers{}, err
+			return dependency.OtherDependents{}, err
 		}
 		if peer == nil {
-			peers.Gone.Insert(key)
+			peers.Deleted.Insert(key)
 			continue
 		}
-		peers.Present = append(peers.Present, peer)
+		peers.Existing = append(peers.Existing, peer)
 	}
 	return peers, nil
 }

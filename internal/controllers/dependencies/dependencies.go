@@ -55,14 +55,14 @@ type Options struct {
 	// Events selects the successes that are recorded as events.
 	Events observe.Mode
 	// Propagated selects the objects that are never propagated.
-	Propagated reach.Propagated
+	Propagated reach.PropagationRules
 }
 
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second,
-		Propagated: reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
+		Propagated: reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
 	}
 }
 
@@ -76,7 +76,7 @@ type reconciler struct {
 	watches        *watches
 	conflicts      *conflicts
 	// propagated selects the objects that are never propagated.
-	propagated reach.Propagated
+	propagated reach.PropagationRules
 }
 
 // Add registers the controller with a manager.
@@ -90,11 +90,11 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	}
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-		events:         observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:         observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		referenceIndex: newReferenceIndex(), conflicts: newConflicts(), propagated: o.Propagated,
 	}
 	r.watches = newWatches(templates, discoveryClient, r.referenceIndex, o.WatchInterval, mgr.GetLogger().WithName(Name))
-	options := queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)
+	options := queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
 	err = builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).

@@ -282,7 +282,7 @@ func TestClusterScopedDependency(t *testing.T) {
 	if err := w.store.Get(t.Context(), client.ObjectKey{Name: "view-clusterrole"}, made); err != nil {
 		t.Fatal(err)
 	}
-	if !dependency.Requires(made, bindingKey("web-deployment")) {
+	if !dependency.HasDependent(made, bindingKey("web-deployment")) {
 		t.Errorf("required by %+v", made.Spec.RequiredBy)
 	}
 	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })

@@ -26,7 +26,7 @@ func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.Resou
 	}
 	finalized := dependent.DeepCopy()
 	controllerutil.RemoveFinalizer(finalized, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	if err := dependency.Record(finalized, nil); err != nil {
+	if err := dependency.RecordReferences(finalized, nil); err != nil {
 		return err
 	}
 	_, err := patch.Object(ctx, r.karmada, dependent, finalized)
@@ -79,7 +79,7 @@ func (r *reconciler) detach(ctx context.Context, dependent types.NamespacedName,
 	}
 	written, err := patch.Object(ctx, r.karmada, stored, desired)
 	if err == nil {
-		r.recordConflictEvent(desired, peers.Present, written)
+		r.recordConflictEvent(desired, peers.Existing, written)
 	}
 	return client.IgnoreNotFound(err)
 }
@@ -89,7 +89,7 @@ func (r *reconciler) deleteBinding(ctx context.Context, stored binding.Object) e
 		return nil
 	}
 	uid, version := stored.GetUID(), stored.GetResourceVersion()
-	deleted := binding.New(binding.Namespaced(stored))
+	deleted := binding.New(binding.IsNamespaced(stored))
 	deleted.SetNamespace(stored.GetNamespace())
 	deleted.SetName(stored.GetName())
 	err := r.karmada.Delete(ctx, deleted, client.Preconditions{UID: &uid, ResourceVersion: &version})

@@ -31,13 +31,13 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	found, err := rule(ctx, template)
 	if err != nil {
 		err = fmt.Errorf("interpreting dependencies of %s %s: %w", template.GetKind(), client.ObjectKeyFromObject(template), err)
-		r.events.Failed(template, workv1alpha2.EventReasonGetDependenciesFailed, err)
+		r.events.RecordFailure(template, workv1alpha2.EventReasonGetDependenciesFailed, err)
 		return err
 	}
-	r.events.Recovered(template, workv1alpha2.EventReasonGetDependenciesFailed)
+	r.events.ClearFailure(template, workv1alpha2.EventReasonGetDependenciesFailed)
 	references := dependency.References(template, found)
 	if len(references) == 0 {
-		r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found no dependencies")
+		r.events.RecordSuccess(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found no dependencies")
 		return r.finalize(ctx, dependent)
 	}
 	if len(dependent.Spec.Clusters) == 0 && !hasFinalizer(dependent) {
@@ -49,7 +49,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	if err := r.recordDependencies(ctx, dependent, template, references); err != nil {
 		return err
 	}
-	r.events.Succeeded(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
+	r.events.RecordSuccess(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
 	return r.attachAll(ctx, dependent, references)
 }
 
@@ -58,7 +58,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured, references []dependency.Reference) error {
 	recorded := dependent.DeepCopy()
 	controllerutil.AddFinalizer(recorded, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	if err := dependency.Record(recorded, references); err != nil {
+	if err := dependency.RecordReferences(recorded, references); err != nil {
 		return err
 	}
 	changed, err := patch.Object(ctx, r.karmada, dependent, recorded)
@@ -66,7 +66,7 @@ func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1al
 		return notFoundAsStale(err)
 	}
 	if changed {
-		r.events.Decided(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
+		r.events.RecordDecision(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 	if err != nil {
 		failures = append(failures, err)
 	}
-	allowed, rejected := dependency.Within(binding.PartyOf(dependent), references)
+	allowed, rejected := dependency.FilterAllowed(binding.PartyOf(dependent), references)
 	for _, rejection := range rejected {
 		failures = append(failures, rejection)
 	}
@@ -91,11 +91,11 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 			continue
 		}
 		for _, object := range objects {
-			if rejection := r.propagated.Refuses(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
+			if rejection := r.propagated.Check(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
 				failures = append(failures, rejection)
 				continue
 			}
-			if rejection := reach.Marked(object); rejection != nil {
+			if rejection := reach.CheckSystemLabel(object); rejection != nil {
 				failures = append(failures, rejection)
 				continue
 			}
@@ -107,10 +107,10 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 		}
 	}
 	if len(failures) == 0 && (written || detached) {
-		r.events.Decided(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
+		r.events.RecordDecision(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
 	}
 	if len(failures) == 0 {
-		r.events.Succeeded(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
+		r.events.RecordSuccess(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
 	}
 	return errors.Join(failures...)
 }
@@ -142,7 +142,7 @@ func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2
 // moment.
 func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
-	thing := dependency.ThingOf(resource)
+	thing := dependency.ObjectOf(resource)
 	if !hasBindingName(attached, thing) {
 		return false, nil
 	}
@@ -152,7 +152,7 @@ func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Refer
 		return true, nil
 	}
 	for _, ref := range references {
-		if ref.Name != "" || !dependency.Near(ref, thing) {
+		if ref.Name != "" || !dependency.MatchesKindAndNamespace(ref, thing) {
 			continue
 		}
 		selected, err := r.isSelected(ctx, ref, thing)
@@ -163,20 +163,20 @@ func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Refer
 	return false, nil
 }
 
-func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, thing dependency.Thing) (bool, error) {
-	object, err := r.templateReader.Seen(ctx, dependency.KindOf(ref), thing.Key)
+func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, thing dependency.ObjectID) (bool, error) {
+	object, err := r.templateReader.GetCached(ctx, dependency.ReferencedKind(ref), thing.Key)
 	if err == nil && object != nil && dependency.Matches(ref, thing, object.GetLabels()) {
 		return true, nil
 	}
 	if err == nil {
-		object, err = r.templateReader.Live(ctx, dependency.KindOf(ref), thing.Key)
+		object, err = r.templateReader.GetLive(ctx, dependency.ReferencedKind(ref), thing.Key)
 	}
 	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
 }
 
 // hasBindingName reports whether a binding has the name and namespace for its object, and was
 // not created elsewhere by a user.
-func hasBindingName(attached binding.Object, thing dependency.Thing) bool {
+func hasBindingName(attached binding.Object, thing dependency.ObjectID) bool {
 	return attached.GetNamespace() == thing.Key.Namespace && attached.GetName() == binding.Name(thing.Key.Name, thing.Kind.Kind)
 }
 

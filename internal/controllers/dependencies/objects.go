@@ -34,9 +34,9 @@ func (r *reconciler) readTemplate(ctx context.Context, resource workv1alpha2.Obj
 // referencedObjects returns the existing objects that a reference selects. They must not be
 // changed. Their kind need not be served.
 func (r *reconciler) referencedObjects(ctx context.Context, reference dependency.Reference) ([]*unstructured.Unstructured, error) {
-	kind := dependency.KindOf(reference)
+	kind := dependency.ReferencedKind(reference)
 	if reference.Name != "" {
-		object, err := r.templateReader.Seen(ctx, kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+		object, err := r.templateReader.GetCached(ctx, kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
 		if err != nil || object == nil {
 			return nil, err
 		}

@@ -43,9 +43,9 @@ var (
 func (r *reconciler) finishReconcile(dependent *workv1alpha2.ResourceBinding, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
-		r.events.Recovered(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed)
+		r.events.ClearFailure(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed)
 	case !holdsForAll(err, isTransient):
-		r.events.Failed(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed, err)
+		r.events.RecordFailure(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed, err)
 	}
 	return resultFor(err)
 }
@@ -93,7 +93,7 @@ func isTransient(err error) bool {
 // needsUserAction reports whether an error lasts until a user changes something.
 func needsUserAction(err error) bool {
 	var collision *policy.CollisionError
-	var rejected *reach.RefusedError
+	var rejected *reach.ForbiddenError
 	return errors.As(err, &collision) || errors.As(err, &rejected)
 }
 
@@ -152,7 +152,7 @@ func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bo
 // settings. A binding that a policy places gets its settings from the policy, so no event is
 // recorded.
 func (r *reconciler) recordConflictEvent(attached binding.Object, dependents []*workv1alpha2.ResourceBinding, written bool) {
-	err := dependency.Disagreement(attached.BindingSpec().Resource, dependents)
+	err := dependency.SettingsConflict(attached.BindingSpec().Resource, dependents)
 	if attached.BindingSpec().Placement != nil {
 		err = nil
 	}
@@ -164,8 +164,8 @@ func (r *reconciler) recordConflictEvent(attached binding.Object, dependents []*
 		return
 	}
 	if err == nil {
-		r.events.Recovered(attached, workv1alpha2.EventReasonDependencyPolicyConflict)
+		r.events.ClearFailure(attached, workv1alpha2.EventReasonDependencyPolicyConflict)
 		return
 	}
-	r.events.Failed(attached, workv1alpha2.EventReasonDependencyPolicyConflict, err)
+	r.events.RecordFailure(attached, workv1alpha2.EventReasonDependencyPolicyConflict, err)
 }

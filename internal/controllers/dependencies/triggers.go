@@ -53,7 +53,7 @@ func requiredByKeys(object client.Object) []string {
 func dependentsOf(attached binding.Object) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, snapshot := range attached.BindingSpec().RequiredBy {
-		keys = append(keys, dependency.KeyOf(snapshot))
+		keys = append(keys, dependency.DependentKey(snapshot))
 	}
 	return keys
 }
@@ -117,8 +117,8 @@ func (r *reconciler) onBinding() handler.EventHandler {
 			}
 			enqueue(q, dependentsOf(deleted)...)
 			// Some dependents may wait for the deletion.
-			enqueue(q, r.referenceIndex.dependents(dependency.ThingOf(deleted.BindingSpec().Resource))...)
-			if binding.Namespaced(deleted) {
+			enqueue(q, r.referenceIndex.dependents(dependency.ObjectOf(deleted.BindingSpec().Resource))...)
+			if binding.IsNamespaced(deleted) {
 				enqueue(q, client.ObjectKeyFromObject(deleted))
 			}
 		},
@@ -134,7 +134,7 @@ func (r *reconciler) missedDependents(attached binding.Object, before []types.Na
 	if len(listed) == 0 {
 		return nil
 	}
-	expected := append(r.referenceIndex.dependents(dependency.ThingOf(attached.BindingSpec().Resource)), before...)
+	expected := append(r.referenceIndex.dependents(dependency.ObjectOf(attached.BindingSpec().Resource)), before...)
 	return slices.DeleteFunc(listed, func(each types.NamespacedName) bool { return slices.Contains(expected, each) })
 }
 
@@ -153,7 +153,7 @@ func hasDependencies(dependent *workv1alpha2.ResourceBinding) bool {
 // affectedDependents returns the dependents that a change of a binding concerns.
 func affectedDependents(older, newer binding.Object) []types.NamespacedName {
 	var affected []types.NamespacedName
-	if binding.Namespaced(newer) && isRelevantUpdate(older, newer) {
+	if binding.IsNamespaced(newer) && isRelevantUpdate(older, newer) {
 		affected = append(affected, client.ObjectKeyFromObject(newer))
 	}
 	return append(affected, changedDependents(older, newer)...)
@@ -177,7 +177,7 @@ func changedDependents(older, newer binding.Object) []types.NamespacedName {
 			unchanged = unchanged || equality.Semantic.DeepEqual(snapshot, each)
 		}
 		if !unchanged {
-			affected = append(affected, dependency.KeyOf(snapshot))
+			affected = append(affected, dependency.DependentKey(snapshot))
 		}
 	}
 	if remaining := dependentsOf(newer); len(remaining) > 0 && hasSharedChange(older, newer) {
@@ -191,7 +191,7 @@ func changedDependents(older, newer binding.Object) []types.NamespacedName {
 
 func hasSharedChange(older, newer binding.Object) bool {
 	oldSpec, newSpec := older.BindingSpec(), newer.BindingSpec()
-	return dependency.Claimed(older) != dependency.Claimed(newer) ||
+	return dependency.IsClaimed(older) != dependency.IsClaimed(newer) ||
 		(oldSpec.Placement == nil) != (newSpec.Placement == nil) ||
 		oldSpec.ConflictResolution != newSpec.ConflictResolution || oldSpec.Resource != newSpec.Resource ||
 		!equality.Semantic.DeepEqual(oldSpec.PreserveResourcesOnDeletion, newSpec.PreserveResourcesOnDeletion) ||
@@ -229,7 +229,7 @@ func (n *referenceIndex) kinds() []schema.GroupVersionKind {
 	return n.index.Kinds()
 }
 
-func (n *referenceIndex) dependents(thing dependency.Thing, labels ...map[string]string) []types.NamespacedName {
+func (n *referenceIndex) dependents(thing dependency.ObjectID, labels ...map[string]string) []types.NamespacedName {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.index.Dependents(thing, labels...)

@@ -48,7 +48,7 @@ type watches struct {
 	handlers map[schema.GroupVersionKind]handlerRegistration
 	// servedStates holds the state of each informer that was requested here, including kinds
 	// that are not needed any more.
-	servedStates map[schema.GroupVersionKind]served.Watch
+	servedStates map[schema.GroupVersionKind]served.WatchState
 	lastReview   time.Time
 }
 
@@ -62,7 +62,7 @@ func newWatches(templates *template.Reader, discovery kinds.Discovery, reference
 	return &watches{
 		templates: templates, discovery: discovery, references: references, interval: interval, log: log,
 		queueSet: make(chan struct{}), updateRequests: make(chan struct{}, 1), handlers: map[schema.GroupVersionKind]handlerRegistration{},
-		servedStates: map[schema.GroupVersionKind]served.Watch{},
+		servedStates: map[schema.GroupVersionKind]served.WatchState{},
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *watches) removeHandler(kind schema.GroupVersionKind) {
 // addHandler adds a handler to the informer of a kind, if the kind is served. An informer of a
 // kind that is not served would retry forever.
 func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) error {
-	answer, err := kinds.Ask(w.discovery, kind)
+	answer, err := kinds.Lookup(w.discovery, kind)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 		delete(w.handlers, kind)
 		return nil
 	}
-	informer, err := w.templates.Follow(ctx, kind)
+	informer, err := w.templates.WatchTemporarily(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
-	w.handlers[kind], w.servedStates[kind] = handlerRegistration{informer: informer, registration: registration}, served.Watch{}
+	w.handlers[kind], w.servedStates[kind] = handlerRegistration{informer: informer, registration: registration}, served.WatchState{}
 	return nil
 }
 
@@ -162,16 +162,16 @@ func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
 	}
 	w.lastReview = now
 	for kind, state := range w.servedStates {
-		if w.templates.Keeps(kind) {
+		if w.templates.IsWatchedPermanently(kind) {
 			continue
 		}
-		answer, err := kinds.Ask(w.discovery, kind)
+		answer, err := kinds.Lookup(w.discovery, kind)
 		if err != nil {
 			w.log.V(2).Info("Discovery of a kind of dependencies failed", "kind", kind, "cause", err)
 		}
 		next, step := state.Next(answer, now, absenceGracePeriod)
 		w.servedStates[kind] = next
-		if step == served.End {
+		if step == served.StopWatch {
 			w.removeInformer(ctx, kind)
 		}
 	}
@@ -184,7 +184,7 @@ func (w *watches) removeInformer(ctx context.Context, kind schema.GroupVersionKi
 		w.removeHandler(kind)
 	}
 	delete(w.servedStates, kind)
-	if err := w.templates.Unfollow(ctx, kind); err != nil {
+	if err := w.templates.UnwatchTemporary(ctx, kind); err != nil {
 		w.log.Error(err, "Ending the watch of a kind that is not served", "kind", kind)
 		return
 	}
@@ -202,7 +202,7 @@ func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEven
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*unstructured.Unstructured)
 			newer, ok2 := after.(*unstructured.Unstructured)
-			if ok && ok2 && policy.RelevantChange(older, newer) {
+			if ok && ok2 && policy.HasRelevantChange(older, newer) {
 				w.enqueueDependents(false, kind, newer, older.GetLabels(), newer.GetLabels())
 			}
 		},
@@ -220,7 +220,7 @@ func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEven
 // enqueueDependents queues the dependents of an object. Objects of the initial list get low
 // priority, so that changes by users are handled first.
 func (w *watches) enqueueDependents(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, labels ...map[string]string) {
-	thing := dependency.Thing{
+	thing := dependency.ObjectID{
 		Kind: kind.GroupKind(), Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 	}
 	for _, dependent := range w.references.dependents(thing, labels...) {

@@ -48,7 +48,7 @@ func (d *detector) awaitBindingOwner(ctx context.Context, r templateRequest, tem
 	if owned == nil {
 		return nil
 	}
-	err := policy.CheckHolder(owned, template)
+	err := policy.CheckBindingOwner(owned, template)
 	var collision *policy.CollisionError
 	if !errors.As(err, &collision) {
 		return nil // a binding of an earlier template of the same name is handled later
@@ -101,7 +101,7 @@ func (d *detector) claim(ctx context.Context, r templateRef, template *unstructu
 	claimed := template.DeepCopy()
 	policy.ClaimOf(p).Apply(claimed)
 	setUserState(claimed, state)
-	if policy.RelevantChange(template, claimed) {
+	if policy.HasRelevantChange(template, claimed) {
 		d.claimWrites.expect(r, claimed, p)
 	}
 	_, err := patch.Object(ctx, d.karmada, template, claimed)
@@ -167,16 +167,16 @@ func (d *detector) bind(ctx context.Context, template *unstructured.Unstructured
 		return d.createBinding(ctx, input)
 	}
 	desired := binding.Copy(bound)
-	if err := policy.Bind(desired, input); err != nil {
+	if err := policy.UpdateBinding(desired, input); err != nil {
 		return false, err
 	}
 	changed, err = patch.Object(ctx, d.karmada, bound, desired)
 	return changed, notFoundAsStale(err)
 }
 
-func (d *detector) createBinding(ctx context.Context, input policy.BindInput) (wrote bool, err error) {
+func (d *detector) createBinding(ctx context.Context, input policy.BindingInput) (wrote bool, err error) {
 	created := binding.New(input.Template.GetNamespace() != "")
-	if err := policy.Bind(created, input); err != nil {
+	if err := policy.UpdateBinding(created, input); err != nil {
 		return false, err
 	}
 	labels := maps.Clone(created.GetLabels())
@@ -190,8 +190,8 @@ func (d *detector) createBinding(ctx context.Context, input policy.BindInput) (w
 }
 
 // bindInput returns the input from which a binding is made.
-func (d *detector) bindInput(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindInput, error) {
-	input := policy.BindInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
+func (d *detector) bindInput(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindingInput, error) {
+	input := policy.BindingInput{Template: template, Policy: p, WorkloadAffinity: d.options.WorkloadAffinity}
 	if err := d.interpretTemplate(ctx, &input); err != nil {
 		return input, err
 	}
@@ -205,7 +205,7 @@ func (d *detector) bindInput(ctx context.Context, template *unstructured.Unstruc
 
 // interpretTemplate sets the components, or the replicas and requirements, of the template's
 // pods.
-func (d *detector) interpretTemplate(ctx context.Context, input *policy.BindInput) (err error) {
+func (d *detector) interpretTemplate(ctx context.Context, input *policy.BindingInput) (err error) {
 	template := input.Template
 	rules := d.rules.Rules(template.GroupVersionKind())
 	if d.options.MultiplePodTemplates && rules.Components != nil {
@@ -221,17 +221,17 @@ func (d *detector) interpretTemplate(ctx context.Context, input *policy.BindInpu
 		input.Requirements.Namespace = template.GetNamespace()
 	}
 	if err == nil {
-		d.events.Succeeded(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
+		d.events.RecordSuccess(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
 	}
 	return d.recordInterpretationEvent(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
 }
 
 func (d *detector) recordInterpretationEvent(template *unstructured.Unstructured, reason, what string, err error) error {
 	if err == nil {
-		d.events.Recovered(template, reason)
+		d.events.ClearFailure(template, reason)
 		return nil
 	}
 	err = fmt.Errorf("interpreting %s of %s %s: %w", what, template.GetKind(), client.ObjectKeyFromObject(template), err)
-	d.events.Failed(template, reason, err)
+	d.events.RecordFailure(template, reason, err)
 	return err
 }

@@ -35,7 +35,7 @@ func newNameCollision(t *testing.T) *fixture {
 	return h
 }
 
-func (h *fixture) reconcileTemplate(r templateRef, cause policy.Cause) []string {
+func (h *fixture) reconcileTemplate(r templateRef, cause policy.Trigger) []string {
 	h.t.Helper()
 	h.writes = nil
 	if _, err := (templateReconciler{h.detector}).Reconcile(h.t.Context(), templateRequest{r, cause}); err != nil {

@@ -15,7 +15,7 @@ import (
 // created. It returns false when the policy is not certain. The component that stores the
 // object can write the claim together with the object, which saves a second write. The
 // detector reconciles the template afterwards in any case.
-type Claimant func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool)
+type ClaimLookup func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool)
 
 // publishClaimLookup publishes the lookup once all handlers are in sync, and withdraws it when
 // ctx ends.
@@ -23,9 +23,9 @@ func (d *detector) publishClaimLookup(ctx context.Context) error {
 	if err := d.startup.WaitForSync(ctx); err != nil {
 		return err
 	}
-	d.options.Offer(d.lookUpClaim)
+	d.options.SetClaimLookup(d.lookUpClaim)
 	<-ctx.Done()
-	d.options.Offer(nil)
+	d.options.SetClaimLookup(nil)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (d *detector) lookUpClaim(ctx context.Context, kind schema.GroupVersionKind
 	if _, claimed := policy.ClaimedBy(template); claimed {
 		return policy.Claim{}, false
 	}
-	decision, ok := d.policies.decide(template).(policy.Apply)
+	decision, ok := d.policies.decide(template).(policy.ApplyPolicy)
 	if !ok || policy.IsLazy(decision.Policy) || len(decision.Policy.PropagationSpec().DependentOverrides) > 0 {
 		return policy.Claim{}, false
 	}

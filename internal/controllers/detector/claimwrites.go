@@ -53,7 +53,7 @@ func (e *claimWriteTracker) take(r templateRef, delivered *unstructured.Unstruct
 	expected, ok := e.expected[r]
 	delete(e.expected, r)
 	e.mu.Unlock()
-	if !ok || policy.RelevantChange(expected.template, delivered) {
+	if !ok || policy.HasRelevantChange(expected.template, delivered) {
 		return nil
 	}
 	return expected.policy

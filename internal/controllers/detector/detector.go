@@ -66,7 +66,7 @@ type Options struct {
 	RetryRate, RetryBurst int
 
 	// Propagated selects the objects that are never templates.
-	Propagated reach.Propagated
+	Propagated reach.PropagationRules
 
 	// Preemption lets policies take templates from others.
 	Preemption bool
@@ -82,7 +82,7 @@ type Options struct {
 
 	// SetClaimLookup is called with a lookup while this process is the leader, and with nil
 	// when it ends. SetClaimLookup may be nil.
-	Offer func(Claimant)
+	SetClaimLookup func(ClaimLookup)
 	// Events selects the successes that are recorded as events.
 	Events observe.Mode
 }
@@ -92,7 +92,7 @@ func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
 		Backoff: queues.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
-		Propagated:         reach.Propagated{APIs: reach.DefaultSkippedAPIs()},
+		Propagated:         reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
 		PriorityScheduling: true,
 	}
 }
@@ -110,7 +110,7 @@ func (r templateRef) String() string { return r.kind.Kind + " " + r.key.String()
 // once per cause.
 type templateRequest struct {
 	templateRef
-	cause policy.Cause
+	cause policy.Trigger
 }
 
 type detector struct {
@@ -157,7 +157,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 	d := &detector{
 		options: o, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader,
 		discoveryClient: resolver, rules: rules,
-		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		counters: counters, log: mgr.GetLogger().WithName(Name),
 		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(),
 		waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(),
@@ -174,7 +174,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 	if err := d.addTemplateController(mgr, policySyncs); err != nil {
 		return err
 	}
-	if o.Offer != nil {
+	if o.SetClaimLookup != nil {
 		if err := mgr.Add(manager.RunnableFunc(d.publishClaimLookup)); err != nil {
 			return fmt.Errorf("adding %s: %w", Name, err)
 		}
@@ -204,7 +204,7 @@ func (d *detector) addTemplateController(mgr manager.Manager, policySyncs []*han
 
 // controllerOptions returns the options of the controllers of templates and of policies.
 func controllerOptions[T comparable](mgr manager.Manager, workers int, o Options) controller.TypedOptions[T] {
-	options := queues.Options[T](mgr, workers, o.Backoff)
+	options := queues.ControllerOptions[T](mgr, workers, o.Backoff)
 	// One process may run several control planes.
 	options.SkipNameValidation = new(true)
 	options.UsePriorityQueue, options.RateLimiter = &o.PriorityQueue, newRateLimiter[T](o)
@@ -214,7 +214,7 @@ func controllerOptions[T comparable](mgr manager.Manager, workers int, o Options
 // newRateLimiter limits retries. Each item has its own backoff. Without a priority queue, all
 // items also share a rate, so that retries do not delay changes by users.
 func newRateLimiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
-	perItem := queues.Limiter[T](o.Backoff)
+	perItem := queues.NewRateLimiter[T](o.Backoff)
 	if o.PriorityQueue {
 		return perItem
 	}
@@ -224,7 +224,7 @@ func newRateLimiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
 
 // enqueueTemplates queues templates because of a policy, with low priority, so that changes by
 // users are handled first.
-func (d *detector) enqueueTemplates(ctx context.Context, cause policy.Cause, references ...templateRef) error {
+func (d *detector) enqueueTemplates(ctx context.Context, cause policy.Trigger, references ...templateRef) error {
 	queue, err := d.startup.waitForQueue(ctx)
 	if err != nil {
 		return err

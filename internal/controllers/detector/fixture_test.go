@@ -107,7 +107,7 @@ func (h *fixture) recordWrite(verb string, object client.Object) {
 }
 
 // reconcile runs one reconcile of the template webRef and returns the writes.
-func (h *fixture) reconcile(cause policy.Cause) (reconcile.Result, []string) {
+func (h *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
 	h.t.Helper()
 	h.writes = nil
 	result, err := templateReconciler{h.detector}.Reconcile(h.t.Context(), templateRequest{webRef, cause})

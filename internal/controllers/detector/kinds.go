@@ -25,7 +25,7 @@ type watchedKinds struct {
 type kindWatch struct {
 	// stop ends the watch.
 	stop  context.CancelFunc
-	state served.Watch
+	state served.WatchState
 }
 
 func newWatchedKinds() *watchedKinds {
@@ -91,8 +91,8 @@ func (k *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted
 		case k.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
 			wait = 0
 		}
-		var step served.Step
-		if entry.state, step = entry.state.Next(answer, now, wait); step == served.End {
+		var step served.WatchAction
+		if entry.state, step = entry.state.Next(answer, now, wait); step == served.StopWatch {
 			removed = append(removed, kind)
 		}
 	}
@@ -119,7 +119,7 @@ func watchableKinds(skipped reach.SkippedAPIs, served []*metav1.APIResourceList)
 			continue
 		}
 		for _, resource := range list.APIResources {
-			if skipped.Watchable(version, resource) {
+			if skipped.IsWatchable(version, resource) {
 				found.Insert(version.WithKind(resource.Kind))
 			}
 		}

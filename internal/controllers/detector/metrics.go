@@ -38,8 +38,8 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Help: "Number of preemptions between policies.",
 		}, result),
 	}
-	return c, errors.Join(observe.Register(registry, &c.matchDuration), observe.Register(registry, &c.applyDuration),
-		observe.Register(registry, &c.applyAttempts), observe.Register(registry, &c.preemptions))
+	return c, errors.Join(observe.RegisterMetric(registry, &c.matchDuration), observe.RegisterMetric(registry, &c.applyDuration),
+		observe.RegisterMetric(registry, &c.applyAttempts), observe.RegisterMetric(registry, &c.preemptions))
 }
 
 func (c *counters) recordMatch(since time.Time) {

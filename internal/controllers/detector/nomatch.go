@@ -50,7 +50,7 @@ func (d *detector) awaitPolicy(ctx context.Context, r templateRef, template *uns
 		d.startup.queue.AddAfter(templateRequest{r, policy.PolicyChanged}, remaining)
 		return nil
 	}
-	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, cause)
+	d.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, cause)
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (w *waitingTemplates) nearMisses(p policy.Object) []templateRef {
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	misses := map[templateRef]policy.Miss{}
+	misses := map[templateRef]policy.NearMiss{}
 	for kind, namespaces := range w.byKind {
 		if !kinds.Has(strings.ToLower(kind.Kind)) {
 			continue
@@ -147,7 +147,7 @@ func (w *waitingTemplates) nearMisses(p policy.Object) []templateRef {
 	return found[:min(len(found), maxNearMisses)]
 }
 
-func collectMisses(misses map[templateRef]policy.Miss, p policy.Object, kind schema.GroupVersionKind, namespace string, waiting waitingByName) {
+func collectMisses(misses map[templateRef]policy.NearMiss, p policy.Object, kind schema.GroupVersionKind, namespace string, waiting waitingByName) {
 	for name, waiter := range waiting {
 		r := templateRef{kind, types.NamespacedName{Namespace: namespace, Name: name}}
 		if miss, ok := policy.NearestMiss(newTemplateStub(r, waiter.labels), []policy.Object{p}); ok {

@@ -34,7 +34,7 @@ func (c *policyCatalog) put(p policy.Object) {
 	defer c.mu.Unlock()
 	c.removeLocked(keyOf(p))
 	c.index.Put(p)
-	if policy.MayPreempt(p) {
+	if policy.CanPreempt(p) {
 		c.preemptors[keyOf(p)] = p
 	}
 	if priority := p.PropagationSpec().SchedulePriority; priority != nil {
@@ -78,7 +78,7 @@ func (c *policyCatalog) decide(template *unstructured.Unstructured) policy.Decis
 	return policy.Decide(template, c.index)
 }
 
-func (c *policyCatalog) nearestMiss(template *unstructured.Unstructured) (policy.Miss, bool) {
+func (c *policyCatalog) nearestMiss(template *unstructured.Unstructured) (policy.NearMiss, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.index.NearestMiss(template)
@@ -106,7 +106,7 @@ func (c *policyCatalog) preemptorsAfterUpdate(before, after policy.Object) []pol
 			peers = append(peers, p)
 		}
 	}
-	return policy.Overtakers(oldPriority, newPriority, peers)
+	return policy.PreemptionCandidates(oldPriority, newPriority, peers)
 }
 
 func keyOf(p policy.Object) types.NamespacedName {

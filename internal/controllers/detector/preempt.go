@@ -15,7 +15,7 @@ import (
 )
 
 func (d *detector) mayPreempt(p policy.Object) bool {
-	return d.options.Preemption && policy.MayPreempt(p)
+	return d.options.Preemption && policy.CanPreempt(p)
 }
 
 // preempt takes over the templates that a policy selects by name from policies of lower
@@ -60,11 +60,11 @@ func (d *detector) preemptTemplate(ctx context.Context, p policy.Object, ref tem
 	d.counters.recordPreemption(err)
 	if err != nil {
 		err = fmt.Errorf("preempting %s for policy %s: %w", ref, policy.ClaimOf(p), err)
-		d.events.Failed(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
+		d.events.RecordFailure(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
 		return err
 	}
-	d.events.Recovered(template, policyv1alpha1.EventReasonPreemptPolicyFailed)
-	d.events.Decided(template, policyv1alpha1.EventReasonPreemptPolicySucceed,
+	d.events.ClearFailure(template, policyv1alpha1.EventReasonPreemptPolicyFailed)
+	d.events.RecordDecision(template, policyv1alpha1.EventReasonPreemptPolicySucceed,
 		"Policy %s preempted policy %s", policy.ClaimOf(p), claim)
 	return nil
 }

@@ -45,8 +45,8 @@ func (d *detector) recordPolicyLostEvent(template *unstructured.Unstructured, cl
 	if template.GetDeletionTimestamp() != nil {
 		return
 	}
-	if _, wait := d.policies.decide(template).(policy.Wait); wait {
-		d.events.Decided(template, policyv1alpha1.EventReasonPolicyLost,
+	if _, wait := d.policies.decide(template).(policy.WaitForPolicy); wait {
+		d.events.RecordDecision(template, policyv1alpha1.EventReasonPolicyLost,
 			"Policy %s released this object and no other policy selects it: its copies stay in the member clusters and are not updated any more", claim)
 	}
 }
@@ -55,7 +55,7 @@ func (d *detector) recordPolicyLostEvent(template *unstructured.Unstructured, cl
 // or nil when the template has none. The binding of another template is not changed.
 func (d *detector) unclaimBindingOf(ctx context.Context, claim policy.Claim, r templateRef) (binding.Object, error) {
 	bound, err := d.bindingOf(ctx, r)
-	if err != nil || bound == nil || !policy.Holds(bound, r.kind.GroupKind(), r.key.Name) {
+	if err != nil || bound == nil || !policy.IsBindingOf(bound, r.kind.GroupKind(), r.key.Name) {
 		return nil, err
 	}
 	return bound, d.unclaimBinding(ctx, claim, bound)

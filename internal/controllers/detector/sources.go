@@ -77,7 +77,7 @@ func (d *detector) onTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[
 			d.enqueueTemplate(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
-			if policy.RelevantChange(e.ObjectOld, e.ObjectNew) && !d.isOwnClaimWrite(kind, e.ObjectNew) {
+			if policy.HasRelevantChange(e.ObjectOld, e.ObjectNew) && !d.isOwnClaimWrite(kind, e.ObjectNew) {
 				d.enqueueTemplate(kind, e.ObjectNew, d.causeOfUpdate(e.ObjectOld, e.ObjectNew), q)
 			}
 		},
@@ -109,14 +109,14 @@ func (d *detector) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstr
 
 // causeOfUpdate distinguishes a Lazy policy that takes a template over from another policy,
 // which changes only our labels and annotations, from a change by a user.
-func (d *detector) causeOfUpdate(before, after *unstructured.Unstructured) policy.Cause {
+func (d *detector) causeOfUpdate(before, after *unstructured.Unstructured) policy.Trigger {
 	older, claimed := policy.ClaimedBy(before)
 	newer, stillClaimed := policy.ClaimedBy(after)
 	if !claimed || !stillClaimed || older == newer {
 		return policy.TemplateChanged
 	}
 	p := d.policies.get(newer.Namespace, newer.Name)
-	if p == nil || !policy.IsLazy(p) || policy.UserChange(before, after) {
+	if p == nil || !policy.IsLazy(p) || policy.HasUserChange(before, after) {
 		return policy.TemplateChanged
 	}
 	return policy.PolicyChanged
@@ -124,7 +124,7 @@ func (d *detector) causeOfUpdate(before, after *unstructured.Unstructured) polic
 
 // enqueueTemplate queues a template. The queue that controller-runtime passes to a handler
 // sets the priority.
-func (d *detector) enqueueTemplate(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Cause, queue workqueue.TypedRateLimitingInterface[templateRequest]) {
+func (d *detector) enqueueTemplate(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Trigger, queue workqueue.TypedRateLimitingInterface[templateRequest]) {
 	r := refOf(kind, template)
 	if d.isSkipped(r) {
 		return

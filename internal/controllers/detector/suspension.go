@@ -20,19 +20,19 @@ func (d *detector) recordSuspensionEvent(before, after binding.Object) {
 	if suspension.Suspended {
 		reason = workv1alpha2.EventReasonPropagationSuspended
 	}
-	d.events.Decided(binding.Template(after), reason, "%s", suspension.Message)
+	d.events.RecordDecision(binding.TemplateReference(after), reason, "%s", suspension.Message)
 }
 
 // recordDeferralEvent records on a template that a Lazy policy does not take effect yet: it
 // claimed an existing object, or the policy changed.
 func (d *detector) recordDeferralEvent(request templateRequest, before, claimed *unstructured.Unstructured, p policy.Object, bound binding.Object) {
 	const note = "it takes effect at the next change of this object"
-	title := policy.Title(p)
+	title := policy.DisplayName(p)
 	if earlierClaim, _ := policy.ClaimedBy(before); earlierClaim != policy.ClaimOf(p) {
-		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "Claimed by %s, which is Lazy: %s", title, note)
+		d.events.RecordDecision(claimed, policyv1alpha1.EventReasonPolicyDeferred, "Claimed by %s, which is Lazy: %s", title, note)
 		return
 	}
 	if request.cause == policy.PolicyChanged && bound != nil {
-		d.events.Decided(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s changed and is Lazy: %s", title, note)
+		d.events.RecordDecision(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s changed and is Lazy: %s", title, note)
 	}
 }

@@ -21,7 +21,7 @@ func TestSuspensionIsReportedWhenItChanges(t *testing.T) {
 	expectEvents(t, "of a binding without suspension", h.takeEvents())
 
 	suspended := plain.DeepCopy()
-	suspended.Spec.Suspension = policy.Suspend(&policyv1alpha1.Suspension{Dispatching: new(true)}, nil)
+	suspended.Spec.Suspension = policy.MergeSuspension(&policyv1alpha1.Suspension{Dispatching: new(true)}, nil)
 	handle.OnUpdate(plain, suspended)
 	want := []string{"Normal PropagationSuspended PropagationPolicy shop/p suspends dispatching: changes reach no cluster"}
 	if diff := cmp.Diff(want, h.takeEvents()); diff != "" {

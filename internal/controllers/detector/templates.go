@@ -41,13 +41,13 @@ func (t templateReconciler) Reconcile(ctx context.Context, request templateReque
 		return reconcile.Result{}, err
 	}
 	switch decision := t.decide(request.templateRef, template).(type) {
-	case policy.Apply:
+	case policy.ApplyPolicy:
 		return t.applyPolicy(ctx, request, template, decision.Policy)
-	case policy.Release:
+	case policy.ReleaseClaim:
 		return t.confirmAndRelease(ctx, decision.Claim, request.templateRef)
-	case policy.Retry:
+	case policy.RetryLater:
 		return t.retryDecision(request.templateRef, template, decision.Err)
-	case policy.Wait:
+	case policy.WaitForPolicy:
 		return requeueIfStale(t.awaitPolicy(ctx, request.templateRef, template, old))
 	}
 	t.stopTracking(request.templateRef)
@@ -63,7 +63,7 @@ func (d *detector) stopTracking(r templateRef) {
 
 // template returns nil when the template does not exist. The result must not be changed.
 func (d *detector) template(ctx context.Context, r templateRef) (*unstructured.Unstructured, error) {
-	return d.templateReader.Seen(ctx, r.kind, r.key)
+	return d.templateReader.GetCached(ctx, r.kind, r.key)
 }
 
 // decide returns which policy claims the template. A template without a match is recorded as
@@ -71,14 +71,14 @@ func (d *detector) template(ctx context.Context, r templateRef) (*unstructured.U
 // record.
 func (d *detector) decide(r templateRef, template *unstructured.Unstructured) policy.Decision {
 	if template == nil {
-		return policy.Ignore{}
+		return policy.IgnoreTemplate{}
 	}
 	if _, claimed := policy.ClaimedBy(template); !claimed {
 		started := time.Now()
 		defer func() { d.counters.recordMatch(started) }()
 	}
 	decision := d.policies.decide(template)
-	if _, wait := decision.(policy.Wait); !wait {
+	if _, wait := decision.(policy.WaitForPolicy); !wait {
 		return decision
 	}
 	d.waitingTemplates.add(r, template.GetLabels())
@@ -109,7 +109,7 @@ func (d *detector) retryDecision(r templateRef, template *unstructured.Unstructu
 	if _, claimed := policy.ClaimedBy(template); !claimed {
 		d.waitingTemplates.add(r, template.GetLabels())
 	}
-	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
+	d.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	return reconcile.Result{}, err
 }
 
@@ -123,10 +123,10 @@ func (d *detector) applyPolicy(ctx context.Context, request templateRequest, tem
 	}
 	d.counters.recordApply(started, err)
 	if err == nil {
-		d.events.Recovered(template, policyv1alpha1.EventReasonApplyPolicyFailed)
+		d.events.ClearFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed)
 		return reconcile.Result{}, nil
 	}
-	d.events.Failed(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
+	d.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	var owner *policy.OwnerError
 	var missing *policy.MissingOverridesError
 	var collision *policy.CollisionError
@@ -150,7 +150,7 @@ func (d *detector) claimAndBind(ctx context.Context, request templateRequest, te
 	if err := d.awaitBindingOwner(ctx, request, template, bound); err != nil {
 		return err
 	}
-	activation, err := policy.Activate(p, template, metadataOf(bound), request.cause)
+	activation, err := policy.DecideActivation(p, template, metadataOf(bound), request.cause)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (d *detector) claimAndBind(ctx context.Context, request templateRequest, te
 	}
 	changed, err := d.bind(ctx, claimed, bound, p, activation.UserState)
 	if err == nil && changed && shouldRecordApply(bound, p, request.cause) {
-		d.events.Decided(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
+		d.events.RecordDecision(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (d *detector) claimAndBind(ctx context.Context, request templateRequest, te
 // shouldRecordApply reports whether a write of the binding is recorded as an event on the
 // template: the policy is applied for the first time, it is another policy, or it changed. A
 // change of the template itself is not recorded, because its author expects it.
-func shouldRecordApply(before binding.Object, p policy.Object, cause policy.Cause) bool {
+func shouldRecordApply(before binding.Object, p policy.Object, cause policy.Trigger) bool {
 	if before == nil || cause == policy.PolicyChanged {
 		return true
 	}

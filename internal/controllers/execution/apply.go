@@ -45,7 +45,7 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	if err := d.member.Watch(ctx, kind); err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
-	namespaced, err := d.member.Namespaced(kind)
+	namespaced, err := d.member.IsNamespaced(kind)
 	if err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
@@ -96,7 +96,7 @@ func (c *controller) create(ctx context.Context, d *delivery, manifest *unstruct
 	d.hasWritten = true
 	c.tracker.recordApplied(key, manifest, created)
 	if repair {
-		c.tracker.recordRepair(key, c.now(), work.DescribeContest(d.member.Name, manifest, nil, member.FieldManager))
+		c.tracker.recordRepair(key, c.now(), work.DescribeDriftConflict(d.member.Name, manifest, nil, member.FieldManager))
 	}
 	return nil
 }
@@ -122,11 +122,11 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 		c.metrics.countUpdate(d.member.Name, manifest, updateUnchanged, nil)
 		return nil
 	}
-	desired, err := work.Desired(manifest, observed, c.retainRule(ctx, manifest))
+	desired, err := work.DesiredObject(manifest, observed, c.retainRule(ctx, manifest))
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", d.member.Name, err)
 	}
-	if work.Same(desired, observed) {
+	if work.IsInSync(desired, observed) {
 		c.metrics.countUpdate(d.member.Name, manifest, updateUnchanged, nil)
 		c.tracker.recordApplied(key, manifest, observed)
 		return nil
@@ -161,7 +161,7 @@ func (c *controller) describeDriftConflict(ctx context.Context, d *delivery, man
 		// The field managers can be named in a later pass; the conflict itself is reported now.
 		observed = manifest
 	}
-	return work.DescribeContest(d.member.Name, manifest, observed, member.FieldManager)
+	return work.DescribeDriftConflict(d.member.Name, manifest, observed, member.FieldManager)
 }
 
 // readLive reads the object of a manifest from the API server of the member.
@@ -179,7 +179,7 @@ func newReadError(d *delivery, manifest *unstructured.Unstructured, err error) e
 
 // retainRule returns the rule of a kind for fields that the member owns, nil if the kind has no
 // such rule.
-func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unstructured) work.Retain {
+func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unstructured) work.RetainFunc {
 	rule := c.rules.Rules(manifest.GroupVersionKind()).Retain
 	if rule == nil {
 		return nil

@@ -52,8 +52,8 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	}
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, secret).Build()
 	members := member.NewClusters(t.Context(), member.Options{Karmada: karmada, Secrets: karmada, Now: time.Now})
-	t.Cleanup(func() { members.Forget("m1") })
-	target, err := members.For(t.Context(), cluster)
+	t.Cleanup(func() { members.CloseMember("m1") })
+	target, err := members.GetForCluster(t.Context(), cluster)
 	if err != nil {
 		t.Fatal(err)
 	}

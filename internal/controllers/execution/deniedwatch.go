@@ -21,22 +21,22 @@ const deniedWatchRecheck = 10 * time.Minute
 func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *delivery) {
 	var denials []error
 	for _, raw := range d.work.Spec.Workload.Manifests {
-		manifest, err := work.Decode(raw)
+		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
 			continue
 		}
-		if denial := d.member.Denial(manifest.GroupVersionKind()); denial != nil {
+		if denial := d.member.WatchDenial(manifest.GroupVersionKind()); denial != nil {
 			denials = append(denials, denial)
 		}
 	}
-	present := conditions.Get(c.reports.Current(d.work).Status.Conditions, workv1alpha1.WorkStatusCollected)
+	present := conditions.Get(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkStatusCollected)
 	if len(denials) == 0 && present == nil {
 		return
 	}
 	if len(denials) > 0 {
 		d.requeueAfter = shorterDelay(d.requeueAfter, deniedWatchRecheck)
 	}
-	c.reportConditions(d.work, report.Soon, work.StatusCollected(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
+	c.reportConditions(d.work, report.Prompt, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
 // blockingFailures returns the failures that block the deletion of a Work, with the missing

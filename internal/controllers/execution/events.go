@@ -22,39 +22,41 @@ func (c *controller) recordSyncEvents(karmadaWork *workv1alpha1.Work, failures [
 		return
 	}
 	c.clearFailureEvents(karmadaWork, workv1alpha1.EventReasonSyncFailed)
-	if conditions.Is(c.reports.Current(karmadaWork).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
-		c.events.Decided(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after earlier failures", cluster)
+	if conditions.HasStatus(c.reports.Latest(karmadaWork).Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse) {
+		c.events.RecordDecision(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s after earlier failures", cluster)
 	}
-	c.events.Succeeded(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
+	c.events.RecordSuccess(karmadaWork, workv1alpha1.EventReasonSyncSucceed, "Applied to cluster %s", cluster)
 }
 
 // recordFailureEvents records a failure on a Work and on the templates of its manifests. The
 // error names the cluster.
 func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason string, err error) {
-	c.events.Failed(karmadaWork, reason, err)
+	c.events.RecordFailure(karmadaWork, reason, err)
 	if c.options.Mode == clusterv1alpha1.Pull {
 		// An agent writes no Events in the namespaces of users. The binding reports the
 		// failure.
 		return
 	}
 	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
-	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.FailedIn(cluster, template, reason, err) })
+	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) {
+		c.events.RecordClusterFailure(cluster, template, reason, err)
+	})
 }
 
 // clearFailureEvents ends the deduplication of a failure event on the same objects, so that the
 // next failure is recorded again.
 func (c *controller) clearFailureEvents(karmadaWork *workv1alpha1.Work, reason string) {
-	if !c.events.Recovered(karmadaWork, reason) || c.options.Mode == clusterv1alpha1.Pull {
+	if !c.events.ClearFailure(karmadaWork, reason) || c.options.Mode == clusterv1alpha1.Pull {
 		return
 	}
 	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
-	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.RecoveredIn(cluster, template, reason) })
+	forEachTemplate(karmadaWork, func(template *unstructured.Unstructured) { c.events.ClearClusterFailure(cluster, template, reason) })
 }
 
 // forEachTemplate calls visit for the template of each manifest of a Work.
 func forEachTemplate(karmadaWork *workv1alpha1.Work, visit func(template *unstructured.Unstructured)) {
 	for _, raw := range karmadaWork.Spec.Workload.Manifests {
-		manifest, decodeErr := work.Decode(raw)
+		manifest, decodeErr := work.DecodeManifest(raw)
 		if decodeErr != nil {
 			continue
 		}
@@ -67,13 +69,13 @@ func forEachTemplate(karmadaWork *workv1alpha1.Work, visit func(template *unstru
 // recordDispatchingEvent records that a user suspended or resumed the delivery. A new Work that
 // is not suspended gets no event.
 func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
-	desired := work.Dispatching(karmadaWork)
-	present := conditions.Get(c.reports.Current(karmadaWork).Status.Conditions, desired.Type)
+	desired := work.DispatchingCondition(karmadaWork)
+	present := conditions.Get(c.reports.Latest(karmadaWork).Status.Conditions, desired.Type)
 	if present == nil && desired.Status == metav1.ConditionTrue || present != nil && present.Status == desired.Status {
 		return
 	}
 	if c.tracker.recordDispatching(karmadaWork, string(desired.Status)) {
-		c.events.Decided(karmadaWork, workv1alpha1.EventReasonWorkDispatching, "%s", desired.Message)
+		c.events.RecordDecision(karmadaWork, workv1alpha1.EventReasonWorkDispatching, "%s", desired.Message)
 	}
 }
 
@@ -81,12 +83,12 @@ func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
 func (c *controller) reportDriftConflicts(d *delivery) {
 	if len(d.driftConflicts) == 0 {
 		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftContested)
-		if conditions.Is(c.reports.Current(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
-			c.reportConditions(d.work, report.Soon, work.Contested(d.work, nil))
+		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
+			c.reportConditions(d.work, report.Prompt, work.DriftContestedCondition(d.work, nil))
 		}
 		return
 	}
-	condition := work.Contested(d.work, d.driftConflicts)
-	c.reportConditions(d.work, report.Now, condition)
+	condition := work.DriftContestedCondition(d.work, d.driftConflicts)
+	c.reportConditions(d.work, report.Immediate, condition)
 	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftContested, errors.New(condition.Message))
 }

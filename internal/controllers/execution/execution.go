@@ -49,10 +49,10 @@ type Options struct {
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Judge decides about deletions. It is nil in an agent: an agent cannot see why a Work is
 	// deleted, so it waits for the verdict of the control plane.
-	Judge *judge.Judge
+	Judge *judge.Guard
 	// Epoch reads the epoch in which a verdict of the control plane is valid. It is used if
 	// Judge is nil.
-	Epoch judge.ReadEpoch
+	Epoch judge.EpochReader
 	// DeletionsPerSecond and DeletionBurst limit the number of objects that are deleted in one
 	// member.
 	DeletionsPerSecond float64
@@ -71,19 +71,19 @@ func DefaultOptions() Options {
 
 // Members returns clients of member clusters and reports changes in them.
 type Members interface {
-	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
+	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
-	Forget(name string)
+	CloseMember(name string)
 	MemberHealth
 }
 
 // MemberHealth reports the health of members earlier than the conditions of their Clusters.
 type MemberHealth interface {
-	// Answers reports whether the last probe of a member succeeded.
-	Answers(name string) bool
+	// IsHealthy reports whether the last probe of a member succeeded.
+	IsHealthy(name string) bool
 	OnRecovery(notify func(name string))
-	// OnReturn registers notify, which is called for each kind that a member serves again.
-	OnReturn(notify func(name string, kind schema.GroupVersionKind))
+	// OnWatchRestored registers notify, which is called for each kind that a member serves again.
+	OnWatchRestored(notify func(name string, kind schema.GroupVersionKind))
 }
 
 type controller struct {
@@ -93,38 +93,38 @@ type controller struct {
 	members         Members
 	rules           interpreter.Source
 	events          *observe.Events
-	reports         *report.Works
-	scope           fanout.Scope
+	reports         *report.Writer
+	scope           fanout.SyncModeScope
 	pools           *fanout.Pools
 	tracker         *appliedTracker
 	deletionBudgets *deletionBudgets
 	metrics         *writeMetrics
 	// Either judge or verdicts is nil.
-	judge    *judge.Judge
+	judge    *judge.Guard
 	verdicts *verdictReader
 	now      func() time.Time
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Writer, o Options) error {
 	registered, err := newWriteMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
-		options: o, metrics: registered, scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		options: o, metrics: registered, scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
+		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
 		c.verdicts = newVerdictReader(mgr.GetAPIReader(), o.Epoch, time.Now)
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
+		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
-	members.OnRecovery(c.pools.Wake)
-	members.OnReturn(c.onKindServed)
+	members.OnRecovery(c.pools.RetryNow)
+	members.OnWatchRestored(c.onKindServed)
 	return mgr.Add(c)
 }
 
@@ -175,28 +175,28 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 // conditions of the Work.
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	c.recordDispatchingEvent(stored)
-	if work.Suspended(stored) {
+	if work.IsSuspended(stored) {
 		return reconcile.Result{}, c.reportSuspended(ctx, cluster, stored)
 	}
-	c.events.Succeeded(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.Dispatching(stored).Message)
+	c.events.RecordSuccess(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.DispatchingCondition(stored).Message)
 	if !c.isReachable(cluster) {
-		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
+		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
 		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
 	}
-	target, err := c.members.For(ctx, cluster)
+	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
-		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
+		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
 		return reconcile.Result{}, err
 	}
 	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if isUnanswered(failures) {
-		c.reportConditions(stored, report.Soon, work.Dispatching(stored))
+		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
 		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
 	hasWritten := c.tracker.recordWrite(workKey(stored), d.hasWritten, c.now())
-	c.reportConditions(stored, reportPace(hasWritten, failures), work.Dispatching(stored), work.Applied(stored, failures))
+	c.reportConditions(stored, reportPace(hasWritten, failures), work.DispatchingCondition(stored), work.AppliedCondition(stored, failures))
 	c.reportDeniedWatches(cluster, d)
 	c.recordSyncEvents(stored, failures)
 	c.reportDriftConflicts(d)
@@ -205,23 +205,23 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 
 // reportPace returns how soon the result of a pass is reported. After a write a new status is
 // expected, so both are reported together. Failures are reported at once.
-func reportPace(hasWritten bool, failures []error) report.Pace {
+func reportPace(hasWritten bool, failures []error) report.Urgency {
 	switch {
 	case len(failures) > 0:
-		return report.Now
+		return report.Immediate
 	case hasWritten:
-		return report.Later
+		return report.Deferred
 	default:
-		return report.Soon
+		return report.Prompt
 	}
 }
 
 // reportConditions queues conditions of the Work for writing. No other controller writes them.
-func (c *controller) reportConditions(stored *workv1alpha1.Work, pace report.Pace, reported ...metav1.Condition) {
+func (c *controller) reportConditions(stored *workv1alpha1.Work, pace report.Urgency, reported ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
 	for _, condition := range reported {
 		condition.LastTransitionTime = now
-		c.reports.Report(stored, report.Condition(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
+		c.reports.Submit(stored, report.ConditionPart(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
 		})
 	}
@@ -231,12 +231,12 @@ func (c *controller) reportConditions(stored *workv1alpha1.Work, pace report.Pac
 func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []error) {
 	defer func(start time.Time) { c.metrics.observeSync(start, failures) }(time.Now())
 	for ordinal, raw := range d.work.Spec.Workload.Manifests {
-		manifest, err := work.Decode(raw)
+		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("cluster %s: reading manifest %d: %w", d.member.Name, ordinal, err))
 			continue
 		}
-		if err := work.Deliverable(d.work, manifest); err != nil {
+		if err := work.CheckDeliverable(d.work, manifest); err != nil {
 			failures = append(failures, fmt.Errorf("cluster %s: %w", d.member.Name, err))
 			continue
 		}
@@ -250,9 +250,9 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 // isReachable reports whether requests are sent to the cluster: its Ready condition is true, or
 // its last probe succeeded and the condition is not updated yet.
 func (c *controller) isReachable(cluster *clusterv1alpha1.Cluster) bool {
-	return isReady(cluster) || c.members.Answers(cluster.Name)
+	return isReady(cluster) || c.members.IsHealthy(cluster.Name)
 }
 
 func isReady(cluster *clusterv1alpha1.Cluster) bool {
-	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
+	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }

@@ -45,8 +45,8 @@ func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 		}, object),
 	}
 	return m, errors.Join(
-		observe.Register(registry, &m.syncDuration), observe.Register(registry, &m.creates),
-		observe.Register(registry, &m.updates), observe.Register(registry, &m.deletes))
+		observe.RegisterMetric(registry, &m.syncDuration), observe.RegisterMetric(registry, &m.creates),
+		observe.RegisterMetric(registry, &m.updates), observe.RegisterMetric(registry, &m.deletes))
 }
 
 func (m *writeMetrics) observeSync(start time.Time, failures []error) {

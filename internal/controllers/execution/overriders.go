@@ -17,23 +17,23 @@ func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstr
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}
-	applied := override.Applied{
+	applied := override.AppliedRecord{
 		Cluster:    karmadaWork.Annotations[policyv1alpha1.AppliedClusterOverrides],
 		Namespaced: karmadaWork.Annotations[policyv1alpha1.AppliedOverrides],
 	}
 	// The full message of the member, which newRejectionError may have shortened.
 	text := err.Error()
-	rejection := override.Refusal{Text: text}
+	rejection := override.Rejection{Message: text}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		rejection.Text = status.Status().Message
+		rejection.Message = status.Status().Message
 		if details := status.Status().Details; details != nil {
 			for _, cause := range details.Causes {
 				rejection.Fields = append(rejection.Fields, cause.Field)
 			}
 		}
 	}
-	overriders := override.Blame(rejection, applied, manifest)
+	overriders := override.ResponsibleOverriders(rejection, applied, manifest)
 	if len(overriders) == 0 {
 		return err
 	}

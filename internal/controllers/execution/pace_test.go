@@ -14,12 +14,12 @@ func TestReportPace(t *testing.T) {
 	tests := map[string]struct {
 		wrote    bool
 		failures []error
-		want     report.Pace
+		want     report.Urgency
 	}{
-		"an object was written":                     {wrote: true, want: report.Later},
-		"nothing had to change":                     {want: report.Soon},
-		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: report.Now},
-		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: report.Now},
+		"an object was written":                     {wrote: true, want: report.Deferred},
+		"nothing had to change":                     {want: report.Prompt},
+		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: report.Immediate},
+		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: report.Immediate},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -25,9 +25,9 @@ func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alph
 	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
 	if hasAll {
 		// Applied is reported first: readers of Dispatching take Applied as up to date.
-		c.reportConditions(stored, report.Now, work.Applied(stored, nil))
+		c.reportConditions(stored, report.Immediate, work.AppliedCondition(stored, nil))
 	}
-	c.reportConditions(stored, report.Now, work.Dispatching(stored))
+	c.reportConditions(stored, report.Immediate, work.DispatchingCondition(stored))
 	return err
 }
 
@@ -38,11 +38,11 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 	var target *member.Member
 	failure := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
 	if c.isReachable(cluster) {
-		target, failure = c.members.For(ctx, cluster)
+		target, failure = c.members.GetForCluster(ctx, cluster)
 	}
 	hasAll, failures := true, []error{failure}
 	for _, raw := range stored.Spec.Workload.Manifests {
-		manifest, err := work.Decode(raw)
+		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
 			hasAll = false // applying the manifest reports the error
 			continue
@@ -79,11 +79,11 @@ func (c *controller) hasManifest(ctx context.Context, target *member.Member, kar
 	if ok, _ := work.MayWrite(karmadaWork, observed, manifest); !ok {
 		return false, nil
 	}
-	desired, err := work.Desired(manifest, observed, c.retainRule(ctx, manifest))
+	desired, err := work.DesiredObject(manifest, observed, c.retainRule(ctx, manifest))
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: %w", target.Name, err)
 	}
-	if !work.Same(desired, observed) {
+	if !work.IsInSync(desired, observed) {
 		return false, nil
 	}
 	c.tracker.recordApplied(key, manifest, observed)

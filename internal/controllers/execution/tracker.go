@@ -32,7 +32,7 @@ type appliedState struct {
 	manifestHash, observedHash uint64
 	// resourceVersion is the resourceVersion of the observed object.
 	resourceVersion string
-	drift           work.Contest
+	drift           work.RepairBackoff
 	// conflictMessage describes the drift conflict.
 	conflictMessage string
 }
@@ -85,7 +85,7 @@ func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstr
 	if !ok || state.manifestHash != work.PrunedHash(manifest) {
 		return false, 0
 	}
-	return true, state.drift.Wait(now)
+	return true, state.drift.RemainingDelay(now)
 }
 
 // wasApplied reports whether this exact manifest was applied, even if the object changed
@@ -102,7 +102,7 @@ func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstru
 func (t *appliedTracker) hasRecentRepairs(key objectKey) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.applied[key.work][key].drift.Repairs > 0
+	return t.applied[key.work][key].drift.CloseRepairs > 0
 }
 
 // recordRepair stores a repair and the description of what made it necessary.
@@ -113,7 +113,7 @@ func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMess
 	if !ok {
 		return
 	}
-	state.drift = state.drift.Repaired(now)
+	state.drift = state.drift.WithRepair(now)
 	if conflictMessage != "" {
 		state.conflictMessage = conflictMessage
 	}
@@ -126,11 +126,11 @@ func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message st
 	t.mu.Lock()
 	state := t.applied[key.work][key]
 	t.mu.Unlock()
-	inConflict, remaining := state.drift.Rages(now)
+	inConflict, remaining := state.drift.IsDriftConflict(now)
 	if !inConflict {
 		return "", 0
 	}
-	return state.conflictMessage, shorterDelay(state.drift.Wait(now), remaining)
+	return state.conflictMessage, shorterDelay(state.drift.RemainingDelay(now), remaining)
 }
 
 // hasOtherVersion reports whether an object was applied and exists in another version now.

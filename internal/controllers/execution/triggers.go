@@ -39,7 +39,7 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 		AddFunc: func(obj any, initial bool) { c.enqueueWork(obj, queuePriority(initial)) },
 		UpdateFunc: func(before, after any) {
 			if requiresPass(before, after) {
-				c.enqueueWork(after, fanout.Live)
+				c.enqueueWork(after, fanout.PriorityLive)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -71,7 +71,7 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 		},
 		DeleteFunc: func(obj any) {
 			if deleted, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
-				c.pools.Drop(deleted.Name)
+				c.pools.RemoveCluster(deleted.Name)
 				c.stopTrackingDeletions(deleted.Name)
 			}
 		},
@@ -80,13 +80,13 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 
 func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
 	switch {
-	case c.scope.Left(older, newer):
+	case c.scope.HasLeft(older, newer):
 		// Another process serves the cluster from now on. Our watches would be a cost for the
 		// member, and our repairs would interfere with that process.
-		c.pools.Drop(newer.Name)
+		c.pools.RemoveCluster(newer.Name)
 		c.stopTrackingDeletions(newer.Name)
-		c.members.Forget(newer.Name)
-	case c.scope.Joined(older, newer):
+		c.members.CloseMember(newer.Name)
+	case c.scope.HasJoined(older, newer):
 		c.enqueueAllWorks(ctx, newer)
 	case older.Spec.ID != "" && older.Spec.ID != newer.Spec.ID:
 		// A user accepted that another cluster is behind the name: every Work is delivered
@@ -94,9 +94,9 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		c.enqueueAllWorks(ctx, newer)
 	case shouldRetryWorks(older, newer):
 		if c.judge != nil {
-			c.judge.Reconsider(newer.Name)
+			c.judge.RepeatHeldEvent(newer.Name)
 		}
-		c.pools.Wake(newer.Name)
+		c.pools.RetryNow(newer.Name)
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alph
 		return
 	}
 	for i := range works.Items {
-		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), fanout.Initial, 0)
+		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), fanout.PriorityInitial, 0)
 	}
 }
 
@@ -122,8 +122,8 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 		return
 	}
 	for i := range works.Items {
-		if work.Carries(&works.Items[i], kind) {
-			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), fanout.Initial, 0)
+		if work.HasManifestOfKind(&works.Items[i], kind) {
+			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), fanout.PriorityInitial, 0)
 		}
 	}
 }
@@ -131,8 +131,8 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 // onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker does so,
 // because the Work may be in process right now.
 func (c *controller) onWorkDeleted(key types.NamespacedName) {
-	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.Serves(name) {
-		c.pools.Add(name, key, fanout.Live, 0)
+	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(name) {
+		c.pools.Add(name, key, fanout.PriorityLive, 0)
 		return
 	}
 	c.stopTracking(key)
@@ -142,16 +142,16 @@ func (c *controller) onWorkDeleted(key types.NamespacedName) {
 func (c *controller) stopTrackingDeletions(cluster string) {
 	c.deletionBudgets.deleteCluster(cluster)
 	if c.judge != nil {
-		c.judge.ForgetCluster(cluster)
+		c.judge.StopTrackingCluster(cluster)
 	}
 }
 
 func (c *controller) stopTracking(key types.NamespacedName) {
 	if c.judge != nil {
-		c.judge.Forget(key)
+		c.judge.StopTrackingWork(key)
 	}
 	c.tracker.deleteWork(key)
-	c.reports.Forget(key)
+	c.reports.Delete(key)
 }
 
 func (c *controller) clusterExists(name string) bool {
@@ -173,9 +173,9 @@ func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 
 func queuePriority(initial bool) int {
 	if initial {
-		return fanout.Initial
+		return fanout.PriorityInitial
 	}
-	return fanout.Live
+	return fanout.PriorityLive
 }
 
 func lastKnownState(obj any) any {
@@ -206,13 +206,13 @@ func (c *controller) enqueueWork(obj any, priority int) {
 // recordUndelivered records an event on a Work that no cluster receives. It does so when the
 // Work is created, and not again at each start of this process.
 func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority int, err error) {
-	if priority != fanout.Initial {
-		c.events.Failed(karmadaWork, workv1alpha1.EventReasonSyncFailed, err)
+	if priority != fanout.PriorityInitial {
+		c.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonSyncFailed, err)
 	}
 }
 
 var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Work must be in the execution namespace of a cluster, " +
-	clusterv1alpha1.ExecutionSpacePrefix + "<cluster>")
+	clusterv1alpha1.ExecutionNamespacePrefix + "<cluster>")
 
 // requiresPass reports whether an update of a Work requires a pass: the spec, the start of the
 // deletion, or the verdict on the deletion changed. The Work may also be another one of the
@@ -247,7 +247,7 @@ func (c *controller) onMemberEvent(event member.Event) {
 	}
 	// The annotations are data from the member. They are trusted only for Works of that member.
 	if cluster, ok := work.ClusterOf(key.Namespace); ok && cluster == event.Member && key.Name != "" {
-		c.pools.Add(event.Member, key, fanout.Live, 0)
+		c.pools.Add(event.Member, key, fanout.PriorityLive, 0)
 	}
 }
 

@@ -24,17 +24,17 @@ func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &controller{judge: ruling, now: now, reports: report.NewWorks(fake.NewClientBuilder().Build(), report.DefaultOptions())}
+	c := &controller{judge: ruling, now: now, reports: report.NewWriter(fake.NewClientBuilder().Build(), report.DefaultOptions())}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := newDeletedWork("")
 
 	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected")})
 	expectHeldMetric(t, registry, "")
-	unserved := &member.UnservedError{Member: "m1", Cause: errors.New("no response")}
+	unserved := &member.KindUnservedError{Member: "m1", Cause: errors.New("no response")}
 	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected"), unserved})
 	c.reportUnservedKinds(cluster, stored, []error{unserved})
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 1`)
-	ruling.Settle("m1", stored, judge.Ruling{})
+	ruling.MarkSettled("m1", stored, judge.Decision{})
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 0`)
 }
 

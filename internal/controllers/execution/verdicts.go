@@ -29,7 +29,7 @@ const (
 // it gives none, as older versions do, deleting the Work is the permission.
 type verdictReader struct {
 	karmada   client.Reader
-	readEpoch judge.ReadEpoch
+	readEpoch judge.EpochReader
 	now       func() time.Time
 
 	mu sync.Mutex
@@ -39,7 +39,7 @@ type verdictReader struct {
 	lastRead         time.Time
 }
 
-func newVerdictReader(karmada client.Reader, epoch judge.ReadEpoch, now func() time.Time) *verdictReader {
+func newVerdictReader(karmada client.Reader, epoch judge.EpochReader, now func() time.Time) *verdictReader {
 	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 
@@ -52,13 +52,13 @@ func (v *verdictReader) isDeletionAllowed(ctx context.Context, karmadaWork *work
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("reading the epoch of the control plane: %w", err)
-	case epochNow.Unconfirmed() && !preservesObjects(karmadaWork):
+	case epochNow.NeedsConfirmation() && !preservesObjects(karmadaWork):
 		return false, nil
 	case epochNow.Permits(karmadaWork):
 		return true, nil
-	case epochNow.ID == "" && epoch.PermittedIn(karmadaWork) != "":
+	case epochNow.ID == "" && epoch.PermittingEpochID(karmadaWork) != "":
 		return false, fmt.Errorf("the permission to delete the objects of Work %s/%s names epoch %q, and the agent cannot read the epoch: allow its user to list ConfigMap %s/%s",
-			karmadaWork.Namespace, karmadaWork.Name, epoch.PermittedIn(karmadaWork), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
+			karmadaWork.Namespace, karmadaWork.Name, epoch.PermittingEpochID(karmadaWork), clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName)
 	}
 	required, err := v.requiresVerdicts(ctx, karmadaWork.Namespace)
 	return err == nil && !required, err

@@ -46,12 +46,12 @@ func storeWithNamespace(t *testing.T, value string, broken *bool) client.WithWat
 }
 
 // constantEpoch always returns the same epoch.
-func constantEpoch(now epoch.Epoch, err error) judge.ReadEpoch {
+func constantEpoch(now epoch.Epoch, err error) judge.EpochReader {
 	return func(context.Context) (epoch.Epoch, error) { return now, err }
 }
 
 func TestAgentDeletesOnlyWithAVerdict(t *testing.T) {
-	installed, restored := epoch.Epoch{ID: "a", Cause: epoch.Installed}, epoch.Epoch{ID: "b", Cause: epoch.Restored}
+	installed, restored := epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}, epoch.Epoch{ID: "b", Cause: epoch.CauseRestored}
 	confirmed := restored
 	confirmed.Confirmed = true
 	for name, test := range map[string]struct {

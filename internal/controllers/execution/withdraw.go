@@ -37,19 +37,19 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		if allowed, err := c.verdicts.isDeletionAllowed(ctx, stored); err != nil || !allowed {
 			return reconcile.Result{RequeueAfter: verdictPollInterval}, err
 		}
-		return c.withdrawObjects(ctx, cluster, stored, judge.Ruling{})
+		return c.withdrawObjects(ctx, cluster, stored, judge.Decision{})
 	}
 	reachable := c.isReachable(cluster)
 	ruling, err := c.judge.Decide(ctx, cluster, stored, reachable)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
-	case ruling.After > 0 && !preservesObjects(stored):
-		return reconcile.Result{RequeueAfter: ruling.After}, nil
+	case ruling.RetryAfter > 0 && !preservesObjects(stored):
+		return reconcile.Result{RequeueAfter: ruling.RetryAfter}, nil
 	case ruling.Verdict == guard.HandOver:
 		return reconcile.Result{}, c.releaseWork(ctx, cluster, stored, ruling)
 	case ruling.Verdict == guard.Hold && !preservesObjects(stored):
-		return reconcile.Result{}, c.judge.Hold(cluster, stored, ruling)
+		return reconcile.Result{}, c.judge.ReportHeld(cluster, stored, ruling)
 	case !reachable && cluster.DeletionTimestamp == nil:
 		// The verdict may change when the cluster is ready again.
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
@@ -60,20 +60,20 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 // recordUnreachable records that the deletion of the objects of a Work waits for the cluster.
 func (c *controller) recordUnreachable(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
 	err := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
-	c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, []error{err}))
+	c.events.RecordFailure(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, []error{err}))
 	return err
 }
 
 // withdrawObjects deletes the objects of a Work in the member, or removes Karmada's labels from
 // them if they are to be preserved. Then it removes the finalizer of the Work.
-func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Ruling) (reconcile.Result, error) {
+func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Decision) (reconcile.Result, error) {
 	if wait := c.deletionBudgets.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	failures := blockingFailures(cluster, c.withdrawManifests(ctx, cluster, stored))
 	if err := errors.Join(failures...); err != nil {
 		c.reportUnservedKinds(cluster, stored, failures)
-		c.events.Failed(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
+		c.events.RecordFailure(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, err
 	}
 	if preservesObjects(stored) {
@@ -86,9 +86,9 @@ func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alph
 // exist in the member but its API server does not serve their kind.
 func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
 	for _, failure := range failures {
-		if unserved := new(member.UnservedError); errors.As(failure, &unserved) {
-			condition := work.KindNotServed(stored, cluster.Name, unserved.Error())
-			c.reportConditions(stored, report.Soon, condition)
+		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) {
+			condition := work.KindNotServedCondition(stored, cluster.Name, unserved.Error())
+			c.reportConditions(stored, report.Prompt, condition)
 			if c.judge != nil {
 				c.judge.CountHeld(cluster.Name, stored, condition.Reason)
 			}
@@ -98,7 +98,7 @@ func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, store
 }
 
 // releaseWork removes the finalizer of the Work.
-func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Ruling) error {
+func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Decision) error {
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
@@ -106,7 +106,7 @@ func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 	c.tracker.recordRelease(stored, c.now())
 	if c.judge != nil {
-		c.judge.Settle(cluster.Name, stored, ruling)
+		c.judge.MarkSettled(cluster.Name, stored, ruling)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 		}
 		return []error{fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)}
 	}
-	target, err := c.members.For(ctx, cluster)
+	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
 		return []error{err}
 	}
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
-		manifest, err := work.Decode(raw)
+		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
 			// A manifest that cannot be decoded was never applied.
 			continue
@@ -140,7 +140,7 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 			withdrawOne = c.releaseObject
 		}
 		failure := withdrawOne(ctx, target, cluster.Name, manifest)
-		if unserved := new(member.UnservedError); errors.As(failure, &unserved) && isDeletionConfirmed(cluster, stored) {
+		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) && isDeletionConfirmed(cluster, stored) {
 			// A user accepted that the object may stay.
 			continue
 		}
@@ -151,15 +151,15 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 
 // isDeletionConfirmed reports whether a user confirmed the deletion of a Work on its Cluster.
 func isDeletionConfirmed(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) bool {
-	return guard.Confirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
+	return guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
 }
 
 // memberAccess is the access to a member cluster that a withdrawal needs.
 type memberAccess interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
-	// Find reads an object from the API server of the member, nil if the object is proven to be
+	// FindInAnyVersion reads an object from the API server of the member, nil if the object is proven to be
 	// absent.
-	Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
+	FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 	Client() client.Client
 }
 
@@ -179,7 +179,7 @@ func (c *controller) deleteObject(ctx context.Context, target memberAccess, clus
 		if !isStaleRead(err) || try == maxWriteAttempts {
 			break
 		}
-		observed, err = target.Find(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+		observed, err = target.FindInAnyVersion(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	}
 	c.metrics.countDelete(cluster, manifest, err)
 	if err != nil {
@@ -201,12 +201,12 @@ func deleteObserved(ctx context.Context, target memberAccess, observed *unstruct
 // isStaleRead reports whether a write failed because the object, or the set of kinds that the
 // member serves, changed after it was read.
 func isStaleRead(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || member.IsUnserved(err)
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || member.IsKindUnserved(err)
 }
 
 // releaseObject removes Karmada's labels and annotations from the member object, which stays.
 func (c *controller) releaseObject(ctx context.Context, target memberAccess, cluster string, manifest *unstructured.Unstructured) error {
-	observed, err := target.Find(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
+	observed, err := target.FindInAnyVersion(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	if err != nil {
 		return fmt.Errorf("reading %s in cluster %s: %w", describeObject(manifest), cluster, err)
 	}
@@ -226,5 +226,5 @@ func currentObject(ctx context.Context, target memberAccess, manifest *unstructu
 	if observed, cached, err := target.Get(ctx, kind, key); err == nil && cached {
 		return observed.DeepCopy(), nil
 	}
-	return target.Find(ctx, kind, key)
+	return target.FindInAnyVersion(ctx, kind, key)
 }

@@ -26,7 +26,7 @@ func (l staleMember) Get(context.Context, schema.GroupVersionKind, client.Object
 	return l.cached, true, nil
 }
 
-func (l staleMember) Find(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (l staleMember) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	found, err := l.GetLive(ctx, kind, key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

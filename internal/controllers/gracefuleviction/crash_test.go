@@ -19,14 +19,14 @@ import (
 func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
 	var f *fixture
 	crashtest.Case{
-		Store: func() client.WithWatch {
+		NewStore: func() client.WithWatch {
 			f = newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.GracefulEvictionTasks[0].CreationTimestamp = nil
 				b.Spec.GracefulEvictionTasks[0].GracePeriodSeconds = new(int32(1))
 			}, newCluster("m1", withTaint), newCluster("m2"), newWork("m1", 2), newWork("m2", 2))
 			return f.store
 		},
-		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
+		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			start := f.clock
 			f.karmada, f.live, f.rendered = karmada, karmada, 2
 			f.healthTracker, f.events = newHealthTracker(f.options.MinHealthyTime, 0), observe.NewEvents(record.NewFakeRecorder(100))
@@ -39,7 +39,7 @@ func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
 				return err
 			}
 		},
-		End: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
+		FinalState: func(context.Context, client.Reader) (string, error) { return f.describeState(), nil },
 	}.Run(t)
 	if got := f.describeState(); got != "in m2:2" {
 		t.Error(got)

@@ -39,10 +39,10 @@ func (r *reconciler) newEvaluation(ctx context.Context, bound binding.Object) *e
 	return &evaluation{ctx: ctx, reconciler: r, bound: bound, now: r.now(), healthyClusters: map[string]bool{}}
 }
 
-func (e *evaluation) circumstances() failover.Circumstances {
-	return failover.Circumstances{
+func (e *evaluation) circumstances() failover.Observations {
+	return failover.Observations{
 		Now: e.now, Timeout: e.reconciler.options.Timeout,
-		Proven: e.isHealthProven, Emptied: e.isCopyGone, Removed: e.isUnregistered, Habitable: e.isUsable,
+		IsStatusCurrent: e.isHealthProven, IsCopyGone: e.isCopyGone, IsUnregistered: e.isUnregistered, CanRunWorkload: e.isUsable,
 	}
 }
 
@@ -58,8 +58,8 @@ func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 	if len(outcome.Tasks) == 0 {
 		return 0
 	}
-	if !outcome.Next.IsZero() {
-		e.requeueSoon(max(outcome.Next.Sub(e.now), time.Millisecond))
+	if !outcome.NextCheck.IsZero() {
+		e.requeueSoon(max(outcome.NextCheck.Sub(e.now), time.Millisecond))
 	}
 	return e.requeueAfter
 }
@@ -101,7 +101,7 @@ func (e *evaluation) isHealthProven(cluster string) bool {
 // isCurrentApplied reports whether the current generation of the binding is rendered and
 // applied in a cluster.
 func (e *evaluation) isCurrentApplied(cluster string) bool {
-	if e.reconciler.renderings.Concluded(client.ObjectKeyFromObject(e.bound), e.bound.GetUID()) < e.bound.GetGeneration() {
+	if e.reconciler.renderings.RenderedGeneration(client.ObjectKeyFromObject(e.bound), e.bound.GetUID()) < e.bound.GetGeneration() {
 		return false
 	}
 	works, err := e.worksIn(cluster)
@@ -131,7 +131,7 @@ func (e *evaluation) worksIn(cluster string) ([]workv1alpha1.Work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing Works in cluster %s: %w", cluster, err)
 	}
-	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.IsOf(&each, e.bound) }), nil
+	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.BelongsTo(&each, e.bound) }), nil
 }
 
 // isCopyGone reports whether no Work of the binding is left in a cluster, or an administrator
@@ -189,8 +189,8 @@ func (e *evaluation) isUsable(cluster string) bool {
 	if err != nil || stored == nil || !e.isReady(cluster) {
 		return e.recordError(err)
 	}
-	stay, known := failover.StayIn(stored, e.bound)
-	return known && !stay.Over(e.now)
+	stay, known := failover.EvictionDeadline(stored, e.bound)
+	return known && !stay.IsOver(e.now)
 }
 
 func (e *evaluation) isReady(cluster string) bool {
@@ -199,7 +199,7 @@ func (e *evaluation) isReady(cluster string) bool {
 		return e.recordError(err)
 	}
 	return stored.DeletionTimestamp == nil &&
-		conditions.Is(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
+		conditions.HasStatus(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
 // readCluster returns the Cluster from the cache, nil if there is none.

@@ -77,7 +77,7 @@ func DefaultOptions() Options {
 
 // Renderings returns the generation of a binding for which its Works are rendered, 0 for none.
 type Renderings interface {
-	Concluded(key types.NamespacedName, uid types.UID) int64
+	RenderedGeneration(key types.NamespacedName, uid types.UID) int64
 }
 
 // reconciler serves the bindings of one scope.
@@ -106,9 +106,9 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 			healthTracker: newHealthTracker(o.MinHealthyTime, o.StartupDelay), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.While(hasEviction))).
+			For(binding.New(namespaced), builder.WithPredicates(bindings.OldOrNewMatches(hasEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-			WithOptions(queues.Options[reconcile.Request](mgr, workers, o.Backoff)).
+			WithOptions(queues.ControllerOptions[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)
@@ -119,7 +119,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -128,7 +128,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	evaluation := r.newEvaluation(ctx, bound)
-	outcome := failover.WorkOff(bound, evaluation.circumstances())
+	outcome := failover.DecideEvictions(bound, evaluation.circumstances())
 	if evaluation.firstErr != nil {
 		return reconcile.Result{}, evaluation.firstErr
 	}
@@ -161,29 +161,29 @@ func (r *reconciler) writeOutcome(ctx context.Context, bound binding.Object, out
 // reportHeld updates the condition about held evictions.
 func (r *reconciler) reportHeld(ctx context.Context, bound binding.Object, outcome failover.Outcome) error {
 	desired := binding.Copy(bound)
-	failover.Report(desired, outcome, metav1.NewTime(r.now()))
+	failover.SetEvictionHeld(desired, outcome, metav1.NewTime(r.now()))
 	_, err := patch.Status(ctx, r.karmada, bound, desired)
 	return err
 }
 
 // recordEvents records events for ended and held evictions, on the binding and on the template.
 func (r *reconciler) recordEvents(ctx context.Context, bound binding.Object, outcome failover.Outcome) {
-	objects := []client.Object{bound, binding.Template(bound)}
-	recordEnded := func(list []failover.Ended, reason, message string) {
+	objects := []client.Object{bound, binding.TemplateReference(bound)}
+	recordEnded := func(list []failover.TaskResult, reason, message string) {
 		for i := range list {
 			from := list[i].Task.FromCluster
 			for _, object := range objects {
-				r.events.Decided(object, reason, "%s %s; %s", message, failover.Describe(&list[i].Task), list[i].Why)
-				r.events.RecoveredIn(from, object, workv1alpha2.EventReasonEvictionHeld)
+				r.events.RecordDecision(object, reason, "%s %s; %s", message, failover.DescribeTask(&list[i].Task), list[i].Reason)
+				r.events.ClearClusterFailure(from, object, workv1alpha2.EventReasonEvictionHeld)
 			}
-			klog.FromContext(ctx).Info(message, "member", from, "why", list[i].Why)
+			klog.FromContext(ctx).Info(message, "member", from, "why", list[i].Reason)
 		}
 	}
 	recordEnded(outcome.Ended, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, "Evicted")
 	recordEnded(outcome.Returned, workv1alpha2.EventReasonEvictionReturned, "Undid the eviction")
 	for i := range outcome.Held {
 		for _, object := range objects {
-			r.events.FailedIn(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))
+			r.events.RecordClusterFailure(outcome.Held[i].Task.FromCluster, object, workv1alpha2.EventReasonEvictionHeld, failover.HeldError(&outcome.Held[i]))
 		}
 	}
 }

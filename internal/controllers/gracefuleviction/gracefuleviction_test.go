@@ -33,7 +33,9 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // renderedGeneration is the generation for which the Works are rendered.
 type renderedGeneration int64
 
-func (c *renderedGeneration) Concluded(types.NamespacedName, types.UID) int64 { return int64(*c) }
+func (c *renderedGeneration) RenderedGeneration(types.NamespacedName, types.UID) int64 {
+	return int64(*c)
+}
 
 // fixture is a reconciler over a fake store with its own clock.
 type fixture struct {
@@ -250,7 +252,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if f.describeState() != "in m2:2" {
 		t.Fatal(f.describeState())
 	}
-	if bindings.While(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
+	if bindings.OldOrNewMatches(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
 		f.reconcileOnce()
 	}
 	if len(f.healthTracker.records) != 0 {

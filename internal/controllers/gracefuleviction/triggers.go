@@ -53,7 +53,7 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) enqueueBindings(ctx context.Context, q queue, cluster string) {
-	targeting, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster)
+	targeting, err := bindings.ListByCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
 		// Reading a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue the evictions of a cluster", "member", cluster)

@@ -53,8 +53,8 @@ type Options struct {
 	Backoff queues.Backoff
 	// SkippedNamespaces are not propagated.
 	SkippedNamespaces reach.SkippedNamespaces
-	// Allowed are the fields of a Namespace that ClusterOverridePolicies may change.
-	Allowed override.Allowed
+	// AllowedOverrides are the fields of a Namespace that ClusterOverridePolicies may change.
+	AllowedOverrides override.Options
 }
 
 // DefaultOptions returns options that skip only the Namespaces of the control plane itself.
@@ -91,7 +91,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("namespace", pair.namespace, "member", pair.cluster)
 		}).
-		WithOptions(queues.Options[request](mgr, o.Workers, o.Backoff)).
+		WithOptions(queues.ControllerOptions[request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -136,7 +136,7 @@ func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Uns
 	if err != nil {
 		return err
 	}
-	if stored != nil && work.Bound(stored) {
+	if stored != nil && work.HasBinding(stored) {
 		return r.addOwner(ctx, namespace, stored)
 	}
 	if stored != nil && !isManagedHere(stored, namespace.GetUID()) {
@@ -197,7 +197,7 @@ func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (
 // isManagedHere reports whether this controller manages the Work: it is not in deletion, no
 // binding manages it, and its owner is not an earlier Namespace of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
-	if stored.DeletionTimestamp != nil || work.Bound(stored) {
+	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
 		return false
 	}
 	controller := metav1.GetControllerOf(stored)
@@ -220,9 +220,9 @@ func (r *reconciler) renderWork(
 	if stored != nil && stored.Labels[workv1alpha1.WorkPermanentIDLabel] != "" {
 		id = stored.Labels[workv1alpha1.WorkPermanentIDLabel]
 	}
-	return work.RenderOwned(work.OwnedInput{
+	return work.RenderForOwner(work.RenderForOwnerInput{
 		Template: namespace, Cluster: cluster, Owner: *metav1.NewControllerRef(namespace, gvk),
-		ClusterOverrides: overrides, Allowed: r.options.Allowed, PermanentID: id,
+		ClusterOverrides: overrides, Allowed: r.options.AllowedOverrides, PermanentID: id,
 	})
 }
 
@@ -241,11 +241,11 @@ func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair re
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
 		// The pass is repeated when the author changes the policy.
-		r.events.FailedIn(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
+		r.events.RecordClusterFailure(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
 		return reconcile.Result{}, nil
 	}
 	if err == nil {
-		r.events.RecoveredIn(pair.cluster, namespace, reason)
+		r.events.ClearClusterFailure(pair.cluster, namespace, reason)
 	}
 	return reconcile.Result{}, err
 }

@@ -216,7 +216,7 @@ func TestWorkOfABindingOnlyGetsAnOwner(t *testing.T) {
 		t.Errorf("requests: %v", requests)
 	}
 
-	if err := f.karmada.Update(t.Context(), work.Unbind(owned)); err != nil {
+	if err := f.karmada.Update(t.Context(), work.WithoutBinding(owned)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"patch *v1alpha1.Work"}, f.reconcileOnce()); diff != "" {

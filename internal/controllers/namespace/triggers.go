@@ -167,7 +167,7 @@ func (r *reconciler) onWork() handlers {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*workv1alpha1.Work)
 			newer, ok2 := e.ObjectNew.(*workv1alpha1.Work)
-			if ok && ok2 && work.Bound(older) && !work.Bound(newer) {
+			if ok && ok2 && work.HasBinding(older) && !work.HasBinding(newer) {
 				enqueue(newer, q, 0)
 			}
 		},

@@ -16,7 +16,7 @@ func TestEvictionsSurviveCrashesAroundWrites(t *testing.T) {
 	var f *fixture
 	var all []request
 	crashtest.Case{
-		Store: func() client.WithWatch {
+		NewStore: func() client.WithWatch {
 			all = nil
 			objects := []client.Object{newTaintedCluster(0)}
 			for n := range 3 {
@@ -28,7 +28,7 @@ func TestEvictionsSurviveCrashesAroundWrites(t *testing.T) {
 			f = newFixture(t, objects...)
 			return f.store
 		},
-		Start: func(karmada, _ client.WithWatch) func(context.Context) error {
+		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			f.karmada, f.live = karmada, karmada
 			return func(ctx context.Context) error {
 				var failures []error
@@ -39,7 +39,7 @@ func TestEvictionsSurviveCrashesAroundWrites(t *testing.T) {
 				return errors.Join(failures...)
 			}
 		},
-		End: func(ctx context.Context, from client.Reader) (text string, err error) {
+		FinalState: func(ctx context.Context, from client.Reader) (text string, err error) {
 			list := &workv1alpha2.ResourceBindingList{}
 			err = from.List(ctx, list)
 			for _, each := range list.Items {

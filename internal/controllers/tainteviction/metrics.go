@@ -36,8 +36,8 @@ func newEvictionMetrics(registry prometheus.Registerer) (evictionMetrics, error)
 		}, []string{"name", "result"}),
 	}
 	err := errors.Join(
-		observe.Register(registry, &m.queueDepth), observe.Register(registry, &m.queuedByKind),
-		observe.Register(registry, &m.latency), observe.Register(registry, &m.processed),
+		observe.RegisterMetric(registry, &m.queueDepth), observe.RegisterMetric(registry, &m.queuedByKind),
+		observe.RegisterMetric(registry, &m.latency), observe.RegisterMetric(registry, &m.processed),
 	)
 	return m, err
 }

@@ -56,8 +56,8 @@ const conflictRequeueDelay = 50 * time.Millisecond
 type Options struct {
 	// Enabled enables evictions for taints. If false, only the metrics are registered.
 	Enabled bool
-	// Rate is the maximum number of evictions per second; 0 disables evictions.
-	Rate float64
+	// EvictionsPerSecond is the maximum number of evictions per second; 0 disables evictions.
+	EvictionsPerSecond float64
 	// PurgeMode is the purge mode for workloads whose policy sets none.
 	PurgeMode policyv1alpha1.PurgeMode
 	// PreserveState preserves the state that a policy selects.
@@ -68,7 +68,7 @@ type Options struct {
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Enabled: true, Rate: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: queues.DefaultBackoff()}
+	return Options{Enabled: true, EvictionsPerSecond: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: queues.DefaultBackoff()}
 }
 
 // request identifies a binding and one of its clusters.
@@ -101,11 +101,11 @@ func Add(mgr manager.Manager, o Options) error {
 	if !o.Enabled {
 		return nil
 	}
-	if o.Rate <= 0 {
+	if o.EvictionsPerSecond <= 0 {
 		mgr.GetLogger().Info("Evictions for taints are disabled: --resource-eviction-rate is 0")
 		return nil
 	}
-	limiter := newRateLimiter(o.Rate)
+	limiter := newRateLimiter(o.EvictionsPerSecond)
 	for _, namespaced := range []bool{true, false} {
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
@@ -130,7 +130,7 @@ func (r *reconciler) addController(mgr manager.Manager) error {
 	name := queueName(r.namespaced)
 	logger := mgr.GetLogger().WithValues("controller", name)
 	// One worker: the rate limit serializes evictions anyway.
-	options := queues.Options[request](mgr, 1, r.options.Backoff)
+	options := queues.ControllerOptions[request](mgr, 1, r.options.Backoff)
 	options.Reconciler = r
 	options.LogConstructor = func(req *request) logr.Logger {
 		if req == nil {
@@ -152,7 +152,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil || stay.Taint == nil {
 		return reconcile.Result{}, err
 	}
-	if now := r.now(); !stay.Over(now) {
+	if now := r.now(); !stay.IsOver(now) {
 		return reconcile.Result{RequeueAfter: stay.Until.Sub(now)}, nil
 	}
 	requeueAfter := time.Duration(0)
@@ -168,26 +168,26 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 
 // readStay reads a binding and how long it may stay in the cluster. The taints are read with the
 // given reader. It returns the zero Stay if no taint evicts the binding.
-func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req request) (binding.Object, toleration.Stay, error) {
-	bound, err := bindings.Living(ctx, r.karmada, r.namespaced, req.NamespacedName)
+func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req request) (binding.Object, toleration.Deadline, error) {
+	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, req.NamespacedName)
 	if err != nil || bound == nil {
-		return nil, toleration.Stay{}, err
+		return nil, toleration.Deadline{}, err
 	}
-	if !failover.Targets(bound.BindingSpec(), req.cluster) {
-		return bound, toleration.Stay{}, nil
+	if !failover.HasTarget(bound.BindingSpec(), req.cluster) {
+		return bound, toleration.Deadline{}, nil
 	}
 	cluster := &clusterv1alpha1.Cluster{}
 	err = reader.Get(ctx, types.NamespacedName{Name: req.cluster}, cluster)
 	if apierrors.IsNotFound(err) {
-		return bound, toleration.Stay{}, nil
+		return bound, toleration.Deadline{}, nil
 	}
 	if err != nil {
-		return nil, toleration.Stay{}, fmt.Errorf("reading the taints of cluster %s: %w", req.cluster, err)
+		return nil, toleration.Deadline{}, fmt.Errorf("reading the taints of cluster %s: %w", req.cluster, err)
 	}
 	if cluster.DeletionTimestamp != nil {
-		return bound, toleration.Stay{}, nil // the scheduler removes the cluster from all bindings
+		return bound, toleration.Deadline{}, nil // the scheduler removes the cluster from all bindings
 	}
-	stay, _ := failover.StayIn(cluster, bound)
+	stay, _ := failover.EvictionDeadline(cluster, bound)
 	return bound, stay, nil
 }
 
@@ -198,7 +198,7 @@ func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool,
 		return false, 0, err
 	}
 	start := r.now()
-	if !stay.Over(start) {
+	if !stay.IsOver(start) {
 		return false, stay.Until.Sub(start), nil
 	}
 	eviction, err := r.evict(ctx, bound, req.cluster, stay)
@@ -220,8 +220,8 @@ func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool,
 
 // evict removes the cluster from the targets. The write fails if the binding changed since it
 // was read.
-func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Stay) (failover.Eviction, error) {
-	eviction, err := failover.Cluster(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
+func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Deadline) (failover.Eviction, error) {
+	eviction, err := failover.ClusterEviction(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
 	if err != nil {
 		return failover.Eviction{From: cluster}, err
 	}
@@ -234,13 +234,13 @@ func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster st
 // recordEvents records on the binding and on the template that an eviction starts, or why it
 // failed, once for each cause. The controller that ends the eviction records the end.
 func (r *reconciler) recordEvents(bound binding.Object, eviction failover.Eviction, err error) {
-	for _, object := range []client.Object{bound, binding.Template(bound)} {
+	for _, object := range []client.Object{bound, binding.TemplateReference(bound)} {
 		if err == nil {
-			r.events.RecoveredIn(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
-			r.events.Decided(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", eviction.Describe())
+			r.events.ClearClusterFailure(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed)
+			r.events.RecordDecision(object, workv1alpha2.EventReasonEvictionStarted, "Evicting %s", eviction.Describe())
 			continue
 		}
-		r.events.FailedIn(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed,
+		r.events.RecordClusterFailure(eviction.From, object, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed,
 			fmt.Errorf("evicting from cluster %s: %w", eviction.From, err))
 	}
 }

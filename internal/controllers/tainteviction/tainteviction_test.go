@@ -53,7 +53,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	f := &fixture{recorder: record.NewFakeRecorder(1000)}
 	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterField, bindings.ClustersOf).
+		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterIndex, bindings.ClustersOf).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 				f.writes++

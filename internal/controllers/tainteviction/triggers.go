@@ -63,17 +63,17 @@ func appliedPlacement(object client.Object) string {
 
 // enqueueBindingsIn enqueues the bindings in a cluster if it has taints that evict.
 func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *clusterv1alpha1.Cluster) {
-	if !failover.Drives(cluster) || cluster.DeletionTimestamp != nil {
+	if !failover.HasEvictingTaint(cluster) || cluster.DeletionTimestamp != nil {
 		return
 	}
-	targeting, err := bindings.OfCluster(ctx, r.karmada, r.namespaced, cluster.Name)
+	targeting, err := bindings.ListByCluster(ctx, r.karmada, r.namespaced, cluster.Name)
 	if err != nil {
 		// Reading a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue evictions from a cluster", "member", cluster.Name)
 		return
 	}
 	for _, bound := range targeting {
-		if failover.Targets(bound.BindingSpec(), cluster.Name) {
+		if failover.HasTarget(bound.BindingSpec(), cluster.Name) {
 			r.enqueueRequest(q, bound, cluster.Name)
 		}
 	}
@@ -89,7 +89,7 @@ func (r *reconciler) enqueueBinding(ctx context.Context, q queue, object client.
 		cluster := &clusterv1alpha1.Cluster{}
 		// A Cluster that is not in the cache causes an event when it is added.
 		err := r.karmada.Get(ctx, types.NamespacedName{Name: target.Name}, cluster, client.UnsafeDisableDeepCopy)
-		if err == nil && failover.Drives(cluster) {
+		if err == nil && failover.HasEvictingTaint(cluster) {
 			r.enqueueRequest(q, bound, target.Name)
 		}
 	}

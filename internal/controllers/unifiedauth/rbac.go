@@ -33,7 +33,7 @@ func (r *reconciler) allowedSubjects(ctx context.Context, cluster string) (imper
 	withAccess := map[string]bool{}
 	err := r.forEachObject(ctx, clusterRoles, func(object *unstructured.Unstructured) error {
 		role, err := roleOf(object)
-		if err == nil && impersonation.Concerns(role.Rules) {
+		if err == nil && impersonation.AllowsAnyCluster(role.Rules) {
 			roles, withAccess[role.Name] = append(roles, role), true
 		}
 		return err

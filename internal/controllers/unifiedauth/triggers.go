@@ -101,7 +101,7 @@ func givesAccess(object client.Object) bool {
 		return false
 	}
 	role, err := roleOf(content)
-	return err != nil || impersonation.Concerns(role.Rules)
+	return err != nil || impersonation.AllowsAnyCluster(role.Rules)
 }
 
 func haveDifferentFields(older, newer client.Object, fields ...string) bool {
@@ -144,7 +144,7 @@ func requestForNamespace(_ context.Context, namespace client.Object) []reconcile
 // requestForWork returns a request for the Cluster of a Work of this controller.
 func requestForWork(object client.Object) []reconcile.Request {
 	switch object.GetName() {
-	case work.Name(clusterRoles.Kind, "", impersonation.Name), work.Name(clusterRoleBindings.Kind, "", impersonation.Name):
+	case work.Name(clusterRoles.Kind, "", impersonation.ImpersonatorName), work.Name(clusterRoleBindings.Kind, "", impersonation.ImpersonatorName):
 	default:
 		return nil
 	}

@@ -72,7 +72,7 @@ func Add(mgr manager.Manager, o Options) error {
 		Watches(&workv1alpha1.Work{}, r.onWork()).
 		Watches(newUnstructured(clusterRoles), everyCluster, builder.WithPredicates(onlyAccessRoleChanges())).
 		Watches(newUnstructured(clusterRoleBindings), everyCluster, builder.WithPredicates(r.onlyAccessBindingChanges())).
-		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -107,7 +107,7 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 	}
 	changed := false
 	for _, object := range []runtime.Object{
-		impersonation.Role(subjects), impersonation.Binding(cluster.Spec.ImpersonatorSecretRef.Namespace),
+		impersonation.NewRole(subjects), impersonation.NewBinding(cluster.Spec.ImpersonatorSecretRef.Namespace),
 	} {
 		manifest, err := manifestOf(object)
 		if err != nil {
@@ -120,7 +120,7 @@ func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Clu
 		changed = changed || wrote
 	}
 	if changed {
-		r.events.Decided(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed,
+		r.events.RecordDecision(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed,
 			"The control plane may act in the cluster for %d users, %d service accounts and %d groups",
 			len(subjects.Users), len(subjects.ServiceAccounts), len(subjects.Groups))
 	}
@@ -182,7 +182,7 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 	if id == "" {
 		id = uuid.NewString()
 	}
-	return work.RenderOwned(work.OwnedInput{
+	return work.RenderForOwner(work.RenderForOwnerInput{
 		Template: manifest, Cluster: cluster, PermanentID: id,
 		Owner: *metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind("Cluster")),
 	})
@@ -191,7 +191,7 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 // isManagedHere reports whether this controller manages the Work: it is not in deletion, no
 // binding manages it, and its owner is not an earlier Cluster of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
-	if stored.DeletionTimestamp != nil || work.Bound(stored) {
+	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
 		return false
 	}
 	controller := metav1.GetControllerOf(stored)
@@ -212,9 +212,9 @@ func (r *reconciler) recordOutcome(cluster *clusterv1alpha1.Cluster, err error) 
 		return reconcile.Result{RequeueAfter: staleCacheDelay}, nil
 	}
 	if err != nil {
-		r.events.Failed(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err)
+		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err)
 		return reconcile.Result{}, err
 	}
-	r.events.Recovered(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed)
+	r.events.ClearFailure(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed)
 	return reconcile.Result{}, nil
 }

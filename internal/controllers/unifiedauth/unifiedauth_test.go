@@ -94,7 +94,7 @@ func (f *fixture) readWork(name string) (*workv1alpha1.Work, *unstructured.Unstr
 	if err := f.karmada.Get(f.t.Context(), types.NamespacedName{Namespace: "karmada-es-m1", Name: name}, stored); err != nil {
 		f.t.Fatal(err)
 	}
-	manifest, err := work.Decode(stored.Spec.Workload.Manifests[0])
+	manifest, err := work.DecodeManifest(stored.Spec.Workload.Manifests[0])
 	if err != nil {
 		f.t.Fatal(err)
 	}

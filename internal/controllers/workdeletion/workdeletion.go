@@ -53,12 +53,12 @@ const (
 type Options struct {
 	Workers int
 	Backoff queues.Backoff
-	Judge   *judge.Judge
+	Judge   *judge.Guard
 }
 
 type reconciler struct {
 	karmada client.Client
-	judge   *judge.Judge
+	judge   *judge.Guard
 	now     func() time.Time
 }
 
@@ -72,7 +72,7 @@ func Add(mgr manager.Manager, o Options) error {
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&workv1alpha1.Work{}, builder.WithPredicates(onlyDeletedWorks())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks), builder.WithPredicates(onlyDecisiveChanges(r.judge))).
-		WithOptions(queues.Options[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -96,7 +96,7 @@ func onlyDeletedWorks() predicate.Predicate {
 
 // onlyDecisiveChanges passes changes of Clusters that may change a verdict: the cluster is
 // ready again, leaves, or a user confirmed deletions.
-func onlyDecisiveChanges(judge *judge.Judge) predicate.Predicate {
+func onlyDecisiveChanges(judge *judge.Guard) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
@@ -107,7 +107,7 @@ func onlyDecisiveChanges(judge *judge.Judge) predicate.Predicate {
 			if !ok || !ok2 || !isDecisive(before, after) {
 				return false
 			}
-			judge.Reconsider(after.Name)
+			judge.RepeatHeldEvent(after.Name)
 			return true
 		},
 	}
@@ -121,7 +121,7 @@ func isDecisive(before, after *clusterv1alpha1.Cluster) bool {
 }
 
 func isReady(cluster *clusterv1alpha1.Cluster) bool {
-	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
+	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
 // requestsForDeletedWorks returns requests for the Works of a cluster that are in deletion.
@@ -145,7 +145,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	stored := &workv1alpha1.Work{}
 	if err := r.karmada.Get(ctx, request.NamespacedName, stored); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.judge.Forget(request.NamespacedName)
+			r.judge.StopTrackingWork(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -172,8 +172,8 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	}
 	desired := stored.DeepCopy()
 	preserves := stored.Spec.PreserveResourcesOnDeletion != nil && *stored.Spec.PreserveResourcesOnDeletion
-	if ruling.After > 0 && !preserves {
-		return reconcile.Result{RequeueAfter: ruling.After}, nil
+	if ruling.RetryAfter > 0 && !preserves {
+		return reconcile.Result{RequeueAfter: ruling.RetryAfter}, nil
 	}
 	requeueAfter := recheckInterval
 	switch {
@@ -181,7 +181,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		controllerutil.RemoveFinalizer(desired, workv1alpha1.ExecutionFinalizer)
 		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
 		requeueAfter = 0
-	case ruling.Verdict == guard.Delete && (reachable || ruling.Facts.ClusterLeaves), ruling.Verdict == guard.Hold && preserves:
+	case ruling.Verdict == guard.Delete && (reachable || ruling.Evidence.ClusterUnregistering), ruling.Verdict == guard.Hold && preserves:
 		if desired.Annotations == nil {
 			desired.Annotations = map[string]string{}
 		}
@@ -190,7 +190,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
 		requeueAfter = r.recheckDelay(stored)
 		// The error of Hold only causes a retry; requeueAfter does so here.
-		_ = r.judge.Hold(cluster, stored, ruling)
+		_ = r.judge.ReportHeld(cluster, stored, ruling)
 	default:
 		// The verdict may change when the cluster is ready again.
 		return reconcile.Result{RequeueAfter: recheckInterval}, nil
@@ -201,7 +201,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 // writeVerdict stores the verdict. The patch has the resourceVersion and the UID of the Work as
 // preconditions.
 func (r *reconciler) writeVerdict(
-	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling judge.Ruling, requeueAfter time.Duration,
+	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling judge.Decision, requeueAfter time.Duration,
 ) (reconcile.Result, error) {
 	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {
@@ -212,7 +212,7 @@ func (r *reconciler) writeVerdict(
 		return reconcile.Result{}, fmt.Errorf("writing the verdict on the deletion of Work %s/%s: %w", stored.Namespace, stored.Name, err)
 	}
 	if ruling.Verdict != guard.Hold {
-		r.judge.Settle(cluster.Name, stored, ruling)
+		r.judge.MarkSettled(cluster.Name, stored, ruling)
 	}
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }

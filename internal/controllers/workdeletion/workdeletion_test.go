@@ -76,7 +76,7 @@ func newClaimedTemplate() *corev1.ConfigMap {
 }
 
 func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
-	restored := epoch.Epoch{ID: "b", Cause: epoch.Restored}
+	restored := epoch.Epoch{ID: "b", Cause: epoch.CauseRestored}
 	confirmed := restored
 	confirmed.Confirmed = true
 	tests := map[string]struct {
@@ -109,11 +109,11 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 			}
 			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.karmadaWork, test.cluster)...).Build()
 			deletionJudge, err := judge.New(judge.Options{
-				Karmada: karmada, Live: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
-				Epoch: func(context.Context) (epoch.Epoch, error) {
-					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.Installed}), nil
+				Karmada: karmada, APIReader: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
+				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
+					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
 				},
-				Events: observe.NewEvents(record.NewFakeRecorder(10)), Reports: report.NewWorks(karmada, report.DefaultOptions()),
+				Events: observe.NewEvents(record.NewFakeRecorder(10)), Reports: report.NewWriter(karmada, report.DefaultOptions()),
 			})
 			if err != nil {
 				t.Fatal(err)

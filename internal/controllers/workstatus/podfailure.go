@@ -42,7 +42,7 @@ func readPodFailure(ctx context.Context, memberClient client.Reader, workload *u
 		if err != nil {
 			return nil, err
 		}
-		if failure, ok := podfailure.Of(pods); ok {
+		if failure, ok := podfailure.MostCommon(pods); ok {
 			return &failure, nil
 		}
 	}

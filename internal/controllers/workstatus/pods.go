@@ -129,12 +129,12 @@ func (c *controller) addPodFailure(ctx context.Context, target memberAccess, sto
 
 // storedPodFailure returns the failure of Pods that the Work has for an object; nil for none.
 func (c *controller) storedPodFailure(stored *workv1alpha1.Work, identifier workv1alpha1.ResourceIdentifier) *podfailure.Failure {
-	statuses := c.reports.Current(stored).Status.ManifestStatuses
+	statuses := c.reports.Latest(stored).Status.ManifestStatuses
 	for i := range statuses {
 		if statuses[i].Identifier != identifier {
 			continue
 		}
-		if failure, ok := podfailure.In(statuses[i].Status); ok {
+		if failure, ok := podfailure.FromStatus(statuses[i].Status); ok {
 			return &failure
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // interpretStatus returns the status to reflect for a member object; nil if there is none.
 func (c *controller) interpretStatus(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
-	rule := c.rules.Rules(observed.GroupVersionKind()).Status
+	rule := c.rules.Rules(observed.GroupVersionKind()).ReflectStatus
 	if rule == nil {
 		return nil, nil
 	}
@@ -22,18 +22,18 @@ func (c *controller) interpretStatus(ctx context.Context, observed *unstructured
 // interpretHealth returns the health of the object. Objects of a kind without a health rule
 // count as healthy.
 func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
-	rule := c.rules.Rules(observed.GroupVersionKind()).Healthy
+	rule := c.rules.Rules(observed.GroupVersionKind()).IsHealthy
 	if rule == nil {
 		return workv1alpha1.ResourceHealthy
 	}
 	healthy, err := rule(ctx, observed)
 	if err != nil {
-		c.events.Failed(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed,
+		c.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed,
 			fmt.Errorf("interpreting the health of %s %s/%s: %w", observed.GetKind(), observed.GetNamespace(), observed.GetName(), err))
 		return workv1alpha1.ResourceUnknown
 	}
-	c.events.Recovered(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed)
-	c.events.Succeeded(karmadaWork, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
+	c.events.ClearFailure(karmadaWork, workv1alpha1.EventReasonInterpretHealthFailed)
+	c.events.RecordSuccess(karmadaWork, workv1alpha1.EventReasonInterpretHealthSucceed, "Interpreted the health of %s %s/%s", observed.GetKind(), observed.GetNamespace(), observed.GetName())
 	if healthy {
 		return workv1alpha1.ResourceHealthy
 	}

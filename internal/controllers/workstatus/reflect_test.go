@@ -27,7 +27,7 @@ func (r fixedRules) Rules(schema.GroupVersionKind) interpreter.Rules { return r.
 
 func TestInterpretHealth(t *testing.T) {
 	answering := func(healthy bool, err error) interpreter.Rules {
-		return interpreter.Rules{Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return healthy, err }}
+		return interpreter.Rules{IsHealthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return healthy, err }}
 	}
 	observed := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"},
@@ -133,12 +133,12 @@ func TestReportPace(t *testing.T) {
 	absent := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
 		reflections []reflection
-		want        report.Pace
+		want        report.Urgency
 	}{
-		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, report.Soon},
-		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, report.Later},
-		"a deleted object":     {[]reflection{absent}, report.Soon},
-		"no reflection":        {nil, report.Soon},
+		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, report.Prompt},
+		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, report.Deferred},
+		"a deleted object":     {[]reflection{absent}, report.Prompt},
+		"no reflection":        {nil, report.Prompt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reportPace(tc.reflections); got != tc.want {

@@ -30,9 +30,9 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				}
 				after := before.DeepCopy()
 				after.Spec.SyncMode = tc.mode
-				c := &controller{scope: fanout.Scope{Mode: clusterv1alpha1.Push}}
+				c := &controller{scope: fanout.SyncModeScope{Mode: clusterv1alpha1.Push}}
 				passes := 0
-				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, Serves: func(string) bool { return true }},
+				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, IsServed: func(string) bool { return true }},
 					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 						passes++
 						return reconcile.Result{}, nil
@@ -42,7 +42,7 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				go func() { finished <- c.pools.Start(ctx) }()
 				synctest.Wait()
 				// The delay of this change is not over when the cluster gets an agent.
-				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, fanout.Live, time.Second)
+				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, fanout.PriorityLive, time.Second)
 				c.onCluster().OnUpdate(before, after)
 				<-time.After(time.Minute)
 				synctest.Wait()

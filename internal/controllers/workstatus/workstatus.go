@@ -65,7 +65,7 @@ func DefaultOptions() Options {
 
 // Members returns clients of member clusters and reports changes in them.
 type Members interface {
-	For(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
+	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
 	OnRecovery(notify func(name string))
 }
@@ -77,24 +77,24 @@ type controller struct {
 	members   Members
 	rules     interpreter.Source
 	events    *observe.Events
-	reports   *report.Works
-	scope     fanout.Scope
+	reports   *report.Writer
+	scope     fanout.SyncModeScope
 	pools     *fanout.Pools
 	podChecks *podCheckSchedule
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Works, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Writer, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		scope: fanout.Scope{Seen: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).In(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
+		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: o.Workers, Backoff: o.Backoff, Serves: c.scope.Serves,
+		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
-	members.OnRecovery(c.pools.Wake)
+	members.OnRecovery(c.pools.RetryNow)
 	return mgr.Add(c)
 }
 
@@ -117,8 +117,8 @@ func (c *controller) onCluster() toolscache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			older, ok := before.(*clusterv1alpha1.Cluster)
 			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && c.scope.Left(older, newer) {
-				c.pools.Drop(newer.Name)
+			if ok && ok2 && c.scope.HasLeft(older, newer) {
+				c.pools.RemoveCluster(newer.Name)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -126,7 +126,7 @@ func (c *controller) onCluster() toolscache.ResourceEventHandler {
 				obj = tombstone.Obj
 			}
 			if deleted, ok := obj.(*clusterv1alpha1.Cluster); ok {
-				c.pools.Drop(deleted.Name)
+				c.pools.RemoveCluster(deleted.Name)
 			}
 		},
 	}
@@ -139,9 +139,9 @@ func (c *controller) onMemberEvent(event member.Event) {
 	if cluster, ok := work.ClusterOf(key.Namespace); !ok || cluster != event.Member || key.Name == "" {
 		return
 	}
-	priority := fanout.Live
+	priority := fanout.PriorityLive
 	if event.Initial {
-		priority = fanout.Initial
+		priority = fanout.PriorityInitial
 	}
 	c.pools.Add(event.Member, key, priority, c.options.BatchDelay)
 }
@@ -158,7 +158,7 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	if stored.DeletionTimestamp != nil || cluster.Spec.SyncMode != c.options.Mode {
 		return reconcile.Result{}, nil
 	}
-	target, err := c.members.For(ctx, cluster)
+	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -179,7 +179,7 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 	var reflections []reflection
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
-		manifest, err := work.Decode(raw)
+		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
 			// Execution reports a manifest that cannot be read.
 			continue
@@ -198,12 +198,12 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 		c.reportStatuses(stored, reflections)
 	}
 	if err := errors.Join(failures...); err != nil {
-		c.events.Failed(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
+		c.events.RecordFailure(stored, workv1alpha1.EventReasonReflectStatusFailed, err)
 		return 0, err
 	}
-	c.events.Recovered(stored, workv1alpha1.EventReasonReflectStatusFailed)
+	c.events.ClearFailure(stored, workv1alpha1.EventReasonReflectStatusFailed)
 	if slices.ContainsFunc(reflections, func(result reflection) bool { return result.status != nil }) {
-		c.events.Succeeded(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
+		c.events.RecordSuccess(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
 	}
 	return requeueAfter, nil
 }
@@ -211,12 +211,12 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 // reportStatuses queues the reflected statuses for writing. The other objects keep their last
 // reported status.
 func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
-	c.reports.Report(stored, report.ManifestStatuses, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
+	c.reports.Submit(stored, report.ManifestStatusesPart, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, result := range reflections {
 			merged = result.mergeInto(merged, stored.Spec.Workload.Manifests)
 		}
-		if !work.SameManifestStatuses(status.ManifestStatuses, merged) {
+		if !work.EqualManifestStatuses(status.ManifestStatuses, merged) {
 			status.ManifestStatuses = merged
 		}
 		reportTruncated(stored, reflections, status, metav1.NewTime(c.podChecks.now()))
@@ -225,13 +225,13 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 
 // reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that
 // roll out a change, go through intermediate states. Not all of those need a write.
-func reportPace(reflections []reflection) report.Pace {
+func reportPace(reflections []reflection) report.Urgency {
 	for _, result := range reflections {
-		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ProgressOf(result.status.Status).Settled) {
-			return report.Later
+		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ParseProgress(result.status.Status).IsStable) {
+			return report.Deferred
 		}
 	}
-	return report.Soon
+	return report.Prompt
 }
 
 // reflection is the state of the object of one manifest.
@@ -260,7 +260,7 @@ func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests 
 }
 
 func (c *controller) reflectManifest(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, manifest *unstructured.Unstructured) (reflection, error) {
-	identifier, err := work.Identify(stored.Spec.Workload.Manifests, manifest)
+	identifier, err := work.IdentifyManifest(stored.Spec.Workload.Manifests, manifest)
 	if err != nil {
 		return reflection{}, err
 	}
@@ -285,7 +285,7 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	}
 	result.status = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.interpretHealth(ctx, stored, observed)}
 	result.requeueAfter = c.addPodFailure(ctx, target, stored, observed, result.status)
-	var truncated *work.StatusCut
+	var truncated *work.OmittedStatus
 	if result.status.Status, truncated = work.CutStatus(result.status.Status, c.options.StatusBytes); truncated != nil {
 		result.truncation = truncated.Describe(cluster, identifier)
 	}

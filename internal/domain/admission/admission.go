@@ -33,27 +33,27 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Rules holds the configuration and the functions that validation depends on. The zero
+// Options holds the configuration and the functions that validation depends on. The zero
 // value is the default configuration without the checks that need a function.
-type Rules struct {
+type Options struct {
 	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
 	AllowNoExecuteTaints bool
 	// OverrideIdentity is the feature gate of that name.
 	OverrideIdentity bool
 	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
 	MultiplePodTemplates bool
-	// Disabled reports whether a feature gate, by name, is disabled in the control
+	// IsGateDisabled reports whether a feature gate, by name, is disabled in the control
 	// plane. Fields that need a disabled gate cause a warning. If it is nil, the gates
 	// are unknown and there are no such warnings.
-	Disabled func(gate string) bool
-	// Served returns the kinds that the control plane serves, nil if they are unknown.
+	IsGateDisabled func(gate string) bool
+	// ServedKinds returns the kinds that the control plane serves, nil if they are unknown.
 	// It refreshes them if the given kind is not among them. Unknown kinds, and a nil
 	// function, cause no warnings.
-	Served func(kind schema.GroupVersionKind) *Served
-	// Clusters returns the names of the clusters, nil if they are unknown. It refreshes
+	ServedKinds func(kind schema.GroupVersionKind) *ServedKinds
+	// ClusterNames returns the names of the clusters, nil if they are unknown. It refreshes
 	// them if a wanted name is not among them. Unknown clusters, and a nil function,
 	// cause no warnings.
-	Clusters func(wanted []string) sets.Set[string]
+	ClusterNames func(wanted []string) sets.Set[string]
 	// CompileScript checks a Lua script; nil accepts all. It must limit its run time.
 	CompileScript func(script string) error
 	// ParseSchedule checks a cron expression; nil accepts all.
@@ -87,7 +87,7 @@ func Default(obj, old runtime.Object, newID func() string) error {
 	case *workv1alpha1.Work:
 		// An invalid manifest must not prevent the deletion of its Work.
 		if o.DeletionTimestamp == nil {
-			return work.Complete(o, newID)
+			return work.PrepareForStorage(o, newID)
 		}
 	case *autoscalingv1alpha1.FederatedHPA:
 		defaultFederatedHPA(o)
@@ -99,8 +99,8 @@ func Default(obj, old runtime.Object, newID func() string) error {
 
 // Validate validates an object for creation (old is nil) or update. It returns the
 // errors and the warnings. Warnings are shown to the user and do not reject the object.
-func (r Rules) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
-	report := &report{isGateDisabled: r.Disabled, servedKinds: r.Served, clusters: r.Clusters}
+func (r Options) Validate(obj, old runtime.Object) (field.ErrorList, []string) {
+	report := &report{isGateDisabled: r.IsGateDisabled, servedKinds: r.ServedKinds, clusters: r.ClusterNames}
 	report.validateImmutable(obj, old)
 	if metadata, ok := obj.(metav1.Object); ok && metadata.GetDeletionTimestamp() == nil {
 		r.validateContent(report, obj, old)
@@ -125,7 +125,7 @@ func (r *report) validateImmutable(obj, old runtime.Object) {
 }
 
 // validateContent validates the fields of an object.
-func (r Rules) validateContent(report *report, obj, old runtime.Object) {
+func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
 		report.validateSelectorNamespaces(o.Spec.ResourceSelectors, o.Namespace)

@@ -62,7 +62,7 @@ func decode(t testing.TB, text string) runtime.Object {
 
 // validationCase is one test case: the expected errors and warnings of an object.
 type validationCase struct {
-	rules    Rules
+	rules    Options
 	old, new string
 	// errors are "<type> <path>", in order; warnings are the paths.
 	errors, warnings []string
@@ -126,13 +126,13 @@ func runDefaultingCases(t *testing.T, tests map[string]defaultingCase) {
 func TestDeletionProtection(t *testing.T) {
 	for value, protected := range map[string]bool{"Always": true, "always": false, "": false, "Never": false} {
 		object := &metav1.ObjectMeta{Labels: map[string]string{"resourcetemplate.karmada.io/deletion-protected": value}}
-		if err := Deletable(object); (err != nil) != protected {
+		if err := CheckDeletionProtection(object); (err != nil) != protected {
 			t.Errorf("with value %q: %v, want protected %v", value, err, protected)
 		} else if err != nil && !strings.Contains(err.Error(), "This resource is protected") {
 			t.Errorf("clients do not recognize the error %q", err)
 		}
 	}
-	if err := Deletable(&metav1.ObjectMeta{}); err != nil {
+	if err := CheckDeletionProtection(&metav1.ObjectMeta{}); err != nil {
 		t.Errorf("an object without the label is protected: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestOtherTypesAreAccepted(t *testing.T) {
 	if err := Default(pod, nil, newTestID); err != nil {
 		t.Error(err)
 	}
-	if errs, warnings := (Rules{}).Validate(pod, nil); len(errs)+len(warnings) != 0 || cmp.Diff(&corev1.Pod{}, pod) != "" {
+	if errs, warnings := (Options{}).Validate(pod, nil); len(errs)+len(warnings) != 0 || cmp.Diff(&corev1.Pod{}, pod) != "" {
 		t.Errorf("errors %v, warnings %v, object %v", errs, warnings, pod)
 	}
 }
@@ -158,7 +158,7 @@ func TestDeletedObjectsAreNotValidated(t *testing.T) {
 				policyv1alpha1.PropagationPolicyPermanentIDLabel:        "id",
 				policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id",
 			})
-			if errs, warnings := (Rules{}).Validate(object, object.DeepCopyObject()); len(errs)+len(warnings) != 0 {
+			if errs, warnings := (Options{}).Validate(object, object.DeepCopyObject()); len(errs)+len(warnings) != 0 {
 				t.Errorf("errors %v, warnings %v", errs, warnings)
 			}
 		})
@@ -181,7 +181,7 @@ func FuzzAdmission(f *testing.F) {
 			f.Add(i, data)
 		}
 	}
-	rules := Rules{
+	rules := Options{
 		MultiplePodTemplates: true,
 		CompileScript:        func(string) error { return errors.New("never compiles") },
 		ParseSchedule:        func(string) error { return errors.New("never due") },
@@ -241,7 +241,7 @@ func TestPolicyDefaultsAreIdempotentAndValid(t *testing.T) {
 		if diff := cmp.Diff(once, policy); diff != "" {
 			t.Fatalf("setting defaults a second time changes the policy:\n%s", diff)
 		}
-		if errs, _ := (Rules{}).Validate(policy, nil); len(errs) > 0 {
+		if errs, _ := (Options{}).Validate(policy, nil); len(errs) > 0 {
 			t.Fatalf("the policy with defaults is not valid: %v", errs.ToAggregate())
 		}
 	})

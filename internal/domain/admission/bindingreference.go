@@ -41,10 +41,10 @@ func (r *report) validateBindingReference(namespace string, reference, stored *w
 	if !unchanged {
 		scope = r.lookUpScope(*reference)
 	}
-	problem := reach.Bound(namespace, *reference, scope)
+	problem := reach.CheckReference(namespace, *reference, scope)
 	if problem == nil {
 		kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
-		problem = reach.Propagated{APIs: reach.DefaultSkippedAPIs()}.Refuses(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+		problem = reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()}.Check(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
 	}
 	switch {
 	case problem == nil:

@@ -7,7 +7,7 @@ import (
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 )
 
-func (r Rules) validateCronFederatedHPA(report *report, object *autoscalingv1alpha1.CronFederatedHPA) {
+func (r Options) validateCronFederatedHPA(report *report, object *autoscalingv1alpha1.CronFederatedHPA) {
 	report.addInvalid(field.NewPath("metadata", "name"), object.Name, validation.IsDNS1123Subdomain(object.Name))
 	target, targetPath := object.Spec.ScaleTargetRef, specPath().Child("scaleTargetRef")
 	report.validateScaleTarget(targetPath, target)
@@ -28,7 +28,7 @@ func (r Rules) validateCronFederatedHPA(report *report, object *autoscalingv1alp
 	}
 }
 
-func (r Rules) validateSchedule(report *report, path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
+func (r Options) validateSchedule(report *report, path *field.Path, rule *autoscalingv1alpha1.CronFederatedHPARule) {
 	if r.ParseSchedule != nil {
 		if err := r.ParseSchedule(rule.Schedule); err != nil {
 			report.addErrors(field.Invalid(path.Child("schedule"), rule.Schedule, err.Error()))

@@ -101,7 +101,7 @@ func (r *report) warnIneffectivePreservation(path *field.Path, preservation *pol
 	}
 	r.warnDisabledGate(path, gateStatefulFailoverInjection, true)
 	for i, rule := range preservation.Rules {
-		if err := failover.CheckPath(rule.JSONPath); err != nil {
+		if err := failover.ValidateJSONPath(rule.JSONPath); err != nil {
 			r.addWarning(path.Child("rules").Index(i).Child("jsonPath"), "prevents failover: %v", err)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 // allGatesDisabled is the configuration with all feature gates disabled.
-var allGatesDisabled = Rules{Disabled: func(string) bool { return true }}
+var allGatesDisabled = Options{IsGateDisabled: func(string) bool { return true }}
 
 // withDisabledGates returns a configuration with the named feature gates disabled.
-func withDisabledGates(gates ...string) Rules {
-	return Rules{Disabled: func(gate string) bool { return slices.Contains(gates, gate) }}
+func withDisabledGates(gates ...string) Options {
+	return Options{IsGateDisabled: func(gate string) bool { return slices.Contains(gates, gate) }}
 }
 
 func clusterPolicyYAML(selector, spec string) string {

@@ -185,7 +185,7 @@ func listScripts(rules *configv1alpha1.CustomizationRules) []script {
 
 // validateCustomization validates that all scripts compile, and that no other
 // customization of the same kind has a script for the same operation.
-func (r Rules) validateCustomization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
+func (r Options) validateCustomization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
 	path := specPath().Child("customizations")
 	own := listScripts(&object.Spec.Customizations)
 	if r.CompileScript != nil {

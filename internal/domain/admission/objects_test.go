@@ -23,7 +23,7 @@ const (
 func TestBindingRules(t *testing.T) {
 	binding := func(kind, rest string) string { return `{kind: ` + kind + `, metadata: {name: b}, ` + rest + `}` }
 	const twice = `spec: {resource: {apiVersion: v1, kind: Pod, name: p}, components: [{name: a, replicas: 1}, {name: a, replicas: 1}, {name: "", replicas: 1}]}`
-	on := Rules{MultiplePodTemplates: true}
+	on := Options{MultiplePodTemplates: true}
 	runValidationCases(t, map[string]validationCase{
 		"a valid binding": {new: validBinding, rules: on},
 		"components have unique names": {
@@ -120,7 +120,7 @@ func TestInterpreterWebhookRules(t *testing.T) {
 }
 
 func TestCustomizationRules(t *testing.T) {
-	stored := func(name, kind, scripts string) Rules {
+	stored := func(name, kind, scripts string) Options {
 		other := &configv1alpha1.ResourceInterpreterCustomization{}
 		other.Name = name
 		other.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "v1", Kind: kind}
@@ -132,11 +132,11 @@ func TestCustomizationRules(t *testing.T) {
 		case "health":
 			other.Spec.Customizations.HealthInterpretation = &configv1alpha1.HealthInterpretation{}
 		}
-		return Rules{Customizations: func() []*configv1alpha1.ResourceInterpreterCustomization {
+		return Options{Customizations: func() []*configv1alpha1.ResourceInterpreterCustomization {
 			return []*configv1alpha1.ResourceInterpreterCustomization{other}
 		}}
 	}
-	broken := Rules{CompileScript: func(script string) error {
+	broken := Options{CompileScript: func(script string) error {
 		if script == "return 2" {
 			return errors.New("no")
 		}

@@ -74,8 +74,8 @@ func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 		fmt.Sprintf("the permanent id is immutable; keep %q, or apply the binding without this label", stored.GetLabels()[label])))
 }
 
-// Deletable returns an error for the user if the object is protected against deletion.
-func Deletable(object metav1.Object) error {
+// CheckDeletionProtection returns an error for the user if the object is protected against deletion.
+func CheckDeletionProtection(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil
 	}

@@ -101,7 +101,7 @@ func TestClusterTaintPolicyRules(t *testing.T) {
 	runValidationCases(t, map[string]validationCase{
 		"valid taints":          {new: validTaints},
 		"NoExecute is rejected": {new: evicting, errors: []string{"FieldValueForbidden spec.taints[1].effect"}},
-		"NoExecute is allowed":  {new: evicting, rules: Rules{AllowNoExecuteTaints: true}},
+		"NoExecute is allowed":  {new: evicting, rules: Options{AllowNoExecuteTaints: true}},
 		"key and effect are unique": {
 			new:    `{kind: ClusterTaintPolicy, metadata: {name: t}, spec: {taints: [{key: a, effect: NoSchedule, value: x}, {key: a, effect: NoSchedule, value: y}]}}`,
 			errors: []string{"FieldValueDuplicate spec.taints[1]"},

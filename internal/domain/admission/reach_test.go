@@ -47,20 +47,20 @@ func TestOverrideIdentityIsRejected(t *testing.T) {
 			}
 			namespaced := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Spec: spec}
 			cluster := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: spec}
-			fields := func(rules Rules, object, old runtime.Object) (found string) {
+			fields := func(rules Options, object, old runtime.Object) (found string) {
 				broken, _ := rules.Validate(object, old)
 				for _, err := range broken {
 					found += err.Field
 				}
 				return found
 			}
-			gated := Rules{OverrideIdentity: true}
+			gated := Options{OverrideIdentity: true}
 			wantWithGate := tc.field
 			if tc.gated {
 				wantWithGate = ""
 			}
 			want := []string{tc.field, tc.field, tc.field, wantWithGate, ""}
-			got := []string{fields(Rules{}, namespaced, nil), fields(Rules{}, cluster, nil), fields(gated, namespaced, nil), fields(gated, cluster, nil), fields(Rules{}, namespaced, namespaced.DeepCopy())}
+			got := []string{fields(Options{}, namespaced, nil), fields(Options{}, cluster, nil), fields(gated, namespaced, nil), fields(gated, cluster, nil), fields(Options{}, namespaced, namespaced.DeepCopy())}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("OverridePolicy, ClusterOverridePolicy, both with the gate, and one that is stored (-want +got):\n%s", diff)
 			}
@@ -88,7 +88,7 @@ func TestBindingIDIsImmutable(t *testing.T) {
 				old, changed := kind.DeepCopyObject(), kind.DeepCopyObject()
 				old.(metav1.Object).SetLabels(tc.old)
 				changed.(metav1.Object).SetLabels(tc.new)
-				broken, _ := Rules{}.Validate(changed, old)
+				broken, _ := Options{}.Validate(changed, old)
 				if got := len(broken) > 0; got != tc.wantErr {
 					t.Errorf("%T, %s: %v", kind, what, broken)
 				}
@@ -98,12 +98,12 @@ func TestBindingIDIsImmutable(t *testing.T) {
 }
 
 func TestBindingReference(t *testing.T) {
-	served := NewServed(nil, []*metav1.APIResourceList{
+	served := NewServedKinds(nil, []*metav1.APIResourceList{
 		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "secrets", Kind: "Secret", Namespaced: true}}},
 		{GroupVersion: "rbac.authorization.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
 	}, nil)
 	lookups := 0
-	rules := Rules{Served: func(schema.GroupVersionKind) *Served {
+	rules := Options{ServedKinds: func(schema.GroupVersionKind) *ServedKinds {
 		lookups++
 		return served
 	}}
@@ -146,7 +146,7 @@ func TestBindingReference(t *testing.T) {
 				}
 				lookups = 0
 				broken, warnings := rules.Validate(object, object.DeepCopyObject())
-				byScope := strings.HasPrefix(tc.wantError, "the kind is") && reach.IsBound(tc.namespace, tc.to)
+				byScope := strings.HasPrefix(tc.wantError, "the kind is") && reach.IsAllowedReference(tc.namespace, tc.to)
 				if len(broken) != 0 || len(warnings) > 0 != (tc.wantError != "" && !byScope) || lookups != 0 {
 					t.Errorf("stored %T: errors %v, warnings %v, %d lookups of kinds", object, broken, warnings, lookups)
 				}

@@ -13,10 +13,10 @@ import (
 type report struct {
 	errors   field.ErrorList
 	warnings []string
-	// isGateDisabled is Rules.Disabled.
+	// isGateDisabled is Rules.IsGateDisabled.
 	isGateDisabled func(gate string) bool
-	// servedKinds and clusters are Rules.Served and Rules.Clusters.
-	servedKinds func(kind schema.GroupVersionKind) *Served
+	// servedKinds and clusters are Rules.ServedKinds and Rules.ClusterNames.
+	servedKinds func(kind schema.GroupVersionKind) *ServedKinds
 	clusters    func(wanted []string) sets.Set[string]
 }
 

@@ -13,8 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// Served holds the kinds that a control plane serves.
-type Served struct {
+// ServedKinds holds the kinds that a control plane serves.
+type ServedKinds struct {
 	kinds map[schema.GroupVersionKind]servedKind
 	// preferred holds the preferred version of each kind. Objects are propagated in it.
 	preferred map[schema.GroupKind]string
@@ -24,10 +24,10 @@ type Served struct {
 
 type servedKind struct{ namespaced bool }
 
-// NewServed returns the kinds of a discovery result. silent holds the versions whose
+// NewServedKinds returns the kinds of a discovery result. silent holds the versions whose
 // discovery failed. The kinds of their groups are unknown.
-func NewServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *Served {
-	served := &Served{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, unavailable: sets.New[string]()}
+func NewServedKinds(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *ServedKinds {
+	served := &ServedKinds{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, unavailable: sets.New[string]()}
 	for _, version := range unavailable {
 		served.unavailable.Insert(version.Group)
 	}
@@ -47,7 +47,7 @@ func NewServed(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unava
 	return served
 }
 
-func (s *Served) addResource(version schema.GroupVersion, resource *metav1.APIResource, preferredVersion string) {
+func (s *ServedKinds) addResource(version schema.GroupVersion, resource *metav1.APIResource, preferredVersion string) {
 	if strings.Contains(resource.Name, "/") { // a subresource
 		return
 	}
@@ -60,14 +60,14 @@ func (s *Served) addResource(version schema.GroupVersion, resource *metav1.APIRe
 
 // Has reports whether the kind is served in that version. It returns true as well if the
 // discovery of the group failed.
-func (s *Served) Has(kind schema.GroupVersionKind) bool {
+func (s *ServedKinds) Has(kind schema.GroupVersionKind) bool {
 	_, ok := s.kinds[kind]
 	return ok || s.unavailable.Has(kind.Group)
 }
 
 // nearestKind returns a kind of the same group and version with a similar name, else a
 // kind of the same name in another group, else the zero value.
-func (s *Served) nearestKind(kind schema.GroupVersionKind) schema.GroupVersionKind {
+func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	var names []string
 	var elsewhere []schema.GroupVersionKind
 	for served := range s.kinds {

@@ -14,7 +14,7 @@ import (
 
 // newServedKinds returns the kinds of a small control plane. The discovery of the group
 // metrics.k8s.io failed.
-func newServedKinds() *Served {
+func newServedKinds() *ServedKinds {
 	group := func(name string, versions ...string) *metav1.APIGroup {
 		return &metav1.APIGroup{Name: name, PreferredVersion: metav1.GroupVersionForDiscovery{Version: versions[0]}}
 	}
@@ -22,7 +22,7 @@ func newServedKinds() *Served {
 		return &metav1.APIResourceList{GroupVersion: version, APIResources: resources}
 	}
 	deployments := []metav1.APIResource{{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "deployments/scale", Kind: "Scale", Namespaced: true}}
-	return NewServed(
+	return NewServedKinds(
 		[]*metav1.APIGroup{group("", "v1"), group("apps", "v1"), group("autoscaling", "v2", "v1"), group("rbac.authorization.k8s.io", "v1")},
 		[]*metav1.APIResourceList{
 			list("v1", metav1.APIResource{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}, metav1.APIResource{Name: "namespaces", Kind: "Namespace"}),
@@ -55,9 +55,9 @@ func TestWarnUnservedSelectors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := Rules{Served: func(schema.GroupVersionKind) *Served { return newServedKinds() }}
+			rules := Options{ServedKinds: func(schema.GroupVersionKind) *ServedKinds { return newServedKinds() }}
 			if test.unknown {
-				rules.Served = func(schema.GroupVersionKind) *Served { return nil }
+				rules.ServedKinds = func(schema.GroupVersionKind) *ServedKinds { return nil }
 			}
 			selectors := []policyv1alpha1.ResourceSelector{{APIVersion: test.apiVersion, Kind: test.kind}}
 			cluster := &policyv1alpha1.ClusterPropagationPolicy{Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: selectors}}
@@ -72,7 +72,7 @@ func TestWarnUnservedSelectors(t *testing.T) {
 }
 
 func TestWarnOverridePolicyOfClusterScopedKinds(t *testing.T) {
-	rules := Rules{Served: func(schema.GroupVersionKind) *Served { return newServedKinds() }}
+	rules := Options{ServedKinds: func(schema.GroupVersionKind) *ServedKinds { return newServedKinds() }}
 	spec := policyv1alpha1.OverrideSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Namespace"}}}
 	_, got := rules.Validate(&policyv1alpha1.OverridePolicy{Spec: spec}, nil)
 	want := []string{"spec.resourceSelectors[0]: never matches: Namespace of v1 has no namespace; use a ClusterOverridePolicy"}
@@ -98,7 +98,7 @@ func TestWarnUnknownClusters(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := Rules{Clusters: func([]string) sets.Set[string] { return test.known }}
+			rules := Options{ClusterNames: func([]string) sets.Set[string] { return test.known }}
 			policy := &policyv1alpha1.ClusterPropagationPolicy{}
 			policy.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: test.names}
 			if _, got := rules.Validate(policy, nil); !cmp.Equal(test.want, got) {
@@ -109,7 +109,7 @@ func TestWarnUnknownClusters(t *testing.T) {
 }
 
 func TestWarnUnknownClustersInAllFields(t *testing.T) {
-	rules := Rules{Clusters: func([]string) sets.Set[string] { return sets.New("member1") }}
+	rules := Options{ClusterNames: func([]string) sets.Set[string] { return sets.New("member1") }}
 	affinity := &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membr1"}}
 	propagation := &policyv1alpha1.ClusterPropagationPolicy{}
 	propagation.Spec.Placement = policyv1alpha1.Placement{
@@ -169,7 +169,7 @@ func TestOverridePathsBeginWithSlash(t *testing.T) {
 			if test.old != nil {
 				old = &policyv1alpha1.ClusterOverridePolicy{Spec: *test.old}
 			}
-			broken, warnings := Rules{}.Validate(&policyv1alpha1.ClusterOverridePolicy{Spec: test.spec}, old)
+			broken, warnings := Options{}.Validate(&policyv1alpha1.ClusterOverridePolicy{Spec: test.spec}, old)
 			var got []string
 			for _, err := range broken {
 				got = append(got, err.Error())

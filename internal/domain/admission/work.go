@@ -13,6 +13,6 @@ import (
 func (r *report) validateWork(object *workv1alpha1.Work) {
 	if _, ok := work.ClusterOf(object.Namespace); !ok {
 		r.addWarning(field.NewPath("metadata", "namespace"),
-			"no cluster applies this Work: Works must be in a namespace named %s<cluster>", clusterv1alpha1.ExecutionSpacePrefix)
+			"no cluster applies this Work: Works must be in a namespace named %s<cluster>", clusterv1alpha1.ExecutionNamespacePrefix)
 	}
 }

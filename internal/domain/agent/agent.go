@@ -30,9 +30,9 @@ const (
 	// BootstrapGroup is the group of users with a bootstrap token that may register clusters.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
 
-	// Generator is the user that the register command of other releases uses temporarily to
+	// GeneratorUser is the user that the register command of other releases uses temporarily to
 	// create the RBAC objects of an agent.
-	Generator = UserPrefix + reservedName
+	GeneratorUser = UserPrefix + reservedName
 
 	// GeneratorPolicy is the name of the admission policy, and of its binding, that limits the
 	// Generator to the roles of agents.
@@ -50,16 +50,16 @@ func User(cluster string) string { return UserPrefix + cluster }
 // for the Generator.
 func ClusterOf(user string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(user, UserPrefix)
-	if !ok || !ValidName(cluster) {
+	if !ok || !IsValidName(cluster) {
 		return "", false
 	}
 	return cluster, true
 }
 
-// ValidName reports whether a cluster with that name can have an agent: a DNS label of at most
+// IsValidName reports whether a cluster with that name can have an agent: a DNS label of at most
 // 48 characters that is not reserved and does not look like the name of a Secret of another
 // cluster.
-func ValidName(cluster string) bool {
+func IsValidName(cluster string) bool {
 	return cluster != reservedName && !strings.HasSuffix(cluster, impersonatorSuffix) &&
 		len(cluster) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(cluster)) == 0
 }

@@ -20,7 +20,7 @@ func TestClusterOf(t *testing.T) {
 		"no name":                 {"system:karmada:agent:", ""},
 		"an invalid cluster name": {"system:karmada:agent:East", ""},
 		"a name with a colon":     {"system:karmada:agent:east:west", ""},
-		"the generator":           {agent.Generator, ""},
+		"the generator":           {agent.GeneratorUser, ""},
 		"the name of a Secret of another cluster": {"system:karmada:agent:east-impersonator", ""},
 		"another user":           {"system:admin", ""},
 		"a group":                {agent.Group, ""},
@@ -56,7 +56,7 @@ func TestRightsStayInOwnCluster(t *testing.T) {
 			cluster: true, cluster + "-impersonator": true, "karmada-agent-" + cluster: true,
 			"karmada-es-" + cluster: true, namespace: true, "karmada-cluster": true, agent.RoleName(cluster): true,
 		}
-		for _, object := range agent.Rights(cluster, namespace) {
+		for _, object := range agent.RBACObjects(cluster, namespace) {
 			for _, rule := range rulesOf(object) {
 				if len(rule.ResourceNames) == 0 {
 					for _, resource := range rule.Resources {
@@ -87,7 +87,7 @@ func TestRightsStayInOwnCluster(t *testing.T) {
 }
 
 func TestRightsObjects(t *testing.T) {
-	objects := agent.Rights("east", "karmada-cluster")
+	objects := agent.RBACObjects("east", "karmada-cluster")
 	if role, ok := objects[0].(*rbacv1.ClusterRole); !ok || role.Name != "system:karmada:east:agent" {
 		t.Errorf("the first object is %T %s, want the ClusterRole", objects[0], objects[0].GetName())
 	}

@@ -24,7 +24,7 @@ func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 // for values that are stored already.
 //
 // An agent may write only its own Cluster; RBAC cannot restrict the name in a create request.
-// After the creation it may change only the fields in ReachFields. It must not make the
+// After the creation it may change only the fields in ConnectionFields. It must not make the
 // control plane send the credentials of others to the address of its cluster. So it may refer
 // only to Secrets that it could read itself, in any namespace. readable reports whether it
 // could.
@@ -71,5 +71,5 @@ func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, read
 }
 
 func isExecutionNamespace(name string) bool {
-	return strings.HasPrefix(name, clusterv1alpha1.ExecutionSpacePrefix)
+	return strings.HasPrefix(name, clusterv1alpha1.ExecutionNamespacePrefix)
 }

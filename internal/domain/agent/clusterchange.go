@@ -12,9 +12,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReachFields returns the fields of spec that describe the connection to a cluster. Its agent
+// ConnectionFields returns the fields of spec that describe the connection to a cluster. Its agent
 // may change only these fields after the registration.
-func ReachFields() []string {
+func ConnectionFields() []string {
 	return []string{"apiEndpoint", "secretRef", "impersonatorSecretRef", "insecureSkipTLSVerification", "proxyURL", "proxyHeader"}
 }
 
@@ -59,14 +59,14 @@ func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 }
 
 // validateSpecChange compares all fields of the spec by name, so that an agent may not change
-// a field that is added to the API until ReachFields contains it.
+// a field that is added to the API until ConnectionFields contains it.
 func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	after, before := reflect.ValueOf(written.Spec), reflect.ValueOf(stored.Spec)
 	for i := range after.NumField() {
 		name, _, _ := strings.Cut(after.Type().Field(i).Tag.Get("json"), ",")
 		same := equality.Semantic.DeepEqual(after.Field(i).Interface(), before.Field(i).Interface())
-		if same || slices.Contains(ReachFields(), name) || name == "id" && stored.Spec.ID == "" {
+		if same || slices.Contains(ConnectionFields(), name) || name == "id" && stored.Spec.ID == "" {
 			continue
 		}
 		errs = append(errs, forbiddenError(stored.Name, field.NewPath("spec", name)))
@@ -86,7 +86,7 @@ func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 
 func forbiddenError(cluster string, path *field.Path) *field.Error {
 	return field.Forbidden(path, fmt.Sprintf("the agent of a cluster may change only the status and these fields of spec: %s; an administrator changes this field with: kubectl edit cluster %s",
-		strings.Join(ReachFields(), ", "), cluster))
+		strings.Join(ConnectionFields(), ", "), cluster))
 }
 
 func sortedKeys(of map[string]string) []string {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// NotApproved is the condition of a CertificateSigningRequest for an agent that is left to
+	// ConditionNotApproved is the condition of a CertificateSigningRequest for an agent that is left to
 	// administrators. Its reason and message explain why.
-	NotApproved certificatesv1.RequestConditionType = "AgentNotApproved"
+	ConditionNotApproved certificatesv1.RequestConditionType = "AgentNotApproved"
 
-	// RightsGranted is the condition of a request that an administrator approved, after the
+	// ConditionRightsGranted is the condition of a request that an administrator approved, after the
 	// agent got its rights.
-	RightsGranted certificatesv1.RequestConditionType = "AgentRightsGranted"
+	ConditionRightsGranted certificatesv1.RequestConditionType = "AgentRightsGranted"
 
 	// ReasonAutoApproved is the reason of an approval by the controller.
 	ReasonAutoApproved = "AutoApproved"
@@ -28,20 +28,20 @@ const (
 
 // Reasons for which a request is left to administrators.
 const (
-	ReasonNotAllowed         = "RequesterNotAllowed"
-	ReasonInvalidName        = "InvalidClusterName"
-	ReasonNameTaken          = "ClusterExists"
-	ReasonIssued             = "IdentityIssued"
-	ReasonNotRegistered      = "ClusterNotRegistered"
-	ReasonNamespace          = "ClusterNamespaceNotPrepared"
-	ReasonGeneratorUnlimited = "GeneratorUnlimited"
+	ReasonNotAllowed           = "RequesterNotAllowed"
+	ReasonInvalidName          = "InvalidClusterName"
+	ReasonNameTaken            = "ClusterExists"
+	ReasonCertificateIssued    = "IdentityIssued"
+	ReasonNotRegistered        = "ClusterNotRegistered"
+	ReasonNamespaceNotPrepared = "ClusterNamespaceNotPrepared"
+	ReasonGeneratorUnlimited   = "GeneratorUnlimited"
 )
 
-// Facts are the objects that the control plane stores under the requested name.
-type Facts struct {
-	// MayRenew and MayRegister report whether the requester may create the subresources
+// RequestFacts are the objects that the control plane stores under the requested name.
+type RequestFacts struct {
+	// CanRenew and CanRegister report whether the requester may create the subresources
 	// ApproveSelf and ApproveAny.
-	MayRenew, MayRegister bool
+	CanRenew, CanRegister bool
 	// Request is the UID of the CertificateSigningRequest.
 	Request types.UID
 	// Clusters are those with the requested name, or with the name of a Secret that the agent
@@ -66,32 +66,32 @@ type Decision struct {
 	Reason, Message string
 }
 
-// Decide returns whether a request for the certificate of an agent can be approved without an
+// DecideRequest returns whether a request for the certificate of an agent can be approved without an
 // administrator. A name that is in use is only given to the agent that has it already.
-func Decide(r Request, facts Facts) Decision {
+func DecideRequest(r Request, facts RequestFacts) Decision {
 	if r.Generator {
 		return decideGenerator(r, facts)
 	}
-	if !ValidName(r.Cluster) {
+	if !IsValidName(r.Cluster) {
 		return reject(ReasonInvalidName, "no cluster with an agent can have the name %q: choose a DNS label of at most %d characters that is neither %q nor ends with %q",
 			r.Cluster, clusterv1alpha1.ClusterNameMaxLength, reservedName, impersonatorSuffix)
 	}
-	if r.Renewal() && facts.MayRenew {
+	if r.IsRenewal() && facts.CanRenew {
 		return decideRenewal(r, facts)
 	}
-	if !facts.MayRegister {
+	if !facts.CanRegister {
 		return requesterNotAllowed(r)
 	}
 	return decideRegistration(r, facts)
 }
 
-func decideGenerator(r Request, facts Facts) Decision {
-	if !facts.MayRegister {
+func decideGenerator(r Request, facts RequestFacts) Decision {
+	if !facts.CanRegister {
 		return requesterNotAllowed(r)
 	}
 	if facts.GeneratorUnlimited {
 		return reject(ReasonGeneratorUnlimited, "user %s has all rights in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
-			Generator)
+			GeneratorUser)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
 }
@@ -99,7 +99,7 @@ func decideGenerator(r Request, facts Facts) Decision {
 // decideRenewal approves a renewal as long as the agent is registered. A removed cluster loses
 // its agent for good. If another cluster joined under the name, its Cluster does not belong to
 // this agent.
-func decideRenewal(r Request, facts Facts) Decision {
+func decideRenewal(r Request, facts RequestFacts) Decision {
 	registering := facts.Role != nil && !isOwnedByCluster(facts.Role, r.Cluster) && !hasCluster(facts.Clusters, r.Cluster)
 	if !registering && !isPullCluster(facts.Clusters, r.Cluster) {
 		return reject(ReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
@@ -109,7 +109,7 @@ func decideRenewal(r Request, facts Facts) Decision {
 	return decision
 }
 
-func decideRegistration(r Request, facts Facts) Decision {
+func decideRegistration(r Request, facts RequestFacts) Decision {
 	if hasCluster(facts.Clusters, r.Cluster) {
 		return reject(ReasonNameTaken, "Cluster %q exists: choose another name, or unregister or unjoin that one first", r.Cluster)
 	}
@@ -122,12 +122,12 @@ func decideRegistration(r Request, facts Facts) Decision {
 			return Decision{Wait: true}
 		}
 		if by, ok := role.Annotations[RequestAnnotation]; ok && by != string(facts.Request) {
-			return reject(ReasonIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
+			return reject(ReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
 				r.Cluster, role.Annotations[RequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"), role.Name)
 		}
 	}
 	if !isPreparedNamespace(r.ClusterNamespace, facts.ClusterNamespace) {
-		return reject(ReasonNamespace, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
+		return reject(ReasonNamespaceNotPrepared, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
 			clusterv1alpha1.NamespaceKarmadaCluster, r.ClusterNamespace, clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")

@@ -69,7 +69,7 @@ func TestRecognizeRequest(t *testing.T) {
 		"another namespace for the Secrets": {"", func(s *csr, _ *x509Request) {
 			s.Annotations = map[string]string{agent.ClusterNamespaceAnnotation: "clusters"}
 		}, &elsewhere},
-		"the generator": {agent.Generator, func(*csr, *x509Request) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
+		"the generator": {agent.GeneratorUser, func(*csr, *x509Request) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
 		"another signer": {"", func(s *csr, _ *x509Request) {
 			s.Spec.SignerName = "kubernetes.io/kube-apiserver-client-kubelet"
 		}, nil},
@@ -106,7 +106,7 @@ func TestRecognizeRequest(t *testing.T) {
 			if user == "" {
 				user = agent.User("east")
 			}
-			got, ok := agent.Recognize(signingRequest(t, user, test.change))
+			got, ok := agent.RecognizeRequest(signingRequest(t, user, test.change))
 			if ok != (test.want != nil) {
 				t.Fatalf("recognized: %t, want %t", ok, test.want != nil)
 			}
@@ -147,67 +147,67 @@ func TestDecideRequest(t *testing.T) {
 	const token, self = "system:bootstrap:abcdef", "system:karmada:agent:east"
 	tests := map[string]struct {
 		request agent.Request
-		facts   agent.Facts
+		facts   agent.RequestFacts
 		want    string
 	}{
-		"a token for a new cluster": {facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
+		"a token for a new cluster": {facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
 		"a token without the right": {want: agent.ReasonNotAllowed},
 		"a token for a Cluster that exists": {
-			facts: agent.Facts{MayRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
+			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
 		},
 		"a token for a name that is the Secret of another Cluster": {
-			facts: agent.Facts{MayRegister: true, Clusters: newClusters("east-impersonator")}, want: agent.ReasonNameTaken,
+			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east-impersonator")}, want: agent.ReasonNameTaken,
 		},
 		"a token for a name that another request got": {
-			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "other")}, want: agent.ReasonIssued,
+			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "other")}, want: agent.ReasonCertificateIssued,
 		},
 		"the same request again, after a restart": {
-			facts: agent.Facts{MayRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
+			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
 		},
-		"a role that was created beforehand":    {facts: agent.Facts{MayRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
-		"a name whose Cluster was just deleted": {facts: agent.Facts{MayRegister: true, Request: "this", Role: left}, want: "wait"},
-		"a name whose role is being deleted":    {facts: agent.Facts{MayRegister: true, Role: leaving}, want: "wait"},
-		"an agent that renews":                  {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: pulled}, want: "AutoApproved"},
+		"a role that was created beforehand":    {facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
+		"a name whose Cluster was just deleted": {facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: left}, want: "wait"},
+		"a name whose role is being deleted":    {facts: agent.RequestFacts{CanRegister: true, Role: leaving}, want: "wait"},
+		"an agent that renews":                  {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Clusters: pulled}, want: "AutoApproved"},
 		"an agent whose name a cluster in push mode has now": {
-			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Clusters: newClusters("east")}, want: agent.ReasonNotRegistered,
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Clusters: newClusters("east")}, want: agent.ReasonNotRegistered,
 		},
 		"an agent with a role whose name a cluster in push mode has now": {
-			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: newClusters("east")},
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: newClusters("east")},
 			want: agent.ReasonNotRegistered,
 		},
-		"an agent whose Cluster was just deleted": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: left}, want: agent.ReasonNotRegistered},
+		"an agent whose Cluster was just deleted": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: left}, want: agent.ReasonNotRegistered},
 		"an agent that renews before its Cluster exists": {
-			request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
 		},
-		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotRegistered},
+		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotRegistered},
 		"an agent that requests another name": {
-			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed,
+			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed,
 		},
 		"an agent that requests another name and may register": {
 			request: agent.Request{Requester: "system:karmada:agent:west"},
-			facts:   agent.Facts{MayRenew: true, MayRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
+			facts:   agent.RequestFacts{CanRenew: true, CanRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
 		},
-		"an invalid cluster name": {request: agent.Request{Cluster: "East"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName},
+		"an invalid cluster name": {request: agent.Request{Cluster: "East"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonInvalidName},
 		"the name of a Secret": {
-			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonInvalidName,
+			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonInvalidName,
 		},
 		"a namespace that was prepared": {
-			request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("clusters", "true")}, want: "AutoApproved",
+			request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("clusters", "true")}, want: "AutoApproved",
 		},
-		"a namespace that does not exist": {request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.Facts{MayRegister: true}, want: agent.ReasonNamespace},
+		"a namespace that does not exist": {request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonNamespaceNotPrepared},
 		"the namespace of the tokens": {
-			request: agent.Request{ClusterNamespace: "kube-system"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("kube-system", "")}, want: agent.ReasonNamespace,
+			request: agent.Request{ClusterNamespace: "kube-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("kube-system", "")}, want: agent.ReasonNamespaceNotPrepared,
 		},
 		"the namespace of the components": {
-			request: agent.Request{ClusterNamespace: "karmada-system"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("karmada-system", "true")}, want: agent.ReasonNamespace,
+			request: agent.Request{ClusterNamespace: "karmada-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-system", "true")}, want: agent.ReasonNamespaceNotPrepared,
 		},
 		"the namespace of Works": {
-			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.Facts{MayRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: agent.ReasonNamespace,
+			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: agent.ReasonNamespaceNotPrepared,
 		},
-		"the generator":                        {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true}, want: "AutoApproved"},
-		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.Facts{MayRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
-		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.Generator}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
-		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.Facts{MayRenew: true}, want: agent.ReasonNotAllowed},
+		"the generator":                        {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
+		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
+		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.GeneratorUser}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed},
+		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestDecideRequest(t *testing.T) {
 			if request.Requester == "" {
 				request.Requester = token
 			}
-			got := agent.Decide(request, test.facts)
+			got := agent.DecideRequest(request, test.facts)
 			if got.Wait != (test.want == "wait") || !got.Wait && got.Reason != test.want {
 				t.Errorf("got %+v, want %s", got, test.want)
 			}
@@ -266,7 +266,7 @@ func TestValidateAgentCluster(t *testing.T) {
 		"another one with its secrets":       {agent.User("west"), cluster("east", "Pull", "east", ""), nil, []string{"metadata.name", "spec.secretRef.name"}},
 		"its own in Push mode":               {agent.User("east"), cluster("east", "Push", "east", ""), nil, []string{"spec.syncMode"}},
 		"its own with the secret of another": {agent.User("east"), cluster("east", "Pull", "west", "west-impersonator"), nil, []string{"spec.secretRef.name", "spec.impersonatorSecretRef.name"}},
-		"the generator":                      {agent.Generator, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
+		"the generator":                      {agent.GeneratorUser, cluster("rbac-generator", "Pull", "", ""), nil, []string{"metadata.name"}},
 		"values of an administrator, unchanged": {
 			agent.User("east"), cluster("east", "Push", "mine", ""), cluster("east", "Push", "mine", ""), nil,
 		},
@@ -304,7 +304,7 @@ func FuzzRecognizeRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, encoded []byte) {
 		csr := signingRequest(t, "x")
 		csr.Spec.Request = encoded
-		request, ok := agent.Recognize(csr)
+		request, ok := agent.RecognizeRequest(csr)
 		if ok && !request.Generator && !strings.HasPrefix(request.User(), agent.UserPrefix) {
 			t.Errorf("user %q", request.User())
 		}

@@ -34,16 +34,16 @@ func RoleName(cluster string) string { return roleNamePrefix + cluster + ":agent
 
 // ExecutionNamespace returns the namespace that holds the Works of a cluster.
 func ExecutionNamespace(cluster string) string {
-	return clusterv1alpha1.ExecutionSpacePrefix + cluster
+	return clusterv1alpha1.ExecutionNamespacePrefix + cluster
 }
 
-// Rights returns the roles and role bindings for the agent of a cluster, the ClusterRole
+// RBACObjects returns the roles and role bindings for the agent of a cluster, the ClusterRole
 // first. clusterNamespace holds the Secrets of the cluster. Its Lease is always in
 // karmada-cluster.
 //
 // Each rule names its objects if RBAC can check the name. It cannot for create requests, nor
 // for events.
-func Rights(cluster, clusterNamespace string) []Object {
+func RBACObjects(cluster, clusterNamespace string) []Object {
 	role := RoleName(cluster)
 	space := ExecutionNamespace(cluster)
 	objects := []Object{

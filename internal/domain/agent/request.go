@@ -66,18 +66,18 @@ type Request struct {
 // User returns the user of the requested certificate.
 func (r Request) User() string {
 	if r.Generator {
-		return Generator
+		return GeneratorUser
 	}
 	return User(r.Cluster)
 }
 
-// Renewal reports whether the requester is already the user of the requested certificate.
-func (r Request) Renewal() bool { return r.Requester == r.User() }
+// IsRenewal reports whether the requester is already the user of the requested certificate.
+func (r Request) IsRenewal() bool { return r.Requester == r.User() }
 
-// Recognize parses a CertificateSigningRequest. ok is false if the request is not for an
+// RecognizeRequest parses a CertificateSigningRequest. ok is false if the request is not for an
 // agent: it has another signer, usages other than those of a client, or more names than that
 // of the agent.
-func Recognize(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
+func RecognizeRequest(csr *certificatesv1.CertificateSigningRequest) (Request, bool) {
 	if csr.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName || !hasClientUsages(csr.Spec.Usages) {
 		return Request{}, false
 	}

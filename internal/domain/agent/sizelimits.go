@@ -27,9 +27,9 @@ func CheckObjectBytes(kind string, bytes int) error {
 	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
 }
 
-// Report returns the fields of a Work that an agent may change: the status, the finalizers and
+// WorkReport returns the fields of a Work that an agent may change: the status, the finalizers and
 // managedFields.
-func Report(work map[string]any) map[string]any {
+func WorkReport(work map[string]any) map[string]any {
 	report := map[string]any{"status": work["status"]}
 	if metadata, ok := work["metadata"].(map[string]any); ok {
 		report["finalizers"], report["managedFields"] = metadata["finalizers"], metadata["managedFields"]
@@ -37,27 +37,27 @@ func Report(work map[string]any) map[string]any {
 	return report
 }
 
-// Manifests returns the number of manifests in a Work.
-func Manifests(work map[string]any) int {
+// ManifestCount returns the number of manifests in a Work.
+func ManifestCount(work map[string]any) int {
 	manifests, _, _ := unstructured.NestedFieldNoCopy(work, "spec", "workload", "manifests")
 	list, _ := manifests.([]any)
 	return len(list)
 }
 
-// ReportBytes returns the limit for the Report on the given number of manifests, in bytes of
+// MaxWorkReportBytes returns the limit for the Report on the given number of manifests, in bytes of
 // JSON. With the feature gate LargeStatus statuses are not cut.
-func ReportBytes(manifests int, large bool) int {
+func MaxWorkReportBytes(manifests int, large bool) int {
 	if large {
 		return maxReportBytes
 	}
 	return baseReportBytes + min(manifests, (maxReportBytes-baseReportBytes)/reportBytesPerManifest)*reportBytesPerManifest
 }
 
-// CheckReportBytes returns an error for a Report that is too large. One that was too large
+// CheckWorkReportBytes returns an error for a Report that is too large. One that was too large
 // before may stay but not grow: the statuses of removed manifests stay until the agent reports
 // again.
-func CheckReportBytes(manifests, before, bytes int, large bool) error {
-	limit := ReportBytes(manifests, large)
+func CheckWorkReportBytes(manifests, before, bytes int, large bool) error {
+	limit := MaxWorkReportBytes(manifests, large)
 	if bytes <= max(limit, before) {
 		return nil
 	}

@@ -36,7 +36,7 @@ func TestCheckReportBytes(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := CheckReportBytes(tc.manifests, tc.before, tc.bytes, tc.large) == nil; got != tc.want {
+			if got := CheckWorkReportBytes(tc.manifests, tc.before, tc.bytes, tc.large) == nil; got != tc.want {
 				t.Errorf("accepted: %v", got)
 			}
 		})
@@ -48,7 +48,7 @@ func TestRegularReportIsAccepted(t *testing.T) {
 	const identifier, conditions = 2 << 10, 24 << 10
 	rapid.Check(t, func(t *rapid.T) {
 		manifests := rapid.IntRange(0, 48).Draw(t, "manifests")
-		if err := CheckReportBytes(manifests, 0, manifests*(work.MaxStatusBytes+identifier)+conditions, false); err != nil {
+		if err := CheckWorkReportBytes(manifests, 0, manifests*(work.MaxStatusBytes+identifier)+conditions, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -62,15 +62,15 @@ func TestReport(t *testing.T) {
 		"status":   map[string]any{"conditions": []any{}},
 	}
 	want := map[string]any{"finalizers": []any{"f"}, "managedFields": []any{"m"}, "status": map[string]any{"conditions": []any{}}}
-	if diff := cmp.Diff(want, Report(stored)); diff != "" {
+	if diff := cmp.Diff(want, WorkReport(stored)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if got := Manifests(stored); got != 2 {
+	if got := ManifestCount(stored); got != 2 {
 		t.Errorf("%d manifests", got)
 	}
 	for _, odd := range []map[string]any{nil, {"metadata": 1, "spec": "text"}} {
-		if diff := cmp.Diff(map[string]any{"status": nil}, Report(odd)); diff != "" || Manifests(odd) != 0 {
-			t.Errorf("%v: %d manifests, report %s", odd, Manifests(odd), diff)
+		if diff := cmp.Diff(map[string]any{"status": nil}, WorkReport(odd)); diff != "" || ManifestCount(odd) != 0 {
+			t.Errorf("%v: %d manifests, report %s", odd, ManifestCount(odd), diff)
 		}
 	}
 }

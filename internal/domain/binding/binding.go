@@ -44,9 +44,9 @@ func New(namespaced bool) Object {
 // Copy returns a deep copy of a binding.
 func Copy(of Object) Object { return of.DeepCopyObject().(Object) }
 
-// Namespaced reports the scope of a binding by its type, so that it also works for objects
+// IsNamespaced reports the scope of a binding by its type, so that it also works for objects
 // without a namespace or name.
-func Namespaced(obj Object) bool {
+func IsNamespaced(obj Object) bool {
 	_, cluster := obj.(*workv1alpha2.ClusterResourceBinding)
 	return !cluster
 }

@@ -61,7 +61,7 @@ func TestMetadataByScope(t *testing.T) {
 			obj.SetNamespace(tc.namespace)
 			obj.SetName(tc.name)
 			obj.SetLabels(map[string]string{tc.id: "id-1"})
-			if got := Namespaced(obj); got != tc.namespaced {
+			if got := IsNamespaced(obj); got != tc.namespaced {
 				t.Errorf("namespaced: %v", got)
 			}
 			if got := PermanentIDLabel(obj); got != tc.id {
@@ -73,7 +73,7 @@ func TestMetadataByScope(t *testing.T) {
 			if got := Finalizer(obj); got != tc.finalizer {
 				t.Errorf("finalizer %q, want %q", got, tc.finalizer)
 			}
-			if diff := cmp.Diff(tc.coordinates, Coordinates(obj)); diff != "" {
+			if diff := cmp.Diff(tc.coordinates, ReferenceAnnotations(obj)); diff != "" {
 				t.Errorf("coordinates (-want +got):\n%s", diff)
 			}
 			obj.BindingSpec().Replicas = 3
@@ -116,7 +116,7 @@ func TestTargets(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Targets(&tc.spec)); diff != "" {
+			if diff := cmp.Diff(tc.want, TargetClusters(&tc.spec)); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
 		})
@@ -163,10 +163,10 @@ func TestExpectedClusters(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(sets.New(tc.expected...), Expected(&tc.spec)); diff != "" {
+			if diff := cmp.Diff(sets.New(tc.expected...), ExpectedClusters(&tc.spec)); diff != "" {
 				t.Errorf("expected (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(sets.New(tc.purged...), DirectlyPurged(&tc.spec)); diff != "" {
+			if diff := cmp.Diff(sets.New(tc.purged...), DirectlyPurgedClusters(&tc.spec)); diff != "" {
 				t.Errorf("directly purged (-want +got):\n%s", diff)
 			}
 		})
@@ -181,8 +181,8 @@ func TestTargetsAreExpectedOnce(t *testing.T) {
 			RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: newTargets(names.Draw(t, "first")...)}, {Clusters: newTargets(names.Draw(t, "second")...)}},
 		}
 		before := spec.DeepCopy()
-		expected, seen := Expected(spec), sets.New[string]()
-		for _, target := range Targets(spec) {
+		expected, seen := ExpectedClusters(spec), sets.New[string]()
+		for _, target := range TargetClusters(spec) {
 			if seen.Has(target.Name) {
 				t.Fatalf("%s is a target twice", target.Name)
 			}
@@ -222,10 +222,10 @@ func TestIsDivided(t *testing.T) {
 			ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: kind},
 		}}
 	}
-	if !Divided(with("Divided")) || Divided(with("Duplicated")) {
+	if !IsDivided(with("Divided")) || IsDivided(with("Duplicated")) {
 		t.Error("the scheduling type is ignored")
 	}
-	if Divided(&workv1alpha2.ResourceBindingSpec{}) || Divided(&workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}) {
+	if IsDivided(&workv1alpha2.ResourceBindingSpec{}) || IsDivided(&workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}) {
 		t.Error("replicas are divided by default")
 	}
 }
@@ -249,7 +249,7 @@ func TestIsDispatchSuspended(t *testing.T) {
 			if tc.suspension != nil {
 				spec.Suspension = &workv1alpha2.Suspension{Suspension: *tc.suspension}
 			}
-			if got := Suspended(spec, "m1"); got != tc.want {
+			if got := IsDispatchSuspended(spec, "m1"); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -281,7 +281,7 @@ func TestBelongsTo(t *testing.T) {
 		annotations map[string]string
 		want        bool
 	}{
-		"annotations of the binding":                      {Coordinates(bound), true},
+		"annotations of the binding":                      {ReferenceAnnotations(bound), true},
 		"no annotations":                                  {nil, true},
 		"annotations of a binding in another namespace":   {map[string]string{"resourcebinding.karmada.io/namespace": "evil", "resourcebinding.karmada.io/name": "web"}, false},
 		"annotations of another binding in the namespace": {map[string]string{"resourcebinding.karmada.io/namespace": "shop", "resourcebinding.karmada.io/name": "api"}, false},
@@ -289,7 +289,7 @@ func TestBelongsTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := New(true)
 			object.SetAnnotations(tc.annotations)
-			if got := IsOf(object, bound); got != tc.want {
+			if got := BelongsTo(object, bound); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -30,7 +30,7 @@ func ReferenceKey(namespace, name string) string {
 // PermanentIDLabel returns the label key for the ID of a binding: on the binding itself, on
 // its Works and on the member objects.
 func PermanentIDLabel(obj Object) string {
-	if Namespaced(obj) {
+	if IsNamespaced(obj) {
 		return workv1alpha2.ResourceBindingPermanentIDLabel
 	}
 	return workv1alpha2.ClusterResourceBindingPermanentIDLabel
@@ -41,10 +41,10 @@ func PermanentID(obj Object) string {
 	return obj.GetLabels()[PermanentIDLabel(obj)]
 }
 
-// Coordinates returns the annotations by which a Work or a member object refers to its
+// ReferenceAnnotations returns the annotations by which a Work or a member object refers to its
 // binding.
-func Coordinates(obj Object) map[string]string {
-	if !Namespaced(obj) {
+func ReferenceAnnotations(obj Object) map[string]string {
+	if !IsNamespaced(obj) {
 		return map[string]string{workv1alpha2.ClusterResourceBindingAnnotation: obj.GetName()}
 	}
 	return map[string]string{
@@ -53,9 +53,9 @@ func Coordinates(obj Object) map[string]string {
 	}
 }
 
-// LedTo returns the binding of one scope to which the Coordinates of a Work or a member object
+// ReferencedBinding returns the binding of one scope to which the Coordinates of a Work or a member object
 // refer. ok is false if there is none.
-func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bool) {
+func ReferencedBinding(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bool) {
 	annotations := from.GetAnnotations()
 	if !namespaced {
 		name := annotations[workv1alpha2.ClusterResourceBindingAnnotation]
@@ -68,18 +68,18 @@ func LedTo(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bo
 	return key, key.Namespace != "" && key.Name != ""
 }
 
-// IsOf reports whether a Work or a member object that has the ID of a binding belongs to that
+// BelongsTo reports whether a Work or a member object that has the ID of a binding belongs to that
 // binding. The ID alone does not prove it, because a binding that was copied with its labels
 // has the ID of another one. An object without Coordinates belongs to the binding.
-func IsOf(object metav1.Object, bound Object) bool {
-	key, ok := LedTo(object, Namespaced(bound))
+func BelongsTo(object metav1.Object, bound Object) bool {
+	key, ok := ReferencedBinding(object, IsNamespaced(bound))
 	return !ok || key.Namespace == bound.GetNamespace() && key.Name == bound.GetName()
 }
 
 // Finalizer returns the finalizer that keeps a deleted binding until its Works are deleted
 // too.
 func Finalizer(obj Object) string {
-	if Namespaced(obj) {
+	if IsNamespaced(obj) {
 		return workv1alpha2.BindingControllerFinalizer
 	}
 	return workv1alpha2.ClusterResourceBindingControllerFinalizer

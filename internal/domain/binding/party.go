@@ -8,9 +8,9 @@ import (
 // PartyOf returns on whose behalf a binding acts. Only administrators of the control plane
 // create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
 // ClusterPropagationPolicy claims acts for the users of its namespace.
-func PartyOf(obj Object) reach.Party {
-	return reach.Party{
-		Namespace: obj.GetNamespace(),
-		Cluster:   !Namespaced(obj) || obj.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != "",
+func PartyOf(obj Object) reach.Author {
+	return reach.Author{
+		Namespace:   obj.GetNamespace(),
+		ClusterWide: !IsNamespaced(obj) || obj.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != "",
 	}
 }

@@ -14,23 +14,23 @@ func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }
 
-// Divided reports whether the replicas are divided among the clusters. Otherwise each cluster
+// IsDivided reports whether the replicas are divided among the clusters. Otherwise each cluster
 // runs all of them.
-func Divided(spec *workv1alpha2.ResourceBindingSpec) bool {
+func IsDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
 	}
 	return spec.Placement.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided
 }
 
-// Targets returns the clusters that must run the current template: the scheduled ones in their
+// TargetClusters returns the clusters that must run the current template: the scheduled ones in their
 // order, then those that dependent bindings need, in the order in which they are listed. Each
 // cluster occurs once.
 //
 // The replicas in the snapshot of a dependent binding belong to that binding and not to this
 // template. So a workload that is in a cluster only as a dependency runs with the replicas of
 // its template there.
-func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
+func TargetClusters(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(spec.Clusters))
 	seen := sets.New[string]()
 	for _, cluster := range spec.Clusters {
@@ -57,9 +57,9 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 	return targets
 }
 
-// Expected returns the clusters in which the binding may have a Work: its targets, and
+// ExpectedClusters returns the clusters in which the binding may have a Work: its targets, and
 // clusters under graceful eviction. A Work in any other cluster is an orphan.
-func Expected(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
+func ExpectedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	expected := sets.New[string]()
 	for _, cluster := range spec.Clusters {
 		expected.Insert(cluster.Name)
@@ -77,23 +77,23 @@ func Expected(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return expected
 }
 
-// DirectlyPurged returns the clusters that must be empty before any other cluster gets
+// DirectlyPurgedClusters returns the clusters that must be empty before any other cluster gets
 // changes, because state that is passed from one cluster to the next must never be in use in
 // both. An expected cluster is excluded, because it became a target again and will not be
 // emptied.
-func DirectlyPurged(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
+func DirectlyPurgedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := sets.New[string]()
 	for _, task := range spec.GracefulEvictionTasks {
 		if task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 			purged.Insert(task.FromCluster)
 		}
 	}
-	return purged.Difference(Expected(spec))
+	return purged.Difference(ExpectedClusters(spec))
 }
 
-// Suspended reports whether the user suspended the dispatching of changes to a cluster: for
+// IsDispatchSuspended reports whether the user suspended the dispatching of changes to a cluster: for
 // all clusters, or for this one by name.
-func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+func IsDispatchSuspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	suspension := spec.Suspension
 	if suspension == nil {
 		return false

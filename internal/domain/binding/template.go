@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Template returns the reference to the template of a binding as an object without content. It
+// TemplateReference returns the reference to the template of a binding as an object without content. It
 // is used for events, which users look for at the template.
-func Template(of Object) *unstructured.Unstructured {
+func TemplateReference(of Object) *unstructured.Unstructured {
 	reference := of.BindingSpec().Resource
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion(reference.APIVersion)

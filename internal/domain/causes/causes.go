@@ -68,7 +68,7 @@ func groupByCause(byCluster map[string]string, bytes int) []causeGroup {
 	var list []causeGroup
 	at := map[string]int{}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
-		cause := conditions.Shorten(byCluster[cluster], bytes)
+		cause := conditions.Truncate(byCluster[cluster], bytes)
 		i, known := at[cause]
 		if !known {
 			i = len(list)

@@ -9,9 +9,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Enablements returns the APIs of a member as its status lists them: by group and version,
+// APIEnablements returns the APIs of a member as its status lists them: by group and version,
 // each with its resources by name, without subresources.
-func Enablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablement {
+func APIEnablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablement {
 	enablements := make([]clusterv1alpha1.APIEnablement, 0, len(lists))
 	for _, list := range lists {
 		if list == nil {
@@ -30,9 +30,9 @@ func Enablements(lists []*metav1.APIResourceList) []clusterv1alpha1.APIEnablemen
 	return enablements
 }
 
-// Completeness returns the condition that reports whether a list of APIs is complete. complete
+// CompleteAPIEnablementsCondition returns the condition that reports whether a list of APIs is complete. complete
 // is true if discovery ended without an error.
-func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64, now metav1.Time) metav1.Condition {
+func CompleteAPIEnablementsCondition(enablements []clusterv1alpha1.APIEnablement, complete bool, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse,
 		ObservedGeneration: generation, LastTransitionTime: now,
@@ -52,11 +52,11 @@ func Completeness(enablements []clusterv1alpha1.APIEnablement, complete bool, ge
 	return condition
 }
 
-// MergeEnablements keeps those entries of the last list that discovery did not read. A failed
+// MergeAPIEnablements keeps those entries of the last list that discovery did not read. A failed
 // discovery of a group does not mean that the group is gone, and a failure of other groups
 // does not mean that it exists. isUnread reports whether a group version was not read; nil
 // means that all were read. An empty list keeps all entries.
-func MergeEnablements(stored, seen []clusterv1alpha1.APIEnablement, isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
+func MergeAPIEnablements(stored, seen []clusterv1alpha1.APIEnablement, isUnread func(groupVersion string) bool) []clusterv1alpha1.APIEnablement {
 	merged := slices.Clone(seen)
 	for _, enablement := range stored {
 		kept := len(seen) == 0 || isUnread != nil && isUnread(enablement.GroupVersion)

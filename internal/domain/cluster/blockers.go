@@ -17,15 +17,15 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// LeavingCluster holds a Cluster that is being deleted and the objects that may block its
+// DeletingCluster holds a Cluster that is being deleted and the objects that may block its
 // deletion.
-type LeavingCluster struct {
+type DeletingCluster struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Space is the execution namespace; nil if there is none.
-	Space *corev1.Namespace
-	// Works are the first Works of that namespace, WorksLeft is the number of all of them.
+	// ExecutionNamespace is the execution namespace; nil if there is none.
+	ExecutionNamespace *corev1.Namespace
+	// Works are the first Works of that namespace, WorkCount is the number of all of them.
 	Works     []workv1alpha1.Work
-	WorksLeft int
+	WorkCount int
 	// Warnings are events of type Warning about Works.
 	Warnings []corev1.Event
 	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is
@@ -40,11 +40,11 @@ const worksDeletingMessage = "their objects are being deleted in the cluster, se
 // maxQuoteBytes limits the text that a message quotes from a condition or an event, in bytes.
 const maxQuoteBytes = 300
 
-// Holders returns a line for each object that blocks the deletion of the Cluster, with the
+// Blockers returns a line for each object that blocks the deletion of the Cluster, with the
 // reason that the object itself shows. Without a line nothing blocks it.
-func (l LeavingCluster) Holders() []string {
+func (l DeletingCluster) Blockers() []string {
 	holders := l.namespaceBlockers()
-	if l.WorksLeft > 0 && len(l.Works) > 0 {
+	if l.WorkCount > 0 && len(l.Works) > 0 {
 		holders = append(holders, l.worksBlocker())
 	}
 	for _, bound := range l.Bindings {
@@ -66,7 +66,7 @@ func (l LeavingCluster) Holders() []string {
 
 // conditionReason returns the reason from the conditions of the Cluster: the control plane may
 // see objects that the caller may not read.
-func (l LeavingCluster) conditionReason() []string {
+func (l DeletingCluster) conditionReason() []string {
 	stored := l.Cluster.Status.Conditions
 	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
 		return []string{"the Cluster says " + describeCondition(*leaving)}
@@ -78,18 +78,18 @@ func (l LeavingCluster) conditionReason() []string {
 }
 
 // namespaceBlockers returns how the execution namespace blocks the deletion.
-func (l LeavingCluster) namespaceBlockers() (holders []string) {
-	if l.Space == nil {
+func (l DeletingCluster) namespaceBlockers() (holders []string) {
+	if l.ExecutionNamespace == nil {
 		return nil
 	}
 	if slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !l.isRemovalStarted() {
-		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", l.Space.Name))
+		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", l.ExecutionNamespace.Name))
 	}
-	for _, condition := range l.Space.Status.Conditions {
+	for _, condition := range l.ExecutionNamespace.Status.Conditions {
 		switch condition.Type {
 		case corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure:
 			if condition.Status == corev1.ConditionTrue {
-				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.Space.Name, withMessage(string(condition.Type), condition.Message)))
+				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.ExecutionNamespace.Name, withMessage(string(condition.Type), condition.Message)))
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func (l LeavingCluster) namespaceBlockers() (holders []string) {
 
 // isRemovalStarted reports whether the control plane has begun to remove the Cluster. The
 // namespace of a cluster in Pull mode is deleted after its Works.
-func (l LeavingCluster) isRemovalStarted() bool {
-	if !l.Space.DeletionTimestamp.IsZero() {
+func (l DeletingCluster) isRemovalStarted() bool {
+	if !l.ExecutionNamespace.DeletionTimestamp.IsZero() {
 		return true
 	}
 	return l.Cluster.Spec.SyncMode == clusterv1alpha1.Pull &&
@@ -108,7 +108,7 @@ func (l LeavingCluster) isRemovalStarted() bool {
 
 // worksBlocker returns the number of remaining Works and the reason of one of them. It prefers
 // a Work that shows a reason itself.
-func (l LeavingCluster) worksBlocker() string {
+func (l DeletingCluster) worksBlocker() string {
 	chosen, cause := l.Works[0], ""
 	for _, work := range l.Works {
 		if cause = l.workReason(work); cause != "" {
@@ -117,14 +117,14 @@ func (l LeavingCluster) worksBlocker() string {
 		}
 	}
 	remaining := "1 Work is left"
-	if l.WorksLeft > 1 {
-		remaining = fmt.Sprintf("%d Works are left", l.WorksLeft)
+	if l.WorkCount > 1 {
+		remaining = fmt.Sprintf("%d Works are left", l.WorkCount)
 	}
 	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name, cmp.Or(l.unreachableReason(), cause, l.pendingReason(chosen)))
 }
 
 // unreachableReason returns why the objects of Works cannot be deleted in the cluster.
-func (l LeavingCluster) unreachableReason() string {
+func (l DeletingCluster) unreachableReason() string {
 	ready := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	switch {
@@ -141,7 +141,7 @@ func (l LeavingCluster) unreachableReason() string {
 
 // workReason returns the reason that a Work shows itself: its deletion is held, the cluster
 // rejects the deletion of an object, or another owner set a finalizer.
-func (l LeavingCluster) workReason(work workv1alpha1.Work) string {
+func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
 	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
 		return describeCondition(*held)
 	}
@@ -166,7 +166,7 @@ func (l LeavingCluster) workReason(work workv1alpha1.Work) string {
 }
 
 // pendingReason returns the reason for a Work that shows none itself.
-func (l LeavingCluster) pendingReason(work workv1alpha1.Work) string {
+func (l DeletingCluster) pendingReason(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"
 	}
@@ -195,7 +195,7 @@ func bindingReason(bound binding.Object) string {
 }
 
 func describeBinding(bound binding.Object) string {
-	if binding.Namespaced(bound) {
+	if binding.IsNamespaced(bound) {
 		return workv1alpha2.ResourceKindResourceBinding + " " + bound.GetNamespace() + "/" + bound.GetName()
 	}
 	return workv1alpha2.ResourceKindClusterResourceBinding + " " + bound.GetName()
@@ -206,7 +206,7 @@ func describeCondition(condition metav1.Condition) string {
 }
 
 func withMessage(reason, message string) string {
-	return strings.TrimSuffix(reason+": "+conditions.Shorten(strings.TrimSpace(message), maxQuoteBytes), ": ")
+	return strings.TrimSuffix(reason+": "+conditions.Truncate(strings.TrimSpace(message), maxQuoteBytes), ": ")
 }
 
 // lastEventTime returns the latest time of an event. The two APIs of events use different

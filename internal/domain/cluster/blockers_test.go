@@ -68,26 +68,26 @@ func TestDeletionBlockers(t *testing.T) {
 	ownFinalizer := []string{clusterv1alpha1.ClusterControllerFinalizer}
 	healthyConditions := []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionTrue)}
 	tests := map[string]struct {
-		leaving    LeavingCluster
+		leaving    DeletingCluster
 		mode       clusterv1alpha1.ClusterSyncMode
 		finalizers []string
 		conditions []metav1.Condition
 		want       []string
 	}{
-		"no blocker": {leaving: LeavingCluster{Space: terminating}, finalizers: ownFinalizer, conditions: healthyConditions},
-		"no controller runs": {leaving: LeavingCluster{Space: staying}, finalizers: ownFinalizer,
+		"no blocker": {leaving: DeletingCluster{ExecutionNamespace: terminating}, finalizers: ownFinalizer, conditions: healthyConditions},
+		"no controller runs": {leaving: DeletingCluster{ExecutionNamespace: staying}, finalizers: ownFinalizer,
 			want: []string{"Namespace karmada-es-m1 is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads"}},
 		"no controller runs, in Pull mode with Works": {
-			leaving: LeavingCluster{Space: staying, Works: []workv1alpha1.Work{alive}, WorksLeft: 1}, mode: clusterv1alpha1.Pull, finalizers: ownFinalizer, conditions: healthyConditions,
+			leaving: DeletingCluster{ExecutionNamespace: staying, Works: []workv1alpha1.Work{alive}, WorkCount: 1}, mode: clusterv1alpha1.Pull, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{
 				"Namespace karmada-es-m1 is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads",
 				"1 Work is left, such as karmada-es-m1/web: the Work is not being deleted yet",
 			}},
 		"in Pull mode the namespace stays until the Works are gone": {
-			leaving: LeavingCluster{Space: staying, Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, mode: clusterv1alpha1.Pull, finalizers: ownFinalizer, conditions: healthyConditions,
+			leaving: DeletingCluster{ExecutionNamespace: staying, Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 1}, mode: clusterv1alpha1.Pull, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
 		"a namespace whose content cannot be deleted": {
-			leaving: LeavingCluster{Space: space(func(n *corev1.Namespace) {
+			leaving: DeletingCluster{ExecutionNamespace: space(func(n *corev1.Namespace) {
 				n.DeletionTimestamp = &deletionTime
 				n.Status.Conditions = []corev1.NamespaceCondition{
 					{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionTrue, Message: "metrics.k8s.io/v1beta1 is stale"},
@@ -96,33 +96,33 @@ func TestDeletionBlockers(t *testing.T) {
 			})}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"Namespace karmada-es-m1: NamespaceDeletionDiscoveryFailure: metrics.k8s.io/v1beta1 is stale"}},
 		"a slow member": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ownFinalizer, conditions: healthyConditions,
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 1}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: their objects are being deleted in the cluster, see the events of the Works"}},
 		"a member that rejects a deletion: the latest event since the deletion": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("api"), leavingWork("web")}, WorksLeft: 3, Warnings: []corev1.Event{
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("api"), leavingWork("web")}, WorkCount: 3, Warnings: []corev1.Event{
 				warning("web", -5, "could not be created"), warning("web", 9, "webhook guard denied the request"), warning("web", 2, "timed out"), warning("gone", 9, "of another Work"),
 			}}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"3 Works are left, such as karmada-es-m1/web: SyncFailed: webhook guard denied the request"}},
 		"deletions that wait for a confirmation": {
-			leaving:    LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web", condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "confirm them"))}, WorksLeft: 1},
+			leaving:    DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web", condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "confirm them"))}, WorkCount: 1},
 			finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: " + workv1alpha1.WorkDeletionHeld + "=True (MassDeletionStopped): confirm them"}},
 		"a finalizer of another owner at a Work": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{foreign}, WorksLeft: 1}, finalizers: ownFinalizer, conditions: healthyConditions,
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{foreign}, WorkCount: 1}, finalizers: ownFinalizer, conditions: healthyConditions,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: finalizer example.com/keep of the Work: the controller that set it must remove it"}},
 		"a member that just stopped answering": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ownFinalizer,
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 3}, finalizers: ownFinalizer,
 			conditions: []metav1.Condition{ready(metav1.ConditionTrue, "healthy"), answering(metav1.ConditionFalse)},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"}},
 		"a member that is not ready": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 3}, finalizers: ownFinalizer,
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 3}, finalizers: ownFinalizer,
 			conditions: []metav1.Condition{ready(metav1.ConditionFalse, "cluster is not reachable")},
 			want:       []string{"3 Works are left, such as karmada-es-m1/web: the cluster is not Ready (cluster is not reachable); their objects stay in it"}},
 		"a member whose status was never collected": {
-			leaving: LeavingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorksLeft: 1}, finalizers: ownFinalizer,
+			leaving: DeletingCluster{Works: []workv1alpha1.Work{leavingWork("web")}, WorkCount: 1}, finalizers: ownFinalizer,
 			want: []string{"1 Work is left, such as karmada-es-m1/web: no controller has collected its status yet"}},
 		"bindings with a reason of their own": {
-			leaving: LeavingCluster{MoreBindings: true, Bindings: []binding.Object{
+			leaving: DeletingCluster{MoreBindings: true, Bindings: []binding.Object{
 				newBinding("web", func(b *workv1alpha2.ResourceBinding) {
 					b.Status.Conditions = []metav1.Condition{condition(workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "spread constraint cluster wants 2 clusters, 1 fits")}
 				}),
@@ -147,10 +147,10 @@ func TestDeletionBlockers(t *testing.T) {
 			finalizers: append([]string{"example.com/keep"}, ownFinalizer...), conditions: healthyConditions,
 			want: []string{"finalizer example.com/keep of the Cluster: the controller that set it must remove it"}},
 		"only the condition Ready": {
-			leaving: LeavingCluster{Space: terminating}, finalizers: ownFinalizer, conditions: []metav1.Condition{ready(metav1.ConditionFalse, "2 bindings list it")},
+			leaving: DeletingCluster{ExecutionNamespace: terminating}, finalizers: ownFinalizer, conditions: []metav1.Condition{ready(metav1.ConditionFalse, "2 bindings list it")},
 			want: []string{"the Cluster says Ready=False (R): 2 bindings list it"}},
 		"only the condition Leaving": {
-			leaving: LeavingCluster{Space: terminating}, finalizers: ownFinalizer, conditions: []metav1.Condition{
+			leaving: DeletingCluster{ExecutionNamespace: terminating}, finalizers: ownFinalizer, conditions: []metav1.Condition{
 				ready(metav1.ConditionFalse, "the cluster was deleted"),
 				condition(clusterv1alpha1.ClusterConditionLeaving, metav1.ConditionTrue, "BindingsRemain", "remaining bindings: shop/web"),
 			},
@@ -163,7 +163,7 @@ func TestDeletionBlockers(t *testing.T) {
 				Spec:       clusterv1alpha1.ClusterSpec{SyncMode: tc.mode},
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: tc.conditions},
 			}
-			if diff := cmp.Diff(tc.want, tc.leaving.Holders(), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.want, tc.leaving.Blockers(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("blockers (-want +got):\n%s", diff)
 			}
 		})

@@ -14,10 +14,10 @@ import (
 // counted.
 const maxListedBounds = 5
 
-// BoundsCondition returns the condition that the data of a member is within the bounds.
+// WithinBoundsCondition returns the condition that the data of a member is within the bounds.
 // exceeded are the bounds that it exceeded lately, in order. It returns nil for a cluster that
 // never exceeded one.
-func BoundsCondition(stored *metav1.Condition, exceeded []string, generation int64, now metav1.Time) *metav1.Condition {
+func WithinBoundsCondition(stored *metav1.Condition, exceeded []string, generation int64, now metav1.Time) *metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionWithinBounds, Status: metav1.ConditionTrue,
 		Reason:             clusterv1alpha1.BoundsKeptReason,
@@ -36,6 +36,6 @@ func BoundsCondition(stored *metav1.Condition, exceeded []string, generation int
 	if more := len(exceeded) - len(listed); more > 0 {
 		condition.Message += fmt.Sprintf("; and %d more", more)
 	}
-	condition.Message = conditions.Clip(condition.Message)
+	condition.Message = conditions.LimitMessage(condition.Message)
 	return &condition
 }

@@ -24,7 +24,7 @@ func TestBoundsCondition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if c := BoundsCondition(tc.stored, tc.exceeded, 1, metav1.Time{}); c != nil {
+			if c := WithinBoundsCondition(tc.stored, tc.exceeded, 1, metav1.Time{}); c != nil {
 				got = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -19,8 +19,8 @@ import (
 // Validity is the period in which a credential can be used. The zero value does not expire.
 type Validity struct {
 	From, Until time.Time
-	// Of names the credential that expires first: the token or the CA certificate.
-	Of string
+	// Credential names the credential that expires first: the token or the CA certificate.
+	Credential string
 }
 
 // Credentials describe the credentials for a member.
@@ -31,7 +31,7 @@ type Credentials struct {
 	Validity Validity
 	// Refused reports whether the member rejects them. Missing reports whether the Secret is
 	// gone, and those that it held are still used.
-	Refused, Missing bool
+	Rejected, SecretMissing bool
 }
 
 const (
@@ -85,7 +85,7 @@ func tokenValidity(raw []byte) Validity {
 	if !ok {
 		from, _ = unixTime(claims.Issued)
 	}
-	return Validity{From: from, Until: until, Of: tokenCredential}
+	return Validity{From: from, Until: until, Credential: tokenCredential}
 }
 
 func unixTime(claim *float64) (time.Time, bool) {
@@ -108,7 +108,7 @@ func caValidity(bundle []byte) Validity {
 		if err != nil || !certificate.NotAfter.After(latest.Until) {
 			continue
 		}
-		latest = Validity{From: certificate.NotBefore.UTC(), Until: certificate.NotAfter.UTC(), Of: caCredential}
+		latest = Validity{From: certificate.NotBefore.UTC(), Until: certificate.NotAfter.UTC(), Credential: caCredential}
 	}
 }
 
@@ -129,8 +129,8 @@ func (v Validity) expiresSoonAt() time.Time {
 	return v.Until.Add(-notice)
 }
 
-// Refusal returns the message on credentials that the member rejects.
-func Refusal(c Credentials) string {
+// RejectedMessage returns the message on credentials that the member rejects.
+func RejectedMessage(c Credentials) string {
 	return fmt.Sprintf("the cluster rejects the token in Secret %s: %s", c.Secret, replaceSecretHint)
 }
 
@@ -150,27 +150,27 @@ func CredentialsCondition(stored *metav1.Condition, c Credentials, generation in
 	case ends && !now.Before(c.Validity.Until):
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsExpiredReason
-		condition.Message = fmt.Sprintf("the %s in Secret %s expired at %s: %s", c.Validity.Of, c.Secret, until, replaceSecretHint)
-	case c.Refused:
+		condition.Message = fmt.Sprintf("the %s in Secret %s expired at %s: %s", c.Validity.Credential, c.Secret, until, replaceSecretHint)
+	case c.Rejected:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsRefusedReason
-		condition.Message = Refusal(c)
-	case c.Missing:
+		condition.Message = RejectedMessage(c)
+	case c.SecretMissing:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = clusterv1alpha1.CredentialsMissingReason
 		condition.Message = fmt.Sprintf("Secret %s is gone: create it again; until the next restart the token that it held is used", c.Secret)
 	case ends && !now.Before(c.Validity.expiresSoonAt()):
 		condition.Reason = clusterv1alpha1.CredentialsExpireSoonReason
-		condition.Message = fmt.Sprintf("the %s in Secret %s expires at %s: %s", c.Validity.Of, c.Secret, until, replaceSecretHint)
+		condition.Message = fmt.Sprintf("the %s in Secret %s expires at %s: %s", c.Validity.Credential, c.Secret, until, replaceSecretHint)
 	case ends:
 		condition.Reason = clusterv1alpha1.CredentialsValidReason
-		condition.Message = fmt.Sprintf("the %s is valid until %s", c.Validity.Of, until)
+		condition.Message = fmt.Sprintf("the %s is valid until %s", c.Validity.Credential, until)
 	case stored == nil:
 		return nil
 	default:
 		condition.Reason = clusterv1alpha1.CredentialsValidReason
 		condition.Message = "the cluster accepts the credentials, which do not expire"
 	}
-	condition.Message = conditions.Clip(condition.Message)
+	condition.Message = conditions.LimitMessage(condition.Message)
 	return condition
 }

@@ -68,18 +68,18 @@ func TestValidityOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ValidityOf(map[string][]byte{"token": tc.token, "caBundle": tc.ca}, tc.insecure)
-			if !got.Until.Equal(tc.until) || got.Of != tc.of {
-				t.Errorf("until %s of %q, want %s of %q", got.Until, got.Of, tc.until, tc.of)
+			if !got.Until.Equal(tc.until) || got.Credential != tc.of {
+				t.Errorf("until %s of %q, want %s of %q", got.Until, got.Credential, tc.until, tc.of)
 			}
 		})
 	}
 }
 
 func TestCredentialsCondition(t *testing.T) {
-	long := Validity{From: credentialsNow.Add(-time.Hour), Until: credentialsNow.Add(365 * 24 * time.Hour), Of: "token"}
-	hour := Validity{From: credentialsNow.Add(-55 * time.Minute), Until: credentialsNow.Add(5 * time.Minute), Of: "token"}
-	decade := Validity{From: credentialsNow.Add(-10 * 365 * 24 * time.Hour), Until: credentialsNow.Add(29 * 24 * time.Hour), Of: "CA certificate"}
-	ended := Validity{Until: credentialsNow, Of: "token"}
+	long := Validity{From: credentialsNow.Add(-time.Hour), Until: credentialsNow.Add(365 * 24 * time.Hour), Credential: "token"}
+	hour := Validity{From: credentialsNow.Add(-55 * time.Minute), Until: credentialsNow.Add(5 * time.Minute), Credential: "token"}
+	decade := Validity{From: credentialsNow.Add(-10 * 365 * 24 * time.Hour), Until: credentialsNow.Add(29 * 24 * time.Hour), Credential: "CA certificate"}
+	ended := Validity{Until: credentialsNow, Credential: "token"}
 	before := &metav1.Condition{Type: clusterv1alpha1.ClusterConditionCredentialsValid, Status: metav1.ConditionTrue, Reason: "Valid"}
 	type statusReasonMessage struct{ Status, Reason, Message string }
 	for name, tc := range map[string]struct {
@@ -109,7 +109,7 @@ func TestCredentialsCondition(t *testing.T) {
 			want: &statusReasonMessage{"False", "Refused", "the cluster rejects the token in Secret karmada-cluster/m1: put a new one there, it is used at once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Refused: tc.rejected, Missing: tc.missing}, 3, credentialsNow)
+			got := CredentialsCondition(tc.stored, Credentials{Secret: "karmada-cluster/m1", Validity: tc.validity, Rejected: tc.rejected, SecretMissing: tc.missing}, 3, credentialsNow)
 			if got == nil {
 				if tc.want != nil {
 					t.Fatal("there is no condition")
@@ -122,7 +122,7 @@ func TestCredentialsCondition(t *testing.T) {
 			if diff := cmp.Diff(*tc.want, statusReasonMessage{string(got.Status), got.Reason, got.Message}); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
-			if !conditions.Known(clusterv1alpha1.ResourceKindCluster, *got) {
+			if !conditions.IsKnown(clusterv1alpha1.ResourceKindCluster, *got) {
 				t.Errorf("%s %s is not in the table of conditions", got.Status, got.Reason)
 			}
 		})
@@ -137,7 +137,7 @@ func FuzzValidityOf(f *testing.F) {
 		if year := validity.Until.Year(); year < 1 || year > 9999 {
 			t.Errorf("the year %d cannot be written", year)
 		}
-		if validity.Until.IsZero() != (validity.Of == "") {
+		if validity.Until.IsZero() != (validity.Credential == "") {
 			t.Errorf("it does not name the credential that expires: %+v", validity)
 		}
 	})

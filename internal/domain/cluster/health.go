@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Ready reports whether the condition Ready of a cluster is True.
-func Ready(cluster *clusterv1alpha1.Cluster) bool {
-	return conditions.Is(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
+// IsReady reports whether the condition Ready of a cluster is True.
+func IsReady(cluster *clusterv1alpha1.Cluster) bool {
+	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
 // HealthTaints returns the taints of a cluster according to its condition Ready: not-ready if

@@ -59,7 +59,7 @@ func TestMergeAPIEnablements(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, MergeEnablements(tc.last, tc.seen, tc.unheard)); diff != "" {
+			if diff := cmp.Diff(tc.want, MergeAPIEnablements(tc.last, tc.seen, tc.unheard)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -9,57 +9,59 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Grace are the grace periods of a cluster in pull mode for missed heartbeats.
-type Grace struct {
+// GracePeriods are the grace periods of a cluster in pull mode for missed heartbeats.
+type GracePeriods struct {
 	// Period is for a cluster that has reported before.
 	Period time.Duration
 	// Startup is for a cluster that has never reported.
 	Startup time.Duration
 }
 
-// DefaultGrace is four renewals of a Lease (40 seconds), and 60 seconds at startup.
-func DefaultGrace() Grace { return Grace{Period: 40 * time.Second, Startup: time.Minute} }
+// DefaultGracePeriods is four renewals of a Lease (40 seconds), and 60 seconds at startup.
+func DefaultGracePeriods() GracePeriods {
+	return GracePeriods{Period: 40 * time.Second, Startup: time.Minute}
+}
 
-// Signs are the heartbeat of a cluster in pull mode: what its agent writes regularly.
-type Signs struct {
+// Heartbeat are the heartbeat of a cluster in pull mode: what its agent writes regularly.
+type Heartbeat struct {
 	// Ready is the condition Ready of the Cluster; nil if it has none.
 	Ready *metav1.Condition
-	// Renewed is the renew time of its Lease, by the clock of the cluster; nil if it has none.
+	// LeaseRenewed is the renew time of its Lease, by the clock of the cluster; nil if it has none.
 	// It is only compared with earlier values, because clocks differ.
-	Renewed *metav1.MicroTime
+	LeaseRenewed *metav1.MicroTime
 }
 
-// Life is the last heartbeat of a cluster.
-type Life struct {
-	Signs Signs
-	// Heard is when the heartbeat changed last, by the clock of this process.
-	Heard time.Time
+// HeartbeatRecord is the last heartbeat of a cluster.
+type HeartbeatRecord struct {
+	Heartbeat Heartbeat
+	// LastSeen is when the heartbeat changed last, by the clock of this process.
+	LastSeen time.Time
 }
 
-// Hear returns the record after one more observation. record is nil at the first observation,
+// RecordHeartbeat returns the record after one more observation. record is nil at the first observation,
 // which counts as a heartbeat: a process that has just started knows of no missed ones. A part
 // of the heartbeat that disappears, such as a deleted Lease, does not count.
-func Hear(record *Life, heartbeat Signs, now time.Time) Life {
+func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time) HeartbeatRecord {
 	if record == nil {
-		return Life{Signs: heartbeat, Heard: now}
+		return HeartbeatRecord{Heartbeat: heartbeat, LastSeen: now}
 	}
-	reported := heartbeat.Ready != nil && !equality.Semantic.DeepEqual(record.Signs.Ready, heartbeat.Ready)
-	renewed := heartbeat.Renewed != nil && !equality.Semantic.DeepEqual(record.Signs.Renewed, heartbeat.Renewed)
+	reported := heartbeat.Ready != nil && !equality.Semantic.DeepEqual(record.Heartbeat.Ready, heartbeat.Ready)
+	renewed := heartbeat.LeaseRenewed != nil && !equality.Semantic.DeepEqual(record.Heartbeat.LeaseRenewed, heartbeat.LeaseRenewed)
 	if reported || renewed {
-		return Life{Signs: heartbeat, Heard: now}
+		return HeartbeatRecord{Heartbeat: heartbeat, LastSeen: now}
 	}
 	return *record
 }
 
-// Silence returns the condition Ready=Unknown for a cluster whose heartbeats are missing for
+// MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster whose heartbeats are missing for
 // too long. It returns nil for any other cluster, for one that has that condition already, and
 // for one that was deleted and has no Works left.
-func Silence(record Life, ready *metav1.Condition, periods Grace, generation int64, now time.Time) *metav1.Condition {
+func MissedHeartbeatCondition(record HeartbeatRecord, ready *metav1.Condition, periods GracePeriods, generation int64, now time.Time) *metav1.Condition {
 	limit, reason, message := periods.Period, clusterv1alpha1.ClusterReasonStatusUnknown, "Cluster status controller stopped posting cluster status."
 	if ready == nil {
 		limit, reason, message = periods.Startup, clusterv1alpha1.ClusterReasonStatusNeverUpdated, "Cluster status controller never posted cluster status."
 	}
-	if isLeaving(ready) || ready != nil && ready.Status == metav1.ConditionUnknown || now.Sub(record.Heard) <= limit {
+	if isLeaving(ready) || ready != nil && ready.Status == metav1.ConditionUnknown || now.Sub(record.LastSeen) <= limit {
 		return nil
 	}
 	return &metav1.Condition{

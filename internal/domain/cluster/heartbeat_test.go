@@ -11,26 +11,26 @@ func TestRecordHeartbeat(t *testing.T) {
 	ready := storedCondition("Ready", metav1.ConditionTrue, time.Hour)
 	failing := storedCondition("Ready", metav1.ConditionFalse, 0)
 	renewed := func(offset time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: noon.Add(offset)} }
-	before := Life{Signs: Signs{Ready: &ready, Renewed: renewed(0)}, Heard: noon}
+	before := HeartbeatRecord{Heartbeat: Heartbeat{Ready: &ready, LeaseRenewed: renewed(0)}, LastSeen: noon}
 	later := noon.Add(10 * time.Second)
 	tests := map[string]struct {
-		before *Life
-		signs  Signs
+		before *HeartbeatRecord
+		signs  Heartbeat
 		want   time.Time
 	}{
-		"the first observation":                         {nil, Signs{}, later},
-		"no change":                                     {&before, Signs{Ready: ready.DeepCopy(), Renewed: renewed(0)}, noon},
-		"a Lease that was renewed":                      {&before, Signs{Ready: &ready, Renewed: renewed(10 * time.Second)}, later},
-		"a Lease renewed by a clock that is behind":     {&before, Signs{Ready: &ready, Renewed: renewed(-5 * time.Minute)}, later},
-		"a Lease renewed by a clock that is ahead":      {&before, Signs{Ready: &ready, Renewed: renewed(5 * time.Minute)}, later},
-		"a changed condition with an old Lease":         {&before, Signs{Ready: &failing, Renewed: renewed(0)}, later},
-		"a deleted Lease":                               {&before, Signs{Ready: &ready}, noon},
-		"a removed condition":                           {&before, Signs{Renewed: renewed(0)}, noon},
-		"the first Lease of a cluster without a status": {&Life{Heard: noon}, Signs{Renewed: renewed(0)}, later},
+		"the first observation":                         {nil, Heartbeat{}, later},
+		"no change":                                     {&before, Heartbeat{Ready: ready.DeepCopy(), LeaseRenewed: renewed(0)}, noon},
+		"a Lease that was renewed":                      {&before, Heartbeat{Ready: &ready, LeaseRenewed: renewed(10 * time.Second)}, later},
+		"a Lease renewed by a clock that is behind":     {&before, Heartbeat{Ready: &ready, LeaseRenewed: renewed(-5 * time.Minute)}, later},
+		"a Lease renewed by a clock that is ahead":      {&before, Heartbeat{Ready: &ready, LeaseRenewed: renewed(5 * time.Minute)}, later},
+		"a changed condition with an old Lease":         {&before, Heartbeat{Ready: &failing, LeaseRenewed: renewed(0)}, later},
+		"a deleted Lease":                               {&before, Heartbeat{Ready: &ready}, noon},
+		"a removed condition":                           {&before, Heartbeat{LeaseRenewed: renewed(0)}, noon},
+		"the first Lease of a cluster without a status": {&HeartbeatRecord{LastSeen: noon}, Heartbeat{LeaseRenewed: renewed(0)}, later},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Hear(test.before, test.signs, later).Heard; !got.Equal(test.want) {
+			if got := RecordHeartbeat(test.before, test.signs, later).LastSeen; !got.Equal(test.want) {
 				t.Errorf("last heartbeat at %s, want %s", got, test.want)
 			}
 		})
@@ -38,7 +38,7 @@ func TestRecordHeartbeat(t *testing.T) {
 }
 
 func TestMissedHeartbeats(t *testing.T) {
-	grace := Grace{Period: 40 * time.Second, Startup: time.Minute}
+	grace := GracePeriods{Period: 40 * time.Second, Startup: time.Minute}
 	ready, unknown := storedCondition("Ready", metav1.ConditionTrue, 0), storedCondition("Ready", metav1.ConditionUnknown, 0)
 	tests := map[string]struct {
 		ready  *metav1.Condition
@@ -54,7 +54,7 @@ func TestMissedHeartbeats(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Silence(Life{Heard: noon.Add(-test.silent)}, test.ready, grace, 3, noon)
+			got := MissedHeartbeatCondition(HeartbeatRecord{LastSeen: noon.Add(-test.silent)}, test.ready, grace, 3, noon)
 			reason := ""
 			if got != nil {
 				reason = got.Reason

@@ -10,23 +10,23 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Identity is the result of comparing a member with spec.id of its Cluster. The zero value is
+// IdentityCheck is the result of comparing a member with spec.id of its Cluster. The zero value is
 // a member that need not be identified, or that was not called.
-type Identity struct {
+type IdentityCheck struct {
 	// Proven reports whether the member is the cluster with spec.id.
 	Proven bool
-	// Seen is the UID of the namespace kube-system if the member is another cluster.
-	Seen string
-	// Unknown is the reason why the member could not be identified.
-	Unknown string
+	// OtherID is the UID of the namespace kube-system if the member is another cluster.
+	OtherID string
+	// UnknownCause is the reason why the member could not be identified.
+	UnknownCause string
 }
 
 // maxIDBytes is the maximum length of the ID of a cluster, in bytes.
 const maxIDBytes = 64
 
-// IsID reports whether a text can be the ID of a cluster, which is a UID. The member sends it,
+// IsValidID reports whether a text can be the ID of a cluster, which is a UID. The member sends it,
 // and a message asks users to put it on a command line.
-func IsID(text string) bool {
+func IsValidID(text string) bool {
 	if text == "" || len(text) > maxIDBytes {
 		return false
 	}
@@ -38,8 +38,8 @@ func IsID(text string) bool {
 	return true
 }
 
-// Mismatch returns the message on a member that is another cluster than the registered one.
-func Mismatch(cluster, endpoint, expected, seen string) string {
+// MismatchMessage returns the message on a member that is another cluster than the registered one.
+func MismatchMessage(cluster, endpoint, expected, seen string) string {
 	return fmt.Sprintf("cluster %s is registered with ID %s, and %s leads to the cluster with ID %s; nothing is written there and nothing is deleted. "+
 		"Correct spec.apiEndpoint of the Cluster, or, if the cluster was rebuilt, accept it: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
 		cluster, expected, endpoint, seen, cluster, seen)
@@ -48,14 +48,14 @@ func Mismatch(cluster, endpoint, expected, seen string) string {
 // IdentityCondition returns the condition on the identity of a member, given the stored
 // condition (nil if there is none). It returns nil if the stored condition stays: a cluster
 // that always had the registered ID gets no condition.
-func IdentityCondition(stored *metav1.Condition, of Identity, message string, generation int64, now time.Time) *metav1.Condition {
+func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message string, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionIdentityMismatch, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 	}
 	switch {
-	case of.Seen != "":
+	case of.OtherID != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, clusterv1alpha1.IdentityMismatchReason
-	case of.Unknown != "" && (stored == nil || stored.Status != metav1.ConditionTrue):
+	case of.UnknownCause != "" && (stored == nil || stored.Status != metav1.ConditionTrue):
 		condition.Status, condition.Reason = metav1.ConditionUnknown, clusterv1alpha1.IdentityUnknownReason
 	case of.Proven && stored != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, clusterv1alpha1.IdentityProvenReason
@@ -63,19 +63,19 @@ func IdentityCondition(stored *metav1.Condition, of Identity, message string, ge
 	default:
 		return nil
 	}
-	condition.Message = conditions.Clip(message)
+	condition.Message = conditions.LimitMessage(message)
 	return condition
 }
 
-// Unidentified returns the condition Ready of a cluster that answers but is not proven to be
+// UnidentifiedCondition returns the condition Ready of a cluster that answers but is not proven to be
 // the one that was registered.
-func Unidentified(of Identity, message string, generation int64, now metav1.Time) metav1.Condition {
+func UnidentifiedCondition(of IdentityCheck, message string, generation int64, now metav1.Time) metav1.Condition {
 	reason := clusterv1alpha1.IdentityUnknownReason
-	if of.Seen != "" {
+	if of.OtherID != "" {
 		reason = clusterv1alpha1.IdentityMismatchReason
 	}
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason,
-		Message: conditions.Clip(message), ObservedGeneration: generation, LastTransitionTime: now,
+		Message: conditions.LimitMessage(message), ObservedGeneration: generation, LastTransitionTime: now,
 	}
 }

@@ -17,7 +17,7 @@ func TestIsID(t *testing.T) {
 		"\x1b[2Ja":                             false,
 		"é":                                    false,
 	} {
-		if got := IsID(text); got != want {
+		if got := IsValidID(text); got != want {
 			t.Errorf("IsID(%q) = %t, want %t", text, got, want)
 		}
 	}

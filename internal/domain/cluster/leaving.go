@@ -12,29 +12,29 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// TakeOutAfter is the time that schedulers have, after the deletion of a Cluster, to remove it
+// BindingRemovalDelay is the time that schedulers have, after the deletion of a Cluster, to remove it
 // from their bindings. After that the controller manager removes it.
-const TakeOutAfter = 30 * time.Second
+const BindingRemovalDelay = 30 * time.Second
 
-// NameHoldersAfter is the time after the deletion of a Cluster from which the condition
+// BlockerNamingDelay is the time after the deletion of a Cluster from which the condition
 // Leaving names the objects that block it. Usually the Cluster is gone by then.
-const NameHoldersAfter = 5 * time.Second
+const BlockerNamingDelay = 5 * time.Second
 
 // maxNamedBlockers is the number of Works or bindings that the condition Leaving names.
 const maxNamedBlockers = 3
 
 // worksWaitReason returns what the Works of a Cluster wait for.
 func worksWaitReason(cluster *clusterv1alpha1.Cluster) string {
-	return cmp.Or(LeavingCluster{Cluster: cluster}.unreachableReason(), worksDeletingMessage)
+	return cmp.Or(DeletingCluster{Cluster: cluster}.unreachableReason(), worksDeletingMessage)
 }
 
 // bindingsWaitReason returns what bindings wait for.
 func bindingsWaitReason() string {
-	return fmt.Sprintf("its scheduler removes the cluster, or karmada-controller-manager does %s after the deletion", TakeOutAfter)
+	return fmt.Sprintf("its scheduler removes the cluster, or karmada-controller-manager does %s after the deletion", BindingRemovalDelay)
 }
 
-// Remains are the objects that block the deletion of a Cluster.
-type Remains struct {
+// RemainingObjects are the objects that block the deletion of a Cluster.
+type RemainingObjects struct {
 	// WorksGone is true if the cluster has no Works and gets none. If it is false, Works may
 	// still be empty.
 	WorksGone bool
@@ -42,16 +42,16 @@ type Remains struct {
 	Works, Bindings []string
 }
 
-// ReportLeaving sets the conditions of a Cluster in deletion. remains must be read from the
+// SetLeavingConditions sets the conditions of a Cluster in deletion. remains must be read from the
 // API server. As long as Works remain, the condition Ready stays, because objects are only
 // deleted in a cluster that is ready.
-func ReportLeaving(cluster *clusterv1alpha1.Cluster, remains Remains, now time.Time) {
+func SetLeavingConditions(cluster *clusterv1alpha1.Cluster, remains RemainingObjects, now time.Time) {
 	stored := &cluster.Status.Conditions
 	leaving := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionLeaving, Status: metav1.ConditionTrue,
 		ObservedGeneration: cluster.Generation, LastTransitionTime: metav1.NewTime(now),
 	}
-	nameBlockers := cluster.DeletionTimestamp != nil && now.Sub(cluster.DeletionTimestamp.Time) >= NameHoldersAfter
+	nameBlockers := cluster.DeletionTimestamp != nil && now.Sub(cluster.DeletionTimestamp.Time) >= BlockerNamingDelay
 	switch {
 	case !remains.WorksGone:
 		leaving.Reason = clusterv1alpha1.LeavingWorksRemainReason
@@ -94,9 +94,9 @@ func isLeaving(ready *metav1.Condition) bool {
 	return ready != nil && ready.Reason == clusterv1alpha1.ClusterReasonLeaving
 }
 
-// Stays returns why propagated objects stay in the member if its Cluster is deleted now. It
+// RetentionReason returns why propagated objects stay in the member if its Cluster is deleted now. It
 // returns "" if they are deleted.
-func Stays(cluster *clusterv1alpha1.Cluster) string {
+func RetentionReason(cluster *clusterv1alpha1.Cluster) string {
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
 	case ready == nil:

@@ -24,21 +24,21 @@ func TestLeavingConditions(t *testing.T) {
 		scheduler = "its scheduler removes the cluster, or karmada-controller-manager does 30s after the deletion"
 	)
 	tests := map[string]struct {
-		remains Remains
+		remains RemainingObjects
 		after   time.Duration
 		want    []metav1.Condition
 	}{
-		"Works right after the deletion": {Remains{Works: []string{"karmada-es-m1/web"}}, 0,
+		"Works right after the deletion": {RemainingObjects{Works: []string{"karmada-es-m1/web"}}, 0,
 			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: "+slow)}},
-		"Works after a while are named": {Remains{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, NameHoldersAfter,
+		"Works after a while are named": {RemainingObjects{Works: []string{"karmada-es-m1/a", "karmada-es-m1/b"}}, BlockerNamingDelay,
 			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: karmada-es-m1/a, karmada-es-m1/b: "+slow)}},
-		"the first of many Works": {Remains{Works: []string{"a", "b", "c", "d"}, Bindings: []string{"x"}}, NameHoldersAfter,
+		"the first of many Works": {RemainingObjects{Works: []string{"a", "b", "c", "d"}, Bindings: []string{"x"}}, BlockerNamingDelay,
 			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: a, b, c and others: "+slow)}},
-		"no Works, but new ones are possible": {Remains{}, NameHoldersAfter,
+		"no Works, but new ones are possible": {RemainingObjects{}, BlockerNamingDelay,
 			[]metav1.Condition{ready, leavingCondition("WorksRemain", "remaining Works: "+slow)}},
-		"bindings": {Remains{WorksGone: true, Bindings: []string{"shop/web"}}, NameHoldersAfter,
+		"bindings": {RemainingObjects{WorksGone: true, Bindings: []string{"shop/web"}}, BlockerNamingDelay,
 			[]metav1.Condition{left, leavingCondition("BindingsRemain", "remaining bindings: shop/web: "+scheduler)}},
-		"only foreign finalizers": {Remains{WorksGone: true}, 0,
+		"only foreign finalizers": {RemainingObjects{WorksGone: true}, 0,
 			[]metav1.Condition{left, leavingCondition("FinalizersRemain", "remaining finalizers: example.com/keep")}},
 	}
 	for name, tc := range tests {
@@ -47,7 +47,7 @@ func TestLeavingConditions(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "m1", DeletionTimestamp: &metav1.Time{Time: noon}, Finalizers: []string{"example.com/keep"}},
 				Status:     clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{ready}},
 			}
-			ReportLeaving(cluster, tc.remains, noon.Add(tc.after))
+			SetLeavingConditions(cluster, tc.remains, noon.Add(tc.after))
 			if diff := cmp.Diff(tc.want, cluster.Status.Conditions, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
@@ -58,11 +58,11 @@ func TestLeavingConditions(t *testing.T) {
 func TestLeavingWinsOverProbe(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	left := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterReasonLeaving}
-	seen := Seen(true, true, "", 1, metav1.NewTime(noon))
-	if diff := cmp.Diff(Judgement{Ready: left}, Judge([]metav1.Condition{left}, seen, Thresholds{}, noon)); diff != "" {
+	seen := ReadyCondition(true, true, "", 1, metav1.NewTime(noon))
+	if diff := cmp.Diff(ReadinessDecision{Ready: left}, DecideReadiness([]metav1.Condition{left}, seen, Thresholds{}, noon)); diff != "" {
 		t.Errorf("judgement (-want +got):\n%s", diff)
 	}
-	if silence := Silence(Life{Heard: noon}, &left, Grace{}, 1, noon.Add(time.Hour)); silence != nil {
+	if silence := MissedHeartbeatCondition(HeartbeatRecord{LastSeen: noon}, &left, GracePeriods{}, 1, noon.Add(time.Hour)); silence != nil {
 		t.Errorf("silence %+v", silence)
 	}
 }

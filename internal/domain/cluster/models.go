@@ -11,8 +11,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Unbounded is the maximum of the highest grade.
-const Unbounded int64 = math.MaxInt64
+// UnboundedMax is the maximum of the highest grade.
+const UnboundedMax int64 = math.MaxInt64
 
 const gibibyte int64 = 1 << 30
 
@@ -31,7 +31,7 @@ func DefaultModels() []clusterv1alpha1.ResourceModel {
 	bounds := defaultGradeBounds()
 	models := make([]clusterv1alpha1.ResourceModel, len(bounds))
 	for i, lower := range bounds {
-		cores, memory := Unbounded, Unbounded
+		cores, memory := UnboundedMax, UnboundedMax
 		if i+1 < len(bounds) {
 			cores, memory = bounds[i+1].cores, bounds[i+1].gibibytes*gibibyte
 		}
@@ -75,12 +75,12 @@ func StandardiseModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1
 	}
 	for i := range highest {
 		if !isUnbounded(highest[i].Max) {
-			highest[i].Max = *resource.NewQuantity(Unbounded, highest[i].Max.Format)
+			highest[i].Max = *resource.NewQuantity(UnboundedMax, highest[i].Max.Format)
 		}
 	}
 	return standard
 }
 
 func isUnbounded(q resource.Quantity) bool {
-	return q.CmpInt64(Unbounded) == 0
+	return q.CmpInt64(UnboundedMax) == 0
 }

@@ -10,7 +10,7 @@ import (
 // countByGrade counts nodes by grade, according to their free resources. The grade of a node
 // is the lowest grade over the resources of the models. A node that is full or overcommitted
 // is not counted.
-func (t *Tally) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
+func (t *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
 	if len(models) == 0 {
 		return nil
 	}

@@ -26,18 +26,18 @@ func DefaultThresholds() Thresholds {
 // storedTimePrecision is the precision of times in stored objects.
 const storedTimePrecision = time.Second
 
-// Judgement is the change that one probe of a cluster makes to its conditions.
-type Judgement struct {
+// ReadinessDecision is the change that one probe of a cluster makes to its conditions.
+type ReadinessDecision struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
 	// Answering is the observed state as long as Ready does not follow it. It is nil if they
 	// agree; the condition is removed then.
 	Answering *metav1.Condition
-	// Left is how much longer the observed state must last until Ready follows.
-	Left time.Duration
+	// Remaining is how much longer the observed state must last until Ready follows.
+	Remaining time.Duration
 }
 
-// Judge compares the observed condition Ready with the stored conditions.
+// DecideReadiness compares the observed condition Ready with the stored conditions.
 //
 // The condition of a cluster that was deleted and has no Works stays. A cluster without a
 // condition, or with an Unknown one, gets the observed condition at once. Otherwise the stored
@@ -46,7 +46,7 @@ type Judgement struct {
 // disagree. So a process that starts continues the count of the previous one, and nothing is
 // written while they agree. Its time is rounded up, because stored times have no fractions and
 // no condition may change too early.
-func Judge(stored []metav1.Condition, observed metav1.Condition, thresholds Thresholds, now time.Time) Judgement {
+func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thresholds Thresholds, now time.Time) ReadinessDecision {
 	healthy := observed.Status == metav1.ConditionTrue
 	threshold := thresholds.Failure
 	if healthy {
@@ -54,10 +54,10 @@ func Judge(stored []metav1.Condition, observed metav1.Condition, thresholds Thre
 	}
 	ready := conditions.Get(stored, clusterv1alpha1.ClusterConditionReady)
 	if isLeaving(ready) {
-		return Judgement{Ready: *ready}
+		return ReadinessDecision{Ready: *ready}
 	}
 	if ready == nil || ready.Status == metav1.ConditionUnknown || (ready.Status == metav1.ConditionTrue) == healthy || threshold <= 0 {
-		return Judgement{Ready: observed}
+		return ReadinessDecision{Ready: observed}
 	}
 	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
 	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
@@ -67,17 +67,17 @@ func Judge(stored []metav1.Condition, observed metav1.Condition, thresholds Thre
 	}
 	remaining := threshold - now.Sub(since)
 	if remaining <= 0 {
-		return Judgement{Ready: observed}
+		return ReadinessDecision{Ready: observed}
 	}
 	answering := observed
 	answering.Type = clusterv1alpha1.ClusterConditionAnswering
 	answering.LastTransitionTime = metav1.NewTime(since)
-	answering.Message = conditions.Clip(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, observed.Message))
-	return Judgement{Ready: *ready, Answering: &answering, Left: remaining}
+	answering.Message = conditions.LimitMessage(fmt.Sprintf("condition Ready follows if this lasts for %s: %s", threshold, observed.Message))
+	return ReadinessDecision{Ready: *ready, Answering: &answering, Remaining: remaining}
 }
 
 // Apply sets the conditions of a cluster accordingly.
-func (j Judgement) Apply(stored *[]metav1.Condition) {
+func (j ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, j.Ready)
 	if j.Answering == nil {
 		conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
@@ -89,9 +89,9 @@ func (j Judgement) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, *j.Answering)
 }
 
-// Seen returns the condition Ready for the result of a probe. cause adds details of a failure
+// ReadyCondition returns the condition Ready for the result of a probe. cause adds details of a failure
 // and may be empty.
-func Seen(reachable, healthy bool, cause string, generation int64, now metav1.Time) metav1.Condition {
+func ReadyCondition(reachable, healthy bool, cause string, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,
 		ObservedGeneration: generation, LastTransitionTime: now,
@@ -113,13 +113,13 @@ func Seen(reachable, healthy bool, cause string, generation int64, now metav1.Ti
 	return condition
 }
 
-// Uncollected returns the condition Ready of a cluster that cannot be called, for example
+// CollectionFailedCondition returns the condition Ready of a cluster that cannot be called, for example
 // without an address.
-func Uncollected(cause string, generation int64, now metav1.Time) metav1.Condition {
+func CollectionFailedCondition(cause string, generation int64, now metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,
 		Reason:  clusterv1alpha1.ClusterReasonStatusCollectionFailed,
-		Message: conditions.Clip(cause), ObservedGeneration: generation, LastTransitionTime: now,
+		Message: conditions.LimitMessage(cause), ObservedGeneration: generation, LastTransitionTime: now,
 	}
 }
 
@@ -127,5 +127,5 @@ func withCause(message, cause string) string {
 	if cause == "" {
 		return message
 	}
-	return conditions.Clip(message + ": " + cause)
+	return conditions.LimitMessage(message + ": " + cause)
 }

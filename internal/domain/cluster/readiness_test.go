@@ -47,10 +47,10 @@ func TestReadinessThresholds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			seen := Seen(test.healthy, test.healthy, "", 1, metav1.NewTime(noon))
-			judgement := Judge(test.before, seen, thresholds, noon)
-			if judgement.Ready.Status != test.want || judgement.Left != test.left {
-				t.Errorf("Ready = %s for another %s, want %s for another %s", judgement.Ready.Status, judgement.Left, test.want, test.left)
+			seen := ReadyCondition(test.healthy, test.healthy, "", 1, metav1.NewTime(noon))
+			judgement := DecideReadiness(test.before, seen, thresholds, noon)
+			if judgement.Ready.Status != test.want || judgement.Remaining != test.left {
+				t.Errorf("Ready = %s for another %s, want %s for another %s", judgement.Ready.Status, judgement.Remaining, test.want, test.left)
 			}
 			if pending := judgement.Answering != nil; pending != (test.left > 0) {
 				t.Errorf("condition Answering exists: %t", pending)
@@ -61,7 +61,7 @@ func TestReadinessThresholds(t *testing.T) {
 
 func TestReadinessWithoutThresholds(t *testing.T) {
 	before := []metav1.Condition{storedCondition(clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, 0)}
-	judgement := Judge(before, Seen(false, false, "refused", 1, metav1.NewTime(noon)), Thresholds{}, noon)
+	judgement := DecideReadiness(before, ReadyCondition(false, false, "refused", 1, metav1.NewTime(noon)), Thresholds{}, noon)
 	if judgement.Ready.Status != metav1.ConditionFalse || judgement.Answering != nil {
 		t.Errorf("%+v", judgement)
 	}
@@ -71,7 +71,7 @@ func TestReadinessWithoutThresholds(t *testing.T) {
 // stored form.
 func applyProbe(before []metav1.Condition, healthy bool, thresholds Thresholds, now time.Time) []metav1.Condition {
 	after := append([]metav1.Condition{}, before...)
-	Judge(before, Seen(healthy, healthy, "", 1, metav1.NewTime(now)), thresholds, now).Apply(&after)
+	DecideReadiness(before, ReadyCondition(healthy, healthy, "", 1, metav1.NewTime(now)), thresholds, now).Apply(&after)
 	for i := range after {
 		after[i].LastTransitionTime = after[i].LastTransitionTime.Rfc3339Copy()
 	}

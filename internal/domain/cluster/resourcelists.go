@@ -17,22 +17,22 @@ const (
 	maxResourceNameBytes = 253 + 1 + 63
 )
 
-// ErrResourceNames is the error for a list of resources with too many names, or with a name
+// ErrTooManyResourceNames is the error for a list of resources with too many names, or with a name
 // that is too long.
-var ErrResourceNames = errors.New("a list of resources with more than 256 names, or with a name of more than 317 bytes")
+var ErrTooManyResourceNames = errors.New("a list of resources with more than 256 names, or with a name of more than 317 bytes")
 
-// Lists is a pool of the resource lists of one kind of object. It holds each different list
+// ResourceListPool is a pool of the resource lists of one kind of object. It holds each different list
 // once, by its text, as long as it is referenced. It counts separately what is held and what
 // the current list of objects contains: what was held before must not make the next list fail.
-type Lists struct {
-	byText     map[string]*Amounts
+type ResourceListPool struct {
+	byText     map[string]*InternedResources
 	heldTotals listTotals
 	// current counts what was interned since Begin, nil if no list of objects is being read.
 	current *listedTotals
 }
 
-// Size is the size of a number of resource lists.
-type Size struct {
+// PoolSize is the size of a number of resource lists.
+type PoolSize struct {
 	// Bytes is the sum of the texts of the different lists, Names the number of different
 	// resources.
 	Bytes, Names int
@@ -50,18 +50,18 @@ type listedTotals struct {
 	texts map[string]bool
 }
 
-func newLists() Lists {
-	return Lists{byText: map[string]*Amounts{}, heldTotals: listTotals{names: map[corev1.ResourceName]int{}}}
+func newLists() ResourceListPool {
+	return ResourceListPool{byText: map[string]*InternedResources{}, heldTotals: listTotals{names: map[corev1.ResourceName]int{}}}
 }
 
-func (c *listTotals) add(a *Amounts) {
+func (c *listTotals) add(a *InternedResources) {
 	c.bytes += len(a.text)
 	for i := range a.entries {
 		c.names[a.entries[i].name]++
 	}
 }
 
-func (c *listTotals) remove(a *Amounts) {
+func (c *listTotals) remove(a *InternedResources) {
 	c.bytes -= len(a.text)
 	for i := range a.entries {
 		name := a.entries[i].name
@@ -71,15 +71,15 @@ func (c *listTotals) remove(a *Amounts) {
 	}
 }
 
-func (c *listTotals) size() Size { return Size{Bytes: c.bytes, Names: len(c.names)} }
+func (c *listTotals) size() PoolSize { return PoolSize{Bytes: c.bytes, Names: len(c.names)} }
 
-// Begin must be called before a list of objects is read.
-func (l *Lists) Begin() {
+// BeginList must be called before a list of objects is read.
+func (l *ResourceListPool) BeginList() {
 	l.current = &listedTotals{listTotals: listTotals{names: map[corev1.ResourceName]int{}}, texts: map[string]bool{}}
 }
 
-// End must be called after a list of objects was read. It drops lists without a reference.
-func (l *Lists) End() {
+// EndList must be called after a list of objects was read. It drops lists without a reference.
+func (l *ResourceListPool) EndList() {
 	l.current = nil
 	for _, a := range l.byText {
 		if a.refs == 0 {
@@ -88,25 +88,25 @@ func (l *Lists) End() {
 	}
 }
 
-// Held returns the size of all lists in the pool.
-func (l *Lists) Held() Size { return l.heldTotals.size() }
+// HeldSize returns the size of all lists in the pool.
+func (l *ResourceListPool) HeldSize() PoolSize { return l.heldTotals.size() }
 
-// Listed returns the size of the lists that were interned since Begin.
-func (l *Lists) Listed() Size {
+// ListedSize returns the size of the lists that were interned since Begin.
+func (l *ResourceListPool) ListedSize() PoolSize {
 	if l.current == nil {
-		return Size{}
+		return PoolSize{}
 	}
 	return l.current.size()
 }
 
 // Intern returns the entry of the pool for a list of resources. Equal lists share one entry.
-func (l *Lists) Intern(list corev1.ResourceList) (*Amounts, error) {
+func (l *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources, error) {
 	if len(list) > MaxResourceNames {
-		return nil, ErrResourceNames
+		return nil, ErrTooManyResourceNames
 	}
 	for name := range list {
 		if len(name) > maxResourceNameBytes {
-			return nil, ErrResourceNames
+			return nil, ErrTooManyResourceNames
 		}
 	}
 	made := newAmounts(list)
@@ -122,33 +122,33 @@ func (l *Lists) Intern(list corev1.ResourceList) (*Amounts, error) {
 }
 
 // insert adds a list, unless the pool has an equal one.
-func (l *Lists) insert(a *Amounts) {
+func (l *ResourceListPool) insert(a *InternedResources) {
 	if l.byText[a.text] == nil {
 		l.byText[a.text] = a
 		l.heldTotals.add(a)
 	}
 }
 
-func (l *Lists) drop(a *Amounts) {
+func (l *ResourceListPool) drop(a *InternedResources) {
 	delete(l.byText, a.text)
 	l.heldTotals.remove(a)
 }
 
 // acquire adds a reference to a list, which may have been dropped since it was interned.
-func (l *Lists) acquire(a *Amounts) {
+func (l *ResourceListPool) acquire(a *InternedResources) {
 	l.insert(a)
 	l.byText[a.text] = a
 	a.refs++
 }
 
-func (l *Lists) release(a *Amounts) {
+func (l *ResourceListPool) release(a *InternedResources) {
 	if a.refs--; a.refs == 0 && l.byText[a.text] == a {
 		l.drop(a)
 	}
 }
 
-func newAmounts(list corev1.ResourceList) *Amounts {
-	made := &Amounts{entries: make([]resourceAmount, 0, len(list))}
+func newAmounts(list corev1.ResourceList) *InternedResources {
+	made := &InternedResources{entries: make([]resourceAmount, 0, len(list))}
 	for name, quantity := range list {
 		made.entries = append(made.entries, resourceAmount{name: name, quantity: quantity.DeepCopy()})
 	}

@@ -26,17 +26,17 @@ func TestResourceListBounds(t *testing.T) {
 		want error
 	}{
 		"the maximum number of names":               {newResourceList(MaxResourceNames, "x"), nil},
-		"one name more than the maximum":            {newResourceList(MaxResourceNames+1, "x"), ErrResourceNames},
-		"so many that adding them would take hours": {newResourceList(380_000, "x"), ErrResourceNames},
+		"one name more than the maximum":            {newResourceList(MaxResourceNames+1, "x"), ErrTooManyResourceNames},
+		"so many that adding them would take hours": {newResourceList(380_000, "x"), ErrTooManyResourceNames},
 		"the longest name":                          {resources(strings.Repeat("x", maxResourceNameBytes), "1"), nil},
-		"a longer name":                             {resources(strings.Repeat("x", maxResourceNameBytes+1), "1"), ErrResourceNames},
+		"a longer name":                             {resources(strings.Repeat("x", maxResourceNameBytes+1), "1"), ErrTooManyResourceNames},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tally := NewTally()
+			tally := NewUsageCounter()
 			if _, err := tally.NodeLists.Intern(tc.list); !errors.Is(err, tc.want) {
 				t.Errorf("err = %v, want %v", err, tc.want)
 			}
-			if held := tally.NodeLists.Held(); tc.want != nil && held != (Size{}) {
+			if held := tally.NodeLists.HeldSize(); tc.want != nil && held != (PoolSize{}) {
 				t.Errorf("%+v of a rejected list is held", held)
 			}
 		})
@@ -44,29 +44,29 @@ func TestResourceListBounds(t *testing.T) {
 }
 
 func TestListedSize(t *testing.T) {
-	tally := NewTally()
+	tally := NewUsageCounter()
 	large := mustIntern(&tally.PodLists, newResourceList(200, "x"))
 	tally.SetPod(podID(1), "", large)
-	tally.PodLists.Begin()
+	tally.PodLists.BeginList()
 	small := mustIntern(&tally.PodLists, resources("cpu", "1"))
 	mustIntern(&tally.PodLists, resources("cpu", "1"))
-	if diff := cmp.Diff(Size{Bytes: len(small.text), Names: 1}, tally.PodLists.Listed()); diff != "" {
+	if diff := cmp.Diff(PoolSize{Bytes: len(small.text), Names: 1}, tally.PodLists.ListedSize()); diff != "" {
 		t.Errorf("size of the current list (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(Size{Bytes: len(large.text) + len(small.text), Names: 201}, tally.PodLists.Held()); diff != "" {
+	if diff := cmp.Diff(PoolSize{Bytes: len(large.text) + len(small.text), Names: 201}, tally.PodLists.HeldSize()); diff != "" {
 		t.Errorf("held size during the list (-want +got):\n%s", diff)
 	}
-	tally.PodLists.End()
-	if diff := cmp.Diff(Size{Bytes: len(large.text), Names: 200}, tally.PodLists.Held()); diff != "" {
+	tally.PodLists.EndList()
+	if diff := cmp.Diff(PoolSize{Bytes: len(large.text), Names: 200}, tally.PodLists.HeldSize()); diff != "" {
 		t.Errorf("held size after a failed list (-want +got):\n%s", diff)
 	}
-	tally.PodLists.Begin()
+	tally.PodLists.BeginList()
 	tally.SetPod(podID(1), "", mustIntern(&tally.PodLists, resources("cpu", "1")))
-	tally.KeepPods(func(PodID) bool { return true })
-	if diff := cmp.Diff(Size{Bytes: len(small.text), Names: 1}, tally.PodLists.Held()); diff != "" {
+	tally.PrunePods(func(PodID) bool { return true })
+	if diff := cmp.Diff(PoolSize{Bytes: len(small.text), Names: 1}, tally.PodLists.HeldSize()); diff != "" {
 		t.Errorf("held size after a successful list (-want +got):\n%s", diff)
 	}
-	if held := tally.NodeLists.Held(); held != (Size{}) {
+	if held := tally.NodeLists.HeldSize(); held != (PoolSize{}) {
 		t.Errorf("the pool of nodes holds %+v of Pods", held)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amounts is a list of resources, sorted by name and never changed. Most Pods of a cluster
+// InternedResources is a list of resources, sorted by name and never changed. Most Pods of a cluster
 // request one of a few such lists.
-type Amounts struct {
+type InternedResources struct {
 	entries []resourceAmount
 	text    string
 	refs    int
@@ -34,7 +34,7 @@ type resourceTotal struct {
 	contributors int64
 }
 
-func (s *resourceTotals) add(a *Amounts) {
+func (s *resourceTotals) add(a *InternedResources) {
 	s.count++
 	for i := range a.entries {
 		at := s.indexOf(a.entries[i].name)
@@ -43,7 +43,7 @@ func (s *resourceTotals) add(a *Amounts) {
 	}
 }
 
-func (s *resourceTotals) subtract(a *Amounts) {
+func (s *resourceTotals) subtract(a *InternedResources) {
 	s.count--
 	for i := range a.entries {
 		at := s.indexOf(a.entries[i].name)

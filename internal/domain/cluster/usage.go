@@ -7,15 +7,15 @@ import (
 // PodID identifies a Pod by a hash of its UID.
 type PodID [16]byte
 
-// Tally sums up the nodes and Pods of a member as they come and go. It holds only what a
+// UsageCounter sums up the nodes and Pods of a member as they come and go. It holds only what a
 // summary needs: a few hundred bytes for a node, and for a Pod its node and a reference to its
 // requests. The sums are exact at any time, in whatever order events arrive. It must not be
 // used concurrently.
-type Tally struct {
+type UsageCounter struct {
 	nodes map[string]*countedNode
 	pods  map[PodID]countedPod
 	// NodeLists are the allocatable resources of nodes, PodLists the requests of Pods.
-	NodeLists, PodLists Lists
+	NodeLists, PodLists ResourceListPool
 
 	total, ready                       int32
 	allocatable, allocated, allocating resourceTotals
@@ -27,7 +27,7 @@ type countedNode struct {
 	name        string
 	observed    bool
 	ready       bool
-	allocatable *Amounts
+	allocatable *InternedResources
 	used        resourceTotals
 	pods        int
 }
@@ -35,22 +35,22 @@ type countedNode struct {
 // countedPod is a Pod. node is nil until the Pod is scheduled.
 type countedPod struct {
 	node     *countedNode
-	requests *Amounts
+	requests *InternedResources
 }
 
-// NewTally returns an empty counter.
-func NewTally() *Tally {
-	return &Tally{nodes: map[string]*countedNode{}, pods: map[PodID]countedPod{}, NodeLists: newLists(), PodLists: newLists()}
+// NewUsageCounter returns an empty counter.
+func NewUsageCounter() *UsageCounter {
+	return &UsageCounter{nodes: map[string]*countedNode{}, pods: map[PodID]countedPod{}, NodeLists: newLists(), PodLists: newLists()}
 }
 
 // Version returns a number that increases with every change.
-func (t *Tally) Version() uint64 { return t.version }
+func (t *UsageCounter) Version() uint64 { return t.version }
 
-// Counted returns the number of nodes and Pods.
-func (t *Tally) Counted() (nodes, pods int) { return len(t.nodes), len(t.pods) }
+// Counts returns the number of nodes and Pods.
+func (t *UsageCounter) Counts() (nodes, pods int) { return len(t.nodes), len(t.pods) }
 
 // SetNode adds or updates a node.
-func (t *Tally) SetNode(name string, ready bool, allocatable *Amounts) {
+func (t *UsageCounter) SetNode(name string, ready bool, allocatable *InternedResources) {
 	node := t.nodeEntry(name)
 	if node.observed && node.ready == ready && node.allocatable == allocatable {
 		return
@@ -67,7 +67,7 @@ func (t *Tally) SetNode(name string, ready bool, allocatable *Amounts) {
 }
 
 // RemoveNode removes a node. Pods that still run on it are counted on.
-func (t *Tally) RemoveNode(name string) {
+func (t *UsageCounter) RemoveNode(name string) {
 	node, ok := t.nodes[name]
 	if !ok || !node.observed {
 		return
@@ -78,7 +78,7 @@ func (t *Tally) RemoveNode(name string) {
 }
 
 // subtractNode subtracts a node from the sums.
-func (t *Tally) subtractNode(node *countedNode) {
+func (t *UsageCounter) subtractNode(node *countedNode) {
 	if !node.observed {
 		return
 	}
@@ -92,7 +92,7 @@ func (t *Tally) subtractNode(node *countedNode) {
 }
 
 // SetPod adds or updates a Pod. node is empty until the Pod is scheduled.
-func (t *Tally) SetPod(id PodID, node string, requests *Amounts) {
+func (t *UsageCounter) SetPod(id PodID, node string, requests *InternedResources) {
 	before, ok := t.pods[id]
 	if ok && before.requests == requests && before.nodeName() == node {
 		return
@@ -118,7 +118,7 @@ func (t *Tally) SetPod(id PodID, node string, requests *Amounts) {
 }
 
 // RemovePod removes a Pod that is deleted or has finished.
-func (t *Tally) RemovePod(id PodID) {
+func (t *UsageCounter) RemovePod(id PodID) {
 	if pod, ok := t.pods[id]; ok {
 		delete(t.pods, id)
 		t.subtractPod(pod)
@@ -126,7 +126,7 @@ func (t *Tally) RemovePod(id PodID) {
 	}
 }
 
-func (t *Tally) subtractPod(pod countedPod) {
+func (t *UsageCounter) subtractPod(pod countedPod) {
 	defer t.PodLists.release(pod.requests)
 	if pod.node == nil {
 		t.allocating.subtract(pod.requests)
@@ -145,7 +145,7 @@ func (p countedPod) nodeName() string {
 	return p.node.name
 }
 
-func (t *Tally) nodeEntry(name string) *countedNode {
+func (t *UsageCounter) nodeEntry(name string) *countedNode {
 	node, ok := t.nodes[name]
 	if !ok {
 		node = &countedNode{name: name}
@@ -155,37 +155,37 @@ func (t *Tally) nodeEntry(name string) *countedNode {
 }
 
 // dropUnused removes an entry that neither a node nor a Pod refers to any more.
-func (t *Tally) dropUnused(node *countedNode) {
+func (t *UsageCounter) dropUnused(node *countedNode) {
 	if !node.observed && node.pods == 0 {
 		delete(t.nodes, node.name)
 	}
 }
 
-// KeepNodes removes all nodes except those for which keep is true, and ends the list of nodes.
+// PruneNodes removes all nodes except those for which keep is true, and ends the list of nodes.
 // It is used after a new list, whose items are set one by one.
-func (t *Tally) KeepNodes(keep func(name string) bool) {
+func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
 	for name := range t.nodes {
 		if !keep(name) {
 			t.RemoveNode(name)
 		}
 	}
-	t.NodeLists.End()
+	t.NodeLists.EndList()
 }
 
-// KeepPods does for Pods what KeepNodes does for nodes.
-func (t *Tally) KeepPods(keep func(id PodID) bool) {
+// PrunePods does for Pods what PruneNodes does for nodes.
+func (t *UsageCounter) PrunePods(keep func(id PodID) bool) {
 	for id := range t.pods {
 		if !keep(id) {
 			t.RemovePod(id)
 		}
 	}
-	t.PodLists.End()
+	t.PodLists.EndList()
 }
 
 // Summary returns the number of nodes and the totals of resources: allocatable on the nodes,
 // requested by Pods that run on them, and requested by Pods that are not scheduled yet. models
 // are the grades by which nodes are counted; without models nodes are not counted by grade.
-func (t *Tally) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+func (t *UsageCounter) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	return &clusterv1alpha1.NodeSummary{TotalNum: t.total, ReadyNum: t.ready}, &clusterv1alpha1.ResourceSummary{
 		Allocatable:          t.allocatable.resourceList(false),
 		Allocated:            t.allocated.resourceList(true),

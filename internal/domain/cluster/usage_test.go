@@ -23,7 +23,7 @@ func resources(pairs ...string) corev1.ResourceList {
 }
 
 // mustIntern interns a list of resources that is not too long.
-func mustIntern(lists *Lists, list corev1.ResourceList) *Amounts {
+func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedResources {
 	amounts, err := lists.Intern(list)
 	if err != nil {
 		panic(err)
@@ -32,8 +32,8 @@ func mustIntern(lists *Lists, list corev1.ResourceList) *Amounts {
 }
 
 // heldCounts returns how much a counter holds.
-func heldCounts(tally *Tally) map[string]int {
-	nodes, pods := tally.NodeLists.Held(), tally.PodLists.Held()
+func heldCounts(tally *UsageCounter) map[string]int {
+	nodes, pods := tally.NodeLists.HeldSize(), tally.PodLists.HeldSize()
 	return map[string]int{
 		"nodes": len(tally.nodes), "Pods": len(tally.pods),
 		"lists of nodes": len(tally.NodeLists.byText), "their bytes": nodes.Bytes, "their names": nodes.Names,
@@ -44,7 +44,7 @@ func heldCounts(tally *Tally) map[string]int {
 func podID(number int) PodID { return PodID{byte(number), byte(number >> 8), byte(number >> 16)} }
 
 func TestSummary(t *testing.T) {
-	tally := NewTally()
+	tally := NewUsageCounter()
 	tally.SetNode("a", true, mustIntern(&tally.NodeLists, resources("cpu", "4", "memory", "20Gi", "pods", "10")))
 	tally.SetNode("full", true, mustIntern(&tally.NodeLists, resources("cpu", "64", "memory", "256Gi", "pods", "1")))
 	tally.SetNode("b", false, mustIntern(&tally.NodeLists, resources("cpu", "7", "memory", "5Gi", "pods", "10")))
@@ -100,8 +100,8 @@ type expectedPod struct {
 	requests corev1.ResourceList
 }
 
-func (w expectedState) recount() *Tally {
-	tally := NewTally()
+func (w expectedState) recount() *UsageCounter {
+	tally := NewUsageCounter()
 	for name, node := range w.nodes {
 		tally.SetNode(name, node.ready, mustIntern(&tally.NodeLists, node.allocatable))
 	}
@@ -122,7 +122,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 	}
 	names := []string{"a", "b", "c"}
 	rapid.Check(t, func(t *rapid.T) {
-		tally, world := NewTally(), expectedState{nodes: map[string]expectedNode{}, pods: map[int]expectedPod{}}
+		tally, world := NewUsageCounter(), expectedState{nodes: map[string]expectedNode{}, pods: map[int]expectedPod{}}
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			name, number := rapid.SampledFrom(names).Draw(t, "node"), rapid.IntRange(0, 5).Draw(t, "pod")
 			switch rapid.IntRange(0, 6).Draw(t, "event") {
@@ -146,7 +146,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 						delete(world.pods, other)
 					}
 				}
-				tally.KeepPods(func(each PodID) bool { return each == podID(number) })
+				tally.PrunePods(func(each PodID) bool { return each == podID(number) })
 			}
 		}
 		recounted := world.recount()
@@ -165,7 +165,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 }
 
 func TestVersionChangesOnlyWithContent(t *testing.T) {
-	tally := NewTally()
+	tally := NewUsageCounter()
 	tell := func() {
 		tally.SetNode("a", true, mustIntern(&tally.NodeLists, resources("cpu", "4")))
 		tally.SetPod(podID(1), "a", mustIntern(&tally.PodLists, resources("cpu", "1")))
@@ -186,7 +186,7 @@ func TestVersionChangesOnlyWithContent(t *testing.T) {
 func BenchmarkUsageOfLargeMember(b *testing.B) {
 	const nodes, pods, limit = 5_000, 100_000, 30 << 20
 	before := heapBytes()
-	tally := NewTally()
+	tally := NewUsageCounter()
 	for i := range nodes {
 		tally.SetNode(fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/250, i%250), true,
 			mustIntern(&tally.NodeLists, resources("cpu", "16", "memory", fmt.Sprintf("%dKi", 64_000_000+i), "pods", "110", "ephemeral-storage", "100Gi", "hugepages-2Mi", "0")))

@@ -32,7 +32,7 @@ func validateModels(models []clusterv1alpha1.ResourceModel, path *field.Path) fi
 	for i, r := range models[last].Ranges {
 		if !isUnbounded(r.Max) {
 			at := path.Index(last).Child("ranges").Index(i).Child("max")
-			errs = append(errs, field.Invalid(at, r.Max.String(), fmt.Sprintf("the highest grade ends at %d", Unbounded)))
+			errs = append(errs, field.Invalid(at, r.Max.String(), fmt.Sprintf("the highest grade ends at %d", UnboundedMax)))
 		}
 	}
 	return errs

@@ -32,7 +32,7 @@ const ellipsis = "..."
 // differs from the stored one, and ignored otherwise. c.ObservedGeneration is the generation
 // of the object that c describes.
 func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
-	c.Message = Clip(c.Message)
+	c.Message = LimitMessage(c.Message)
 	stored := Get(*conditions, c.Type)
 	if stored == nil {
 		*conditions = append(*conditions, c)
@@ -65,19 +65,19 @@ func Remove(conditions *[]metav1.Condition, conditionType string) (changed bool)
 	return len(*conditions) != before
 }
 
-// Is reports whether the condition exists and has that status. A missing condition is never
+// HasStatus reports whether the condition exists and has that status. A missing condition is never
 // True, False or Unknown.
-func Is(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
+func HasStatus(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
 	c := Get(conditions, conditionType)
 	return c != nil && c.Status == status
 }
 
-// Clip shortens message to MaxMessageBytes; see Shorten.
-func Clip(message string) string { return Shorten(message, MaxMessageBytes) }
+// LimitMessage shortens message to MaxMessageBytes; see Shorten.
+func LimitMessage(message string) string { return Truncate(message, MaxMessageBytes) }
 
-// Shorten cuts text to the given number of bytes, at least 8, without splitting a rune. An
+// Truncate cuts text to the given number of bytes, at least 8, without splitting a rune. An
 // ellipsis shows that it was cut. Bytes that are not UTF-8 are kept.
-func Shorten(text string, bytes int) string {
+func Truncate(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
 	}

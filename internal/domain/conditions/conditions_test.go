@@ -80,13 +80,13 @@ func TestSet(t *testing.T) {
 
 func TestIs(t *testing.T) {
 	stored := []metav1.Condition{newCondition(metav1.ConditionTrue, "r", 1, 0)}
-	if !Is(stored, "Applied", metav1.ConditionTrue) {
+	if !HasStatus(stored, "Applied", metav1.ConditionTrue) {
 		t.Error("a stored status is not recognised")
 	}
-	if Is(stored, "Applied", metav1.ConditionFalse) {
+	if HasStatus(stored, "Applied", metav1.ConditionFalse) {
 		t.Error("a True condition counts as False")
 	}
-	if Is(nil, "Applied", metav1.ConditionUnknown) {
+	if HasStatus(nil, "Applied", metav1.ConditionUnknown) {
 		t.Error("a missing condition counts as Unknown")
 	}
 }
@@ -95,7 +95,7 @@ func TestClipAtRuneBoundary(t *testing.T) {
 	for _, r := range []string{"a", "é", "世", "😀"} {
 		for pad := range 4 {
 			message := strings.Repeat("x", pad) + strings.Repeat(r, 2000)
-			got := Clip(message)
+			got := LimitMessage(message)
 			if len(got) > MaxMessageBytes || len(got) < MaxMessageBytes-utf8.UTFMax || !utf8.ValidString(got) {
 				t.Errorf("Clip(%d x, then %q...) has %d bytes, valid=%v", pad, r, len(got), utf8.ValidString(got))
 			}

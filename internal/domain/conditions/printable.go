@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text on one line without control characters, which a terminal would
+// ToPrintable returns text on one line without control characters, which a terminal would
 // execute. Each run of spaces, newlines and tabs becomes one space. Each other character that
 // is not printable becomes a question mark. Printable text is returned unchanged.
-func Printable(text string) string {
+func ToPrintable(text string) string {
 	if isPrintable(text) {
 		return text
 	}

@@ -16,7 +16,7 @@ func TestPrintable(t *testing.T) {
 		"8-bit control characters become a question mark":         {"a\u009b2J", "a?2J"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Printable(tc.text); got != tc.want {
+			if got := ToPrintable(tc.text); got != tc.want {
 				t.Errorf("Printable(%q) = %q, want %q", tc.text, got, tc.want)
 			}
 		})
@@ -26,7 +26,7 @@ func TestPrintable(t *testing.T) {
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[0m")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, r := range Printable(text) {
+		for _, r := range ToPrintable(text) {
 			if !unicode.IsPrint(r) {
 				t.Errorf("Printable(%q) has %q", text, r)
 			}

@@ -33,8 +33,8 @@ func Table() []Row {
 	return table
 }
 
-// Known reports whether a condition is in the table.
-func Known(kind string, c metav1.Condition) bool {
+// IsKnown reports whether a condition is in the table.
+func IsKnown(kind string, c metav1.Condition) bool {
 	for _, row := range Table() {
 		if row.Type != c.Type || row.Status != c.Status || row.Reason != c.Reason {
 			continue

@@ -43,7 +43,7 @@ func TestKnown(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Known(test.kind, test.condition); got != test.want {
+			if got := IsKnown(test.kind, test.condition); got != test.want {
 				t.Errorf("Known = %v, want %v", got, test.want)
 			}
 		})

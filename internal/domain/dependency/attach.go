@@ -24,20 +24,20 @@ var claimLabels = [...]string{
 	networkingv1alpha1.MultiClusterServicePermanentIDLabel,
 }
 
-// Peers are the other dependents in spec.requiredBy of an attached binding. A dependent that is
+// OtherDependents are the other dependents in spec.requiredBy of an attached binding. A dependent that is
 // in neither field stays unchanged.
-type Peers struct {
-	// Present are the dependents that exist.
-	Present []*workv1alpha2.ResourceBinding
-	// Gone are the dependents that are known to be deleted.
-	Gone sets.Set[types.NamespacedName]
+type OtherDependents struct {
+	// Existing are the dependents that exist.
+	Existing []*workv1alpha2.ResourceBinding
+	// Deleted are the dependents that are known to be deleted.
+	Deleted sets.Set[types.NamespacedName]
 }
 
 // Attach makes the binding of an object follow a dependent: it adds the dependent with its
 // clusters to spec.requiredBy and sets the label of the dependent. A binding without a name
 // (binding.New) is filled for creation. If a policy claims the binding, all other fields stay
 // unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is changed.
-func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers Peers) error {
+func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents) error {
 	if err := checkOwner(attached, object); err != nil {
 		return err
 	}
@@ -45,36 +45,36 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 	if err != nil {
 		return err
 	}
-	removeDependents(attached, peers.Gone)
+	removeDependents(attached, peers.Deleted)
 	addDependent(attached, dependent)
-	if !Claimed(attached) {
+	if !IsClaimed(attached) {
 		syncWithObject(attached, object, hash)
 	}
-	applyTerms(attached, append(slices.Clone(peers.Present), dependent))
+	applyTerms(attached, append(slices.Clone(peers.Existing), dependent))
 	return nil
 }
 
 // Release removes a dependent from an attached binding and reports whether nothing needs the
 // binding any more. The settings of the remaining dependents apply from then on.
-func Release(attached binding.Object, dependent types.NamespacedName, peers Peers) (unneeded bool) {
+func Release(attached binding.Object, dependent types.NamespacedName, peers OtherDependents) (unneeded bool) {
 	before := len(attached.BindingSpec().RequiredBy)
-	removeDependents(attached, peers.Gone.Clone().Insert(dependent))
-	applyTerms(attached, peers.Present)
+	removeDependents(attached, peers.Deleted.Clone().Insert(dependent))
+	applyTerms(attached, peers.Existing)
 	return before > 0 && isUnneeded(attached)
 }
 
-// Requires reports whether the dependent is in spec.requiredBy of an attached binding.
-func Requires(attached binding.Object, dependent types.NamespacedName) bool {
-	return slices.ContainsFunc(attached.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return KeyOf(s) == dependent })
+// HasDependent reports whether the dependent is in spec.requiredBy of an attached binding.
+func HasDependent(attached binding.Object, dependent types.NamespacedName) bool {
+	return slices.ContainsFunc(attached.BindingSpec().RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == dependent })
 }
 
-// KeyOf returns the key of the dependent in a snapshot.
-func KeyOf(snapshot workv1alpha2.BindingSnapshot) types.NamespacedName {
+// DependentKey returns the key of the dependent in a snapshot.
+func DependentKey(snapshot workv1alpha2.BindingSnapshot) types.NamespacedName {
 	return types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
 }
 
-// Claimed reports whether a policy or a multi-cluster service claims the binding.
-func Claimed(attached binding.Object) bool {
+// IsClaimed reports whether a policy or a multi-cluster service claims the binding.
+func IsClaimed(attached binding.Object) bool {
 	labels := attached.GetLabels()
 	return slices.ContainsFunc(claimLabels[:], func(label string) bool { return labels[label] != "" })
 }
@@ -84,7 +84,7 @@ func Claimed(attached binding.Object) bool {
 func isUnneeded(attached binding.Object) bool {
 	spec := attached.BindingSpec()
 	owner := metav1.GetControllerOf(attached)
-	return !Claimed(attached) && spec.Placement == nil &&
+	return !IsClaimed(attached) && spec.Placement == nil &&
 		len(spec.RequiredBy) == 0 && len(spec.Clusters) == 0 && len(spec.GracefulEvictionTasks) == 0 &&
 		owner != nil && owner.UID == spec.Resource.UID
 }
@@ -110,7 +110,7 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 		snapshot.Clusters = append(snapshot.Clusters, evicted)
 	}
 	spec := attached.BindingSpec()
-	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return KeyOf(s) == KeyOf(snapshot) })
+	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == DependentKey(snapshot) })
 	if i < 0 {
 		spec.RequiredBy = append(slices.Clone(spec.RequiredBy), snapshot)
 		return
@@ -128,7 +128,7 @@ func removeDependents(attached binding.Object, removed sets.Set[types.Namespaced
 	var remaining []workv1alpha2.BindingSnapshot
 	remainingLabels := sets.New[string]()
 	for _, snapshot := range spec.RequiredBy {
-		if !removed.Has(KeyOf(snapshot)) {
+		if !removed.Has(DependentKey(snapshot)) {
 			remaining = append(remaining, snapshot)
 			remainingLabels.Insert(dependedByLabel(snapshot.Namespace, snapshot.Name))
 		}
@@ -180,7 +180,7 @@ func applyTerms(attached binding.Object, dependents []*workv1alpha2.ResourceBind
 	if spec.Placement != nil {
 		return
 	}
-	terms := TermsOf(spec.Resource, dependents)
+	terms := MergeSettings(spec.Resource, dependents)
 	spec.ConflictResolution, spec.PreserveResourcesOnDeletion = terms.ConflictResolution, nil
 	if len(dependents) > 0 {
 		spec.PreserveResourcesOnDeletion = new(terms.PreserveResourcesOnDeletion)
@@ -204,18 +204,18 @@ func checkOwner(attached binding.Object, object *unstructured.Unstructured) erro
 	}
 	name := types.NamespacedName{Namespace: attached.GetNamespace(), Name: attached.GetName()}.String()
 	recorded, reference := attached.BindingSpec().Resource, referenceTo(object)
-	if recorded.Name != "" && ThingOf(recorded) != ThingOf(reference) {
-		return &policy.CollisionError{Binding: name, Holder: recorded, Refused: reference}
+	if recorded.Name != "" && ObjectOf(recorded) != ObjectOf(reference) {
+		return &policy.CollisionError{Binding: name, Owner: recorded, Requester: reference}
 	}
 	if owner != nil {
-		return &policy.OwnerError{Binding: name, Got: owner.UID, Own: object.GetUID()}
+		return &policy.OwnerError{Binding: name, ActualUID: owner.UID, ExpectedUID: object.GetUID()}
 	}
 	return nil
 }
 
-// ThingOf returns the ID of the object of a binding.
-func ThingOf(resource workv1alpha2.ObjectReference) Thing {
-	return Thing{
+// ObjectOf returns the ID of the object of a binding.
+func ObjectOf(resource workv1alpha2.ObjectReference) ObjectID {
+	return ObjectID{
 		Kind: schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind(),
 		Key:  types.NamespacedName{Namespace: resource.Namespace, Name: resource.Name},
 	}

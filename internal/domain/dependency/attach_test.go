@@ -24,12 +24,12 @@ import (
 func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
 	t.Helper()
 	made := binding.New(true)
-	var peers Peers
+	var peers OtherDependents
 	for _, each := range dependents {
 		if err := Attach(made, settingsConfigMap(), each, peers); err != nil {
 			t.Fatal(err)
 		}
-		peers.Present = append(peers.Present, each)
+		peers.Existing = append(peers.Existing, each)
 	}
 	return made
 }
@@ -71,7 +71,7 @@ func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 	if diff := cmp.Diff(want, made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
-	if err := Attach(made, settingsConfigMap(), newDependent("web", targetClusters("m3")), Peers{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("web", targetClusters("m3")), OtherDependents{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want[:1], made.BindingSpec().RequiredBy[0].Clusters); diff != "" {
@@ -81,7 +81,7 @@ func TestDependencyStaysUntilDependentIsEvicted(t *testing.T) {
 
 func TestAttachClusterScopedObject(t *testing.T) {
 	made := binding.New(false)
-	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), Peers{}); err != nil {
+	if err := Attach(made, newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:view"), newDependent("web"), OtherDependents{}); err != nil {
 		t.Fatal(err)
 	}
 	if made.GetName() != "system.view-clusterrole" || made.GetFinalizers()[0] != "karmada.io/cluster-resource-binding-controller" {
@@ -92,17 +92,17 @@ func TestAttachClusterScopedObject(t *testing.T) {
 func TestAttachSecondDependent(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a", targetClusters("m1")), newDependent("b", targetClusters("m2"), overwriting, preserving))
 	spec := made.BindingSpec()
-	if diff := cmp.Diff(sets.New("m1", "m2"), binding.Expected(spec)); diff != "" {
+	if diff := cmp.Diff(sets.New("m1", "m2"), binding.ExpectedClusters(spec)); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	if spec.ConflictResolution != policyv1alpha1.ConflictOverwrite || !*spec.PreserveResourcesOnDeletion {
 		t.Errorf("terms: %s, %v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion)
 	}
 	// The first one moves and keeps its place.
-	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), Peers{Present: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}); err != nil {
 		t.Fatal(err)
 	}
-	if KeyOf(spec.RequiredBy[0]) != shopKey("a") || spec.RequiredBy[0].Clusters[0].Name != "m3" || len(spec.RequiredBy) != 2 {
+	if DependentKey(spec.RequiredBy[0]) != shopKey("a") || spec.RequiredBy[0].Clusters[0].Name != "m3" || len(spec.RequiredBy) != 2 {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
 }
@@ -131,7 +131,7 @@ func TestAttachUpdatesResourceVersion(t *testing.T) {
 			changed := settingsConfigMap()
 			changed.SetResourceVersion("8")
 			tc.object(changed.Object)
-			if err := Attach(made, changed, newDependent("web"), Peers{}); err != nil {
+			if err := Attach(made, changed, newDependent("web"), OtherDependents{}); err != nil {
 				t.Fatal(err)
 			}
 			if got := made.BindingSpec().Resource.ResourceVersion; got != tc.version {
@@ -154,7 +154,7 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	spec := made.BindingSpec()
 	spec.Placement, spec.ConflictResolution, spec.PreserveResourcesOnDeletion = &policyv1alpha1.Placement{}, policyv1alpha1.ConflictAbort, nil
 	policy.Claim{Name: "p", ID: "id-p"}.Apply(made)
-	if err := Attach(made, settingsConfigMap(), newDependent("a", overwriting, preserving, targetClusters("m2")), Peers{}); err != nil {
+	if err := Attach(made, settingsConfigMap(), newDependent("a", overwriting, preserving, targetClusters("m2")), OtherDependents{}); err != nil {
 		t.Fatal(err)
 	}
 	if spec.ConflictResolution != policyv1alpha1.ConflictAbort || spec.PreserveResourcesOnDeletion != nil {
@@ -163,7 +163,7 @@ func TestClaimedBindingKeepsPolicySettings(t *testing.T) {
 	if spec.RequiredBy[0].Clusters[0].Name != "m2" {
 		t.Errorf("required by %+v", spec.RequiredBy)
 	}
-	if Release(made, shopKey("a"), Peers{}) {
+	if Release(made, shopKey("a"), OtherDependents{}) {
 		t.Error("a claimed binding is unneeded")
 	}
 	if len(spec.RequiredBy) != 0 || slices.ContainsFunc(slices.Collect(maps.Keys(made.GetLabels())), isDependedByLabel) {
@@ -193,7 +193,7 @@ func TestBindingOfAnotherObjectIsUnchanged(t *testing.T) {
 			made := newAttachedBinding(t, newDependent("web"))
 			tc.change(made)
 			before := made.DeepCopyObject()
-			err := Attach(made, settingsConfigMap(), newDependent("other"), Peers{})
+			err := Attach(made, settingsConfigMap(), newDependent("other"), OtherDependents{})
 			if !errors.As(err, tc.want) {
 				t.Errorf("error %v", err)
 			}
@@ -209,57 +209,57 @@ func TestRelease(t *testing.T) {
 		dependents []*workv1alpha2.ResourceBinding
 		change     func(binding.Object)
 		released   string
-		peers      Peers
+		peers      OtherDependents
 		unneeded   bool
-		terms      Terms
+		terms      Settings
 		left       []string
 	}{
 		"the last dependent": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting)}, released: "a", unneeded: true,
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 		"the settings of the remaining dependent": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting, preserving), newDependent("b")}, released: "a",
-			peers: Peers{Present: []*workv1alpha2.ResourceBinding{newDependent("b")}},
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
+			peers: OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b")}},
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
 		},
 		"deleted dependents are removed too": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a"), newDependent("b")}, released: "a",
-			peers: Peers{Gone: sets.New(shopKey("b"))}, unneeded: true,
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			peers: OtherDependents{Deleted: sets.New(shopKey("b"))}, unneeded: true,
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 		"a dependent that is not known to be deleted stays": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a"), newDependent("b")}, released: "a",
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort}, left: []string{"b"},
 		},
 		"a scheduled binding is needed": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) { b.BindingSpec().Clusters = []workv1alpha2.TargetCluster{{Name: "m1"}} },
-			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			terms:  Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 		"a binding with an eviction task is needed": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) {
 				b.BindingSpec().GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "m1"}}
 			},
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 		"a binding of a deleted policy is needed": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a", overwriting)}, released: "a",
 			change: func(b binding.Object) { b.BindingSpec().Placement = &policyv1alpha1.Placement{} },
-			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictOverwrite},
+			terms:  Settings{ConflictResolution: policyv1alpha1.ConflictOverwrite},
 		},
 		"a binding of a multi-cluster service is needed": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) {
 				b.SetLabels(withEntry(b.GetLabels(), "multiclusterservice.karmada.io/permanent-id", "x"))
 			},
-			terms: Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			terms: Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 		"a binding with another owner is needed": {
 			dependents: []*workv1alpha2.ResourceBinding{newDependent("a")}, released: "a",
 			change: func(b binding.Object) { b.SetOwnerReferences(nil) },
-			terms:  Terms{ConflictResolution: policyv1alpha1.ConflictAbort},
+			terms:  Settings{ConflictResolution: policyv1alpha1.ConflictAbort},
 		},
 	}
 	for name, tc := range tests {
@@ -289,7 +289,7 @@ func TestRelease(t *testing.T) {
 func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 	made := newAttachedBinding(t, newDependent("a"))
 	made.BindingSpec().RequiredBy = nil
-	if Release(made, shopKey("a"), Peers{}) {
+	if Release(made, shopKey("a"), OtherDependents{}) {
 		t.Error("a binding without dependents counts as attached")
 	}
 }
@@ -298,7 +298,7 @@ func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
 	one, other := collidingNames()
 	made := newAttachedBinding(t, newDependent(one), newDependent(other))
-	Release(made, shopKey(one), Peers{Present: []*workv1alpha2.ResourceBinding{newDependent(other)}})
+	Release(made, shopKey(one), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent(other)}})
 	if made.GetLabels()[dependedByLabel("shop", other)] == "" {
 		t.Errorf("labels %v", made.GetLabels())
 	}
@@ -336,14 +336,14 @@ func TestOverwriteRequiresRightToTakeOver(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := TermsOf(tc.object, []*workv1alpha2.ResourceBinding{tc.dependent}).ConflictResolution; got != tc.want {
+			if got := MergeSettings(tc.object, []*workv1alpha2.ResourceBinding{tc.dependent}).ConflictResolution; got != tc.want {
 				t.Errorf("got %s", got)
 			}
 		})
 	}
 }
 
-func TestDisagreement(t *testing.T) {
+func TestSettingsConflict(t *testing.T) {
 	tests := map[string]struct {
 		dependents []*workv1alpha2.ResourceBinding
 		want       string
@@ -356,7 +356,7 @@ func TestDisagreement(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if err := Disagreement(referenceTo(settingsConfigMap()), tc.dependents); err != nil {
+			if err := SettingsConflict(referenceTo(settingsConfigMap()), tc.dependents); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -372,10 +372,10 @@ func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 		made, present := binding.New(true), map[types.NamespacedName]*workv1alpha2.ResourceBinding{}
-		peersWithout := func(apart types.NamespacedName) (peers Peers) {
+		peersWithout := func(apart types.NamespacedName) (peers OtherDependents) {
 			for other, each := range present {
 				if other != apart {
-					peers.Present = append(peers.Present, each)
+					peers.Existing = append(peers.Existing, each)
 				}
 			}
 			return peers
@@ -409,14 +409,14 @@ func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 		}
 		var all []*workv1alpha2.ResourceBinding
 		for _, snapshot := range spec.RequiredBy {
-			each := present[KeyOf(snapshot)]
+			each := present[DependentKey(snapshot)]
 			all = append(all, each)
 			if diff := cmp.Diff(each.Spec.Clusters, snapshot.Clusters); len(each.Spec.Clusters) > 0 && diff != "" {
 				t.Fatalf("clusters (-want +got):\n%s", diff)
 			}
 		}
-		if len(all) > 0 && (spec.ConflictResolution != TermsOf(spec.Resource, all).ConflictResolution || *spec.PreserveResourcesOnDeletion != TermsOf(spec.Resource, all).PreserveResourcesOnDeletion) {
-			t.Fatalf("terms %s %v of %+v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion, TermsOf(spec.Resource, all))
+		if len(all) > 0 && (spec.ConflictResolution != MergeSettings(spec.Resource, all).ConflictResolution || *spec.PreserveResourcesOnDeletion != MergeSettings(spec.Resource, all).PreserveResourcesOnDeletion) {
+			t.Fatalf("terms %s %v of %+v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion, MergeSettings(spec.Resource, all))
 		}
 		for label := range made.GetLabels() {
 			if isDependedByLabel(label) && len(present) == 0 {

@@ -49,16 +49,16 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 		}
 		references = append(references, reference)
 	}
-	slices.SortFunc(references, Compare)
-	return slices.CompactFunc(references, func(a, b Reference) bool { return Compare(a, b) == 0 })
+	slices.SortFunc(references, CompareReferences)
+	return slices.CompactFunc(references, func(a, b Reference) bool { return CompareReferences(a, b) == 0 })
 }
 
-// Within returns the references that the author may propagate, and an error for each other
+// FilterAllowed returns the references that the author may propagate, and an error for each other
 // reference. Forbidden references are not attached. Objects that are already attached stay
 // unchanged.
-func Within(author reach.Party, references []Reference) (allowed []Reference, forbidden []*reach.RefusedError) {
+func FilterAllowed(author reach.Author, references []Reference) (allowed []Reference, forbidden []*reach.ForbiddenError) {
 	for i := range references {
-		if refusal := author.TakesAlong(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
+		if refusal := author.CheckDependency(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
 			forbidden = append(forbidden, refusal)
 			continue
 		}
@@ -69,11 +69,11 @@ func Within(author reach.Party, references []Reference) (allowed []Reference, fo
 
 func refersToItself(template *unstructured.Unstructured, reference Reference) bool {
 	return reference.Name == template.GetName() && reference.Namespace == template.GetNamespace() &&
-		KindOf(reference).GroupKind() == template.GroupVersionKind().GroupKind()
+		ReferencedKind(reference).GroupKind() == template.GroupVersionKind().GroupKind()
 }
 
-// Compare orders references. References with the same meaning are equal.
-func Compare(a, b Reference) int {
+// CompareReferences orders references. References with the same meaning are equal.
+func CompareReferences(a, b Reference) int {
 	return cmp.Or(
 		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
@@ -81,21 +81,21 @@ func Compare(a, b Reference) int {
 	)
 }
 
-// KindOf returns the kind of the referenced object.
-func KindOf(reference Reference) schema.GroupVersionKind {
+// ReferencedKind returns the kind of the referenced object.
+func ReferencedKind(reference Reference) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 }
 
-// Thing identifies an object independent of its API version.
-type Thing struct {
+// ObjectID identifies an object independent of its API version.
+type ObjectID struct {
 	Kind schema.GroupKind
 	Key  types.NamespacedName
 }
 
 // Matches reports whether a reference refers to an existing object with these labels. A
 // reference without a name and without a valid selector refers to nothing.
-func Matches(reference Reference, thing Thing, objectLabels map[string]string) bool {
-	if !Near(reference, thing) {
+func Matches(reference Reference, thing ObjectID, objectLabels map[string]string) bool {
+	if !MatchesKindAndNamespace(reference, thing) {
 		return false
 	}
 	if reference.Name != "" {
@@ -105,9 +105,9 @@ func Matches(reference Reference, thing Thing, objectLabels map[string]string) b
 	return selector != nil && selector.Matches(labels.Set(objectLabels))
 }
 
-// Near reports whether the kind and the namespace of a reference match the object.
-func Near(reference Reference, thing Thing) bool {
-	return KindOf(reference).GroupKind() == thing.Kind && reference.Namespace == thing.Key.Namespace
+// MatchesKindAndNamespace reports whether the kind and the namespace of a reference match the object.
+func MatchesKindAndNamespace(reference Reference, thing ObjectID) bool {
+	return ReferencedKind(reference).GroupKind() == thing.Kind && reference.Namespace == thing.Key.Namespace
 }
 
 // SelectorOf returns the selector of a reference without a name. It returns nil for a reference

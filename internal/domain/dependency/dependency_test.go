@@ -54,7 +54,7 @@ func TestMatches(t *testing.T) {
 	grouped.APIVersion = "example.io/v1"
 	tests := map[string]struct {
 		reference Reference
-		thing     Thing
+		thing     ObjectID
 		labels    map[string]string
 		want      bool
 	}{
@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 				shared[workv1alpha2.DependenciesAnnotation] = tc.before
 			}
 			bound.Annotations = shared
-			if err := Record(bound, tc.references); err != nil {
+			if err := RecordReferences(bound, tc.references); err != nil {
 				t.Fatal(err)
 			}
 			if got := bound.Annotations[workv1alpha2.DependenciesAnnotation]; got != tc.want {
@@ -169,7 +169,7 @@ func TestDependents(t *testing.T) {
 	}
 	labelled := func(value string) map[string]string { return map[string]string{"app": value} }
 	tests := map[string]struct {
-		thing  Thing
+		thing  ObjectID
 		labels []map[string]string
 		want   []types.NamespacedName
 	}{

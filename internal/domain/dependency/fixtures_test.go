@@ -33,8 +33,8 @@ func selectorReference(kind, key, value string) Reference {
 	return Reference{APIVersion: "v1", Kind: kind, Namespace: "shop", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}}
 }
 
-func newThing(kind, namespace, name string) Thing {
-	return Thing{Kind: schema.GroupKind{Kind: kind}, Key: types.NamespacedName{Namespace: namespace, Name: name}}
+func newThing(kind, namespace, name string) ObjectID {
+	return ObjectID{Kind: schema.GroupKind{Kind: kind}, Key: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 func shopKey(name string) types.NamespacedName {

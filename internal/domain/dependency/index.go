@@ -15,9 +15,9 @@ import (
 // concurrent use.
 type Index struct {
 	references map[types.NamespacedName][]Reference
-	byName     map[Thing]sets.Set[types.NamespacedName]
+	byName     map[ObjectID]sets.Set[types.NamespacedName]
 	// The keys of bySelector have no name.
-	bySelector map[Thing]sets.Set[types.NamespacedName]
+	bySelector map[ObjectID]sets.Set[types.NamespacedName]
 	kinds      map[schema.GroupVersionKind]int
 }
 
@@ -25,8 +25,8 @@ type Index struct {
 func NewIndex() *Index {
 	return &Index{
 		references: map[types.NamespacedName][]Reference{},
-		byName:     map[Thing]sets.Set[types.NamespacedName]{},
-		bySelector: map[Thing]sets.Set[types.NamespacedName]{},
+		byName:     map[ObjectID]sets.Set[types.NamespacedName]{},
+		bySelector: map[ObjectID]sets.Set[types.NamespacedName]{},
 		kinds:      map[schema.GroupVersionKind]int{},
 	}
 }
@@ -54,7 +54,7 @@ func (x *Index) add(dependent types.NamespacedName, reference Reference) {
 		entries[object] = sets.New[types.NamespacedName]()
 	}
 	entries[object].Insert(dependent)
-	x.kinds[KindOf(reference)]++
+	x.kinds[ReferencedKind(reference)]++
 }
 
 func (x *Index) remove(dependent types.NamespacedName, reference Reference) {
@@ -63,15 +63,15 @@ func (x *Index) remove(dependent types.NamespacedName, reference Reference) {
 	if entries[object].Len() == 0 {
 		delete(entries, object)
 	}
-	kind := KindOf(reference)
+	kind := ReferencedKind(reference)
 	if x.kinds[kind]--; x.kinds[kind] <= 0 {
 		delete(x.kinds, kind)
 	}
 }
 
-func (x *Index) entriesFor(reference Reference) (map[Thing]sets.Set[types.NamespacedName], Thing) {
-	object := Thing{
-		Kind: KindOf(reference).GroupKind(),
+func (x *Index) entriesFor(reference Reference) (map[ObjectID]sets.Set[types.NamespacedName], ObjectID) {
+	object := ObjectID{
+		Kind: ReferencedKind(reference).GroupKind(),
 		Key:  types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name},
 	}
 	if reference.Name == "" {
@@ -87,7 +87,7 @@ func (x *Index) Kinds() []schema.GroupVersionKind {
 
 // Dependents returns the dependents that refer to an object by name or by one of the label sets,
 // sorted. For an object whose labels changed, callers pass the old and the new labels.
-func (x *Index) Dependents(thing Thing, labelSets ...map[string]string) []types.NamespacedName {
+func (x *Index) Dependents(thing ObjectID, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
 	found = found.Union(x.byName[thing])
 	kindAndNamespace := thing
@@ -100,6 +100,6 @@ func (x *Index) Dependents(thing Thing, labelSets ...map[string]string) []types.
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-func (x *Index) matchesAny(dependent types.NamespacedName, thing Thing, labels map[string]string) bool {
+func (x *Index) matchesAny(dependent types.NamespacedName, thing ObjectID, labels map[string]string) bool {
 	return slices.ContainsFunc(x.references[dependent], func(reference Reference) bool { return Matches(reference, thing, labels) })
 }

@@ -11,9 +11,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Record stores the references in an annotation of the dependent. An annotation with the same
+// RecordReferences stores the references in an annotation of the dependent. An annotation with the same
 // references in another order is kept. An empty list removes the annotation.
-func Record(dependent metav1.Object, references []Reference) error {
+func RecordReferences(dependent metav1.Object, references []Reference) error {
 	note, noted := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
 	if len(references) == 0 {
 		setAnnotation(dependent, workv1alpha2.DependenciesAnnotation, "")
@@ -31,8 +31,8 @@ func Record(dependent metav1.Object, references []Reference) error {
 }
 
 func sameReferences(recorded, references []Reference) bool {
-	recorded = slices.SortedFunc(slices.Values(recorded), Compare)
-	return slices.EqualFunc(recorded, references, func(a, b Reference) bool { return Compare(a, b) == 0 })
+	recorded = slices.SortedFunc(slices.Values(recorded), CompareReferences)
+	return slices.EqualFunc(recorded, references, func(a, b Reference) bool { return CompareReferences(a, b) == 0 })
 }
 
 // Encode returns references as the value of DependenciesAnnotation.

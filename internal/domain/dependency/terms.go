@@ -13,18 +13,18 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Terms are the settings that a binding without a policy takes from its dependents.
-type Terms struct {
+// Settings are the settings that a binding without a policy takes from its dependents.
+type Settings struct {
 	ConflictResolution          policyv1alpha1.ConflictResolution
 	PreserveResourcesOnDeletion bool
 }
 
-// TermsOf merges the settings of the dependents of an object, independent of their order.
+// MergeSettings merges the settings of the dependents of an object, independent of their order.
 // Overwrite takes precedence over Abort, and preserving over deleting, so that no dependent
 // loses a setting it relies on. Overwrite counts only for dependents that may take over the
 // object.
-func TermsOf(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Terms {
-	terms := Terms{ConflictResolution: policyv1alpha1.ConflictAbort}
+func MergeSettings(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Settings {
+	terms := Settings{ConflictResolution: policyv1alpha1.ConflictAbort}
 	overwrites := overwritesObject(object)
 	for _, dependent := range dependents {
 		if overwrites(dependent) {
@@ -35,10 +35,10 @@ func TermsOf(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.Res
 	return terms
 }
 
-// Disagreement describes the settings in which the dependents differ, or returns nil. The text
+// SettingsConflict describes the settings in which the dependents differ, or returns nil. The text
 // does not depend on the order of the dependents.
-func Disagreement(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
-	terms := TermsOf(object, dependents)
+func SettingsConflict(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
+	terms := MergeSettings(object, dependents)
 	overwrites := overwritesObject(object)
 	var parts []string
 	if overwriting, others := splitBy(dependents, overwrites); len(overwriting) > 0 && len(others) > 0 {
@@ -61,7 +61,7 @@ func overwritesObject(object workv1alpha2.ObjectReference) func(*workv1alpha2.Re
 	kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind).GroupKind()
 	return func(dependent *workv1alpha2.ResourceBinding) bool {
 		return dependent.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite &&
-			binding.PartyOf(dependent).TakesOver(kind, object.Namespace)
+			binding.PartyOf(dependent).MayTakeOver(kind, object.Namespace)
 	}
 }
 

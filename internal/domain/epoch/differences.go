@@ -14,36 +14,36 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Kind is the kind of a difference between a member and the desired state of a restored control
+// DifferenceKind is the kind of a difference between a member and the desired state of a restored control
 // plane.
-type Kind string
+type DifferenceKind string
 
 const (
-	// Orphan means that the member has an object of ours that no Work describes. The object was
+	// DifferenceOrphan means that the member has an object of ours that no Work describes. The object was
 	// created after the backup.
-	Orphan Kind = "no Work wants it"
-	// Held means that a Work is being deleted, and its object stays until the restore is
+	DifferenceOrphan DifferenceKind = "no Work wants it"
+	// DifferenceDeletionHeld means that a Work is being deleted, and its object stays until the restore is
 	// confirmed.
-	Held Kind = "deletion held"
-	// MadeAgain means that the object was deleted after the backup, and the restored control
+	DifferenceDeletionHeld DifferenceKind = "deletion held"
+	// DifferenceRecreated means that the object was deleted after the backup, and the restored control
 	// plane created it again.
-	MadeAgain Kind = "made again"
-	// Missing means that a Work describes the object, and the member does not have it.
-	Missing Kind = "missing"
-	// NotApplied means that the member rejects the object of the Work.
-	NotApplied Kind = "not applied"
+	DifferenceRecreated DifferenceKind = "made again"
+	// DifferenceMissing means that a Work describes the object, and the member does not have it.
+	DifferenceMissing DifferenceKind = "missing"
+	// DifferenceNotApplied means that the member rejects the object of the Work.
+	DifferenceNotApplied DifferenceKind = "not applied"
 )
 
 // Difference is one object of a member that differs from the desired state, or differed from it
 // after the restore.
 type Difference struct {
-	Kind   Kind             `json:"difference"`
+	Kind   DifferenceKind   `json:"difference"`
 	Object schema.GroupKind `json:"kind"`
-	Key    Key              `json:"object"`
+	Key    ObjectKey        `json:"object"`
 }
 
-// Key is the namespace and name of an object in a cluster.
-type Key struct {
+// ObjectKey is the namespace and name of an object in a cluster.
+type ObjectKey struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
@@ -51,7 +51,7 @@ type Key struct {
 // MemberObject is an object of a member with our labels.
 type MemberObject struct {
 	Kind    schema.GroupKind
-	Key     Key
+	Key     ObjectKey
 	Work    types.NamespacedName
 	Created time.Time
 }
@@ -59,15 +59,15 @@ type MemberObject struct {
 // objectID identifies an object of a member.
 type objectID struct {
 	kind schema.GroupKind
-	key  Key
+	key  ObjectKey
 }
 
 // Differences compares the Works of a cluster with our objects in it. wasListed reports whether
 // the objects of a kind were listed in the member. Objects of other kinds are never reported as
 // missing.
 func Differences(e Epoch, works []workv1alpha1.Work, objects []MemberObject, wasListed func(schema.GroupKind) bool) []Difference {
-	beganAt, err := time.Parse(time.RFC3339, e.Began)
-	restored := err == nil && e.Cause != Installed
+	beganAt, err := time.Parse(time.RFC3339, e.BeganAt)
+	restored := err == nil && e.Cause != CauseInstalled
 	desired := desiredObjects(works)
 	var found []Difference
 	seen := map[objectID]bool{}
@@ -77,21 +77,21 @@ func Differences(e Epoch, works []workv1alpha1.Work, objects []MemberObject, was
 		work, ok := desired[id]
 		switch {
 		case !ok:
-			found = append(found, Difference{Orphan, id.kind, id.key})
+			found = append(found, Difference{DifferenceOrphan, id.kind, id.key})
 		case work.DeletionTimestamp == nil && restored && !object.Created.Before(beganAt) && work.CreationTimestamp.Time.Before(beganAt):
-			found = append(found, Difference{MadeAgain, id.kind, id.key})
+			found = append(found, Difference{DifferenceRecreated, id.kind, id.key})
 		}
 	}
 	for id, work := range desired {
 		switch {
 		case work.DeletionTimestamp != nil:
-			if conditions.Is(work.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue) {
-				found = append(found, Difference{Held, id.kind, id.key})
+			if conditions.HasStatus(work.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue) {
+				found = append(found, Difference{DifferenceDeletionHeld, id.kind, id.key})
 			}
 		case wasListed(id.kind) && !seen[id]:
-			found = append(found, Difference{Missing, id.kind, id.key})
-		case conditions.Is(work.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse):
-			found = append(found, Difference{NotApplied, id.kind, id.key})
+			found = append(found, Difference{DifferenceMissing, id.kind, id.key})
+		case conditions.HasStatus(work.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse):
+			found = append(found, Difference{DifferenceNotApplied, id.kind, id.key})
 		}
 	}
 	slices.SortFunc(found, compareDifferences)
@@ -108,11 +108,11 @@ func desiredObjects(works []workv1alpha1.Work) map[objectID]*workv1alpha1.Work {
 	desired := map[objectID]*workv1alpha1.Work{}
 	for i := range works {
 		for _, raw := range works[i].Spec.Workload.Manifests {
-			manifest, err := work.Decode(raw)
+			manifest, err := work.DecodeManifest(raw)
 			if err != nil {
 				continue
 			}
-			desired[objectID{manifest.GroupVersionKind().GroupKind(), Key{manifest.GetNamespace(), manifest.GetName()}}] = &works[i]
+			desired[objectID{manifest.GroupVersionKind().GroupKind(), ObjectKey{manifest.GetNamespace(), manifest.GetName()}}] = &works[i]
 		}
 	}
 	return desired

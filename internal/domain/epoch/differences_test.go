@@ -31,7 +31,7 @@ func newWork(name string, change ...func(*workv1alpha1.Work)) workv1alpha1.Work 
 }
 
 func newMemberObject(name string, created time.Duration) MemberObject {
-	return MemberObject{Kind: configMaps, Key: Key{"shop", name}, Created: restoredAt.Add(created)}
+	return MemberObject{Kind: configMaps, Key: ObjectKey{"shop", name}, Created: restoredAt.Add(created)}
 }
 
 func TestDifferences(t *testing.T) {
@@ -46,25 +46,25 @@ func TestDifferences(t *testing.T) {
 		works     []workv1alpha1.Work
 		objects   []MemberObject
 		notListed bool
-		want      []Kind
+		want      []DifferenceKind
 	}{
 		"an object of a Work is no difference":             {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("a", -time.Minute)}, false, nil},
-		"an object without a Work is an orphan":            {nil, []MemberObject{newMemberObject("a", -time.Minute)}, false, []Kind{Orphan}},
-		"an object younger than the restore was recreated": {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("a", time.Minute)}, false, []Kind{MadeAgain}},
+		"an object without a Work is an orphan":            {nil, []MemberObject{newMemberObject("a", -time.Minute)}, false, []DifferenceKind{DifferenceOrphan}},
+		"an object younger than the restore was recreated": {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("a", time.Minute)}, false, []DifferenceKind{DifferenceRecreated}},
 		"not if its Work is younger too":                   {[]workv1alpha1.Work{newWork("a", young)}, []MemberObject{newMemberObject("a", time.Minute)}, false, nil},
-		"a missing object":                                 {[]workv1alpha1.Work{newWork("a")}, nil, false, []Kind{Missing}},
+		"a missing object":                                 {[]workv1alpha1.Work{newWork("a")}, nil, false, []DifferenceKind{DifferenceMissing}},
 		"a kind that was not listed is not missing":        {[]workv1alpha1.Work{newWork("a")}, nil, true, nil},
-		"a held deletion":                                  {[]workv1alpha1.Work{newWork("a", deleted, condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue))}, []MemberObject{newMemberObject("a", 0)}, false, []Kind{Held}},
+		"a held deletion":                                  {[]workv1alpha1.Work{newWork("a", deleted, condition(workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue))}, []MemberObject{newMemberObject("a", 0)}, false, []DifferenceKind{DifferenceDeletionHeld}},
 		"a deletion in progress is no difference":          {[]workv1alpha1.Work{newWork("a", deleted)}, nil, false, nil},
-		"an object that the member rejects":                {[]workv1alpha1.Work{newWork("a", condition(workv1alpha1.WorkApplied, metav1.ConditionFalse))}, []MemberObject{newMemberObject("a", -time.Minute)}, false, []Kind{NotApplied}},
-		"differences are sorted":                           {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("c", 0), newMemberObject("b", 0)}, false, []Kind{Missing, Orphan, Orphan}},
+		"an object that the member rejects":                {[]workv1alpha1.Work{newWork("a", condition(workv1alpha1.WorkApplied, metav1.ConditionFalse))}, []MemberObject{newMemberObject("a", -time.Minute)}, false, []DifferenceKind{DifferenceNotApplied}},
+		"differences are sorted":                           {[]workv1alpha1.Work{newWork("a")}, []MemberObject{newMemberObject("c", 0), newMemberObject("b", 0)}, false, []DifferenceKind{DifferenceMissing, DifferenceOrphan, DifferenceOrphan}},
 		"a Work without manifests":                         {[]workv1alpha1.Work{{}}, nil, false, nil},
-		"a Work with an invalid manifest is skipped":       {[]workv1alpha1.Work{{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}}}}, []MemberObject{newMemberObject("a", 0)}, false, []Kind{Orphan}},
+		"a Work with an invalid manifest is skipped":       {[]workv1alpha1.Work{{Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}}}}, []MemberObject{newMemberObject("a", 0)}, false, []DifferenceKind{DifferenceOrphan}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var got []Kind
-			for _, each := range Differences(New("b", Restored, restoredAt, restoredAt), test.works, test.objects, func(schema.GroupKind) bool { return !test.notListed }) {
+			var got []DifferenceKind
+			for _, each := range Differences(New("b", CauseRestored, restoredAt, restoredAt), test.works, test.objects, func(schema.GroupKind) bool { return !test.notListed }) {
 				got = append(got, each.Kind)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -22,15 +22,15 @@ import (
 type Cause string
 
 const (
-	// Installed begins the first epoch of a control plane.
-	Installed Cause = "Installed"
-	// Restored begins an epoch after a backup was restored.
-	Restored Cause = "Restored"
-	// StorageReplaced begins an epoch because a component found that the resourceVersion of the
+	// CauseInstalled begins the first epoch of a control plane.
+	CauseInstalled Cause = "Installed"
+	// CauseRestored begins an epoch after a backup was restored.
+	CauseRestored Cause = "Restored"
+	// CauseStorageReplaced begins an epoch because a component found that the resourceVersion of the
 	// storage decreased, or increased by so much as only a restore does.
-	StorageReplaced Cause = "StorageReplaced"
-	// Unknown is the cause if the ConfigMap names none.
-	Unknown Cause = "Unknown"
+	CauseStorageReplaced Cause = "StorageReplaced"
+	// CauseUnknown is the cause if the ConfigMap names none.
+	CauseUnknown Cause = "Unknown"
 )
 
 // Epoch is the life of the storage between two restores. The zero value belongs to a storage
@@ -38,8 +38,8 @@ const (
 type Epoch struct {
 	ID    string
 	Cause Cause
-	// Began is the time at which the epoch began, Backup the time of the backup, both as text.
-	Began, Backup string
+	// BeganAt is the time at which the epoch began, Backup the time of the backup, both as text.
+	BeganAt, BackupTime string
 	// Confirmed reports whether a user confirmed this epoch.
 	Confirmed bool
 }
@@ -48,17 +48,17 @@ type Epoch struct {
 func Read(data, annotations map[string]string) Epoch {
 	id := data[clusterv1alpha1.EpochIDKey]
 	return Epoch{
-		ID: id, Cause: cmp.Or(Cause(data[clusterv1alpha1.EpochCauseKey]), Unknown),
-		Began: data[clusterv1alpha1.EpochBeganKey], Backup: data[clusterv1alpha1.EpochBackupKey],
+		ID: id, Cause: cmp.Or(Cause(data[clusterv1alpha1.EpochCauseKey]), CauseUnknown),
+		BeganAt: data[clusterv1alpha1.EpochBeganKey], BackupTime: data[clusterv1alpha1.EpochBackupKey],
 		Confirmed: id != "" && annotations[clusterv1alpha1.ConfirmRestoreAnnotation] == id,
 	}
 }
 
 // New returns an epoch that begins now. A zero backup time means that it is unknown.
 func New(id string, cause Cause, now, backup time.Time) Epoch {
-	e := Epoch{ID: id, Cause: cause, Began: now.UTC().Format(time.RFC3339)}
+	e := Epoch{ID: id, Cause: cause, BeganAt: now.UTC().Format(time.RFC3339)}
 	if !backup.IsZero() {
-		e.Backup = backup.UTC().Format(time.RFC3339)
+		e.BackupTime = backup.UTC().Format(time.RFC3339)
 	}
 	return e
 }
@@ -66,18 +66,18 @@ func New(id string, cause Cause, now, backup time.Time) Epoch {
 // Data returns the data of the ConfigMap.
 func (e Epoch) Data() map[string]string {
 	data := map[string]string{
-		clusterv1alpha1.EpochIDKey: e.ID, clusterv1alpha1.EpochBeganKey: e.Began, clusterv1alpha1.EpochCauseKey: string(e.Cause),
+		clusterv1alpha1.EpochIDKey: e.ID, clusterv1alpha1.EpochBeganKey: e.BeganAt, clusterv1alpha1.EpochCauseKey: string(e.Cause),
 	}
-	if e.Backup != "" {
-		data[clusterv1alpha1.EpochBackupKey] = e.Backup
+	if e.BackupTime != "" {
+		data[clusterv1alpha1.EpochBackupKey] = e.BackupTime
 	}
 	return data
 }
 
-// Unconfirmed reports whether deletions in members wait for a user. An unknown cause counts as a
+// NeedsConfirmation reports whether deletions in members wait for a user. An unknown cause counts as a
 // restore.
-func (e Epoch) Unconfirmed() bool {
-	return e != Epoch{} && e.Cause != Installed && !e.Confirmed
+func (e Epoch) NeedsConfirmation() bool {
+	return e != Epoch{} && e.Cause != CauseInstalled && !e.Confirmed
 }
 
 // Follows reports whether this epoch may have begun when the storage of an earlier epoch was
@@ -85,31 +85,31 @@ func (e Epoch) Unconfirmed() bool {
 // case for a storage without the ConfigMap, for a first epoch, and for an earlier epoch that
 // came back.
 func (e Epoch) Follows(earlier Epoch) bool {
-	return e.Unconfirmed() || e.Confirmed && e.Cause != Installed && e.ID != earlier.ID && e.Began > earlier.Began
+	return e.NeedsConfirmation() || e.Confirmed && e.Cause != CauseInstalled && e.ID != earlier.ID && e.BeganAt > earlier.BeganAt
 }
 
-// Origin describes the cause of an epoch that is not the first one.
-func (e Epoch) Origin() string {
+// DescribeOrigin describes the cause of an epoch that is not the first one.
+func (e Epoch) DescribeOrigin() string {
 	switch {
-	case e.Cause == StorageReplaced:
+	case e.Cause == CauseStorageReplaced:
 		return "running on a storage that was replaced by another state"
-	case e.Backup != "":
-		return "restored from a backup of " + shorten(e.Backup)
+	case e.BackupTime != "":
+		return "restored from a backup of " + shorten(e.BackupTime)
 	default:
 		return "restored from a backup"
 	}
 }
 
-// Confirm returns the command that confirms the epoch.
-func (e Epoch) Confirm() string {
+// ConfirmCommand returns the command that confirms the epoch.
+func (e Epoch) ConfirmCommand() string {
 	return fmt.Sprintf("kubectl annotate configmap %s -n %s --overwrite %s=%s",
 		clusterv1alpha1.EpochName, clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.ConfirmRestoreAnnotation, cmp.Or(shorten(e.ID), "<id>"))
 }
 
-// Message describes why a deletion is held and how a user continues.
-func (e Epoch) Message() string {
+// HoldMessage describes why a deletion is held and how a user continues.
+func (e Epoch) HoldMessage() string {
 	return fmt.Sprintf("The control plane is %s, and no user has confirmed that yet. Nothing is deleted in member clusters until then. "+
-		"Compare the members with the desired state (`karmada restore --report`), then run `karmada restore --confirm`, or: %s", e.Origin(), e.Confirm())
+		"Compare the members with the desired state (`karmada restore --report`), then run `karmada restore --confirm`, or: %s", e.DescribeOrigin(), e.ConfirmCommand())
 }
 
 // maxShownBytes is longer than any valid ID and time.

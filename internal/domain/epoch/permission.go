@@ -6,20 +6,20 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Permission returns the annotation value with which the control plane allows an agent to delete
+// PermissionValue returns the annotation value with which the control plane allows an agent to delete
 // the objects of a Work. It contains the Work and the epoch, so a permission that is restored
 // from a backup belongs to an earlier epoch.
-func (e Epoch) Permission(work *workv1alpha1.Work) string { return string(work.UID) + "/" + e.ID }
+func (e Epoch) PermissionValue(work *workv1alpha1.Work) string { return string(work.UID) + "/" + e.ID }
 
 // Permits reports whether the Work has the permission of this epoch.
 func (e Epoch) Permits(work *workv1alpha1.Work) bool {
-	return work.UID != "" && work.Annotations[workv1alpha1.DeletionAllowedAnnotation] == e.Permission(work)
+	return work.UID != "" && work.Annotations[workv1alpha1.DeletionAllowedAnnotation] == e.PermissionValue(work)
 }
 
-// PermittedIn returns the ID of the epoch in which the deletion of the objects of a Work was
+// PermittingEpochID returns the ID of the epoch in which the deletion of the objects of a Work was
 // permitted. It is empty if there is no permission for this Work, or if the permission has no
 // epoch.
-func PermittedIn(work *workv1alpha1.Work) string {
+func PermittingEpochID(work *workv1alpha1.Work) string {
 	uid, id, _ := strings.Cut(work.Annotations[workv1alpha1.DeletionAllowedAnnotation], "/")
 	if work.UID == "" || uid != string(work.UID) {
 		return ""

@@ -39,7 +39,7 @@ func TestPermissionIsForOneWorkInOneEpoch(t *testing.T) {
 			if got := (Epoch{ID: test.epoch}).Permits(of); got != test.want {
 				t.Errorf("permitted %t, want %t", got, test.want)
 			}
-			if got := PermittedIn(of); got != test.in {
+			if got := PermittingEpochID(of); got != test.in {
 				t.Errorf("permitted in epoch %q, want %q", got, test.in)
 			}
 		})

@@ -13,13 +13,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Memory maps a cluster to the time since which the workload is unhealthy there. It is stored
+// UnhealthySince maps a cluster to the time since which the workload is unhealthy there. It is stored
 // with a resolution of one second.
-type Memory map[string]time.Time
+type UnhealthySince map[string]time.Time
 
-// With merges both maps. If both contain a cluster, the earlier time counts.
-func (m Memory) With(other Memory) Memory {
-	all := Memory{}
+// Merge merges both maps. If both contain a cluster, the earlier time counts.
+func (m UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
+	all := UnhealthySince{}
 	maps.Copy(all, m)
 	for cluster, since := range other {
 		if known, ok := all[cluster]; !ok || since.Before(known) {
@@ -29,12 +29,12 @@ func (m Memory) With(other Memory) Memory {
 	return all
 }
 
-// ReadMemory parses the text that Text wrote. Invalid text is ignored. A missing time or a time
+// ParseUnhealthySince parses the text that Text wrote. Invalid text is ignored. A missing time or a time
 // in the future is replaced by now.
-func ReadMemory(text string, now time.Time) Memory {
-	memory := Memory{}
+func ParseUnhealthySince(text string, now time.Time) UnhealthySince {
+	memory := UnhealthySince{}
 	if text == "" || json.Unmarshal([]byte(text), &memory) != nil {
-		return Memory{}
+		return UnhealthySince{}
 	}
 	for cluster, since := range memory {
 		if since.IsZero() || since.After(now) {
@@ -44,8 +44,8 @@ func ReadMemory(text string, now time.Time) Memory {
 	return memory
 }
 
-// Text returns the stored form, or an empty string if no cluster is unhealthy.
-func (m Memory) Text() (string, error) {
+// Encode returns the stored form, or an empty string if no cluster is unhealthy.
+func (m UnhealthySince) Encode() (string, error) {
 	if len(m) == 0 {
 		return "", nil
 	}
@@ -60,23 +60,23 @@ func (m Memory) Text() (string, error) {
 	return string(text), nil
 }
 
-// TakesPart reports whether the workload of a binding is evicted from clusters in which it is
+// HasApplicationFailover reports whether the workload of a binding is evicted from clusters in which it is
 // unhealthy. healthKnown is false if the interpreter cannot report the health of the kind. A
 // namespaced workload must propagate its dependencies, because it cannot become healthy in
 // another cluster without them.
-func TakesPart(bound binding.Object, healthKnown bool) bool {
+func HasApplicationFailover(bound binding.Object, healthKnown bool) bool {
 	spec := bound.BindingSpec()
 	return healthKnown && bound.GetDeletionTimestamp() == nil && spec.Failover != nil && spec.Failover.Application != nil &&
-		(spec.PropagateDeps || !binding.Namespaced(bound)) && len(bound.BindingStatus().AggregatedStatus) > 0
+		(spec.PropagateDeps || !binding.IsNamespaced(bound)) && len(bound.BindingStatus().AggregatedStatus) > 0
 }
 
-// Observe returns the updated map: the targets in which the workload is unhealthy now and that
+// Update returns the updated map: the targets in which the workload is unhealthy now and that
 // have no eviction task, each with the time since which it was first observed as unhealthy.
-func (m Memory) Observe(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) Memory {
-	updated := Memory{}
+func (m UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) UnhealthySince {
+	updated := UnhealthySince{}
 	for i := range status.AggregatedStatus {
 		item := &status.AggregatedStatus[i]
-		if item.Health != workv1alpha2.ResourceUnhealthy || !Targets(spec, item.ClusterName) || Evicting(spec, item.ClusterName) {
+		if item.Health != workv1alpha2.ResourceUnhealthy || !HasTarget(spec, item.ClusterName) || IsEvicting(spec, item.ClusterName) {
 			continue
 		}
 		updated[item.ClusterName] = now
@@ -95,7 +95,7 @@ const minObservation = 30 * time.Second
 // Overdue returns the clusters, sorted, in which the workload is unhealthy for longer than
 // tolerated, and the time at which the next cluster will be overdue, or zero. observed is the
 // part of the map that this process observed itself.
-func (m Memory) Overdue(observed Memory, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+func (m UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
 	toleration := unhealthyToleration(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(m)) {
 		left := max(m[cluster].Add(toleration).Sub(now), observed[cluster].Add(min(toleration, minObservation)).Sub(now))
@@ -124,26 +124,26 @@ func unhealthyToleration(behavior *policyv1alpha1.ApplicationFailoverBehavior) t
 // defaultGrace is the grace period, in seconds, that admission sets in a policy without one.
 const defaultGrace = 600
 
-// ErrGracefulOff is returned if a policy needs a feature that the operator disabled.
-var ErrGracefulOff = errors.New("the purgeMode Gracefully needs the feature gate GracefulEviction of karmada-controller-manager: turn it on, or set failover.application.purgeMode to Directly or Never")
+// ErrGracefulDisabled is returned if a policy needs a feature that the operator disabled.
+var ErrGracefulDisabled = errors.New("the purgeMode Gracefully needs the feature gate GracefulEviction of karmada-controller-manager: turn it on, or set failover.application.purgeMode to Directly or Never")
 
-// Application returns the eviction from a cluster in which the workload was unhealthy for too
+// ApplicationEviction returns the eviction from a cluster in which the workload was unhealthy for too
 // long. graceful reports whether graceful eviction is enabled. preserve enables the preservation
 // of the state that the policy requests.
-func Application(bound binding.Object, cluster string, graceful, preserve bool) (Eviction, error) {
+func ApplicationEviction(bound binding.Object, cluster string, graceful, preserve bool) (Eviction, error) {
 	behavior := bound.BindingSpec().Failover.Application
 	e := Eviction{
 		From: cluster, PurgeMode: behavior.PurgeMode, Reason: workv1alpha2.EvictionReasonApplicationFailure,
 		Producer: workv1alpha2.EvictionProducerApplicationFailover,
 		Message:  fmt.Sprintf("unhealthy for longer than %s", unhealthyToleration(behavior)),
 	}
-	if !binding.Namespaced(bound) {
+	if !binding.IsNamespaced(bound) {
 		e.Producer = workv1alpha2.EvictionProducerClusterApplicationFailover
 	}
 	switch e.PurgeMode {
 	case policyv1alpha1.PurgeModeGracefully, "":
 		if !graceful {
-			return e, ErrGracefulOff
+			return e, ErrGracefulDisabled
 		}
 		e.PurgeMode, e.GracePeriodSeconds = policyv1alpha1.PurgeModeGracefully, new(int32(defaultGrace))
 		if seconds := behavior.GracePeriodSeconds; seconds != nil {

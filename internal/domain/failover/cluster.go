@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Drives reports whether a cluster has taints that can evict workloads.
-func Drives(cluster *clusterv1alpha1.Cluster) bool {
+// HasEvictingTaint reports whether a cluster has taints that can evict workloads.
+func HasEvictingTaint(cluster *clusterv1alpha1.Cluster) bool {
 	for i := range cluster.Spec.Taints {
 		if cluster.Spec.Taints[i].Effect == corev1.TaintEffectNoExecute {
 			return true
@@ -24,26 +24,26 @@ func Drives(cluster *clusterv1alpha1.Cluster) bool {
 	return false
 }
 
-// StayIn returns how long a workload may stay in a cluster. It uses the tolerations with which
+// EvictionDeadline returns how long a workload may stay in a cluster. It uses the tolerations with which
 // the workload was scheduled, or those in its spec if that record is missing or invalid. ok is
 // false if there are neither. Such a workload has no placement, so the scheduler would find no
 // other cluster for it.
-func StayIn(cluster *clusterv1alpha1.Cluster, bound binding.Object) (deadline toleration.Stay, ok bool) {
+func EvictionDeadline(cluster *clusterv1alpha1.Cluster, bound binding.Object) (deadline toleration.Deadline, ok bool) {
 	applied := &policyv1alpha1.Placement{}
 	text := bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 	if text == "" || json.Unmarshal([]byte(text), applied) != nil {
 		applied = bound.BindingSpec().Placement
 	}
 	if applied == nil {
-		return toleration.Stay{}, false
+		return toleration.Deadline{}, false
 	}
 	return toleration.EvictionDeadline(cluster.Spec.Taints, applied.ClusterTolerations), true
 }
 
-// Cluster returns the eviction from a cluster after the deadline of its taints. byDefault is the
+// ClusterEviction returns the eviction from a cluster after the deadline of its taints. byDefault is the
 // purge mode for workloads that do not set one. preserve enables the preservation of the state
 // that they request. The error tells why the state cannot be read.
-func Cluster(bound binding.Object, cluster string, deadline toleration.Stay, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
+func ClusterEviction(bound binding.Object, cluster string, deadline toleration.Deadline, byDefault policyv1alpha1.PurgeMode, preserve bool) (Eviction, error) {
 	spec := bound.BindingSpec()
 	e := Eviction{
 		From: cluster, PurgeMode: byDefault,
@@ -75,6 +75,6 @@ func (e Eviction) withPreservedState(bound binding.Object, preservation *policyv
 	if err != nil {
 		return e, err
 	}
-	e.State, e.Before = state, targetNames(bound.BindingSpec())
+	e.PreservedLabels, e.ClustersBefore = state, targetNames(bound.BindingSpec())
 	return e, nil
 }

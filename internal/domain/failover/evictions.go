@@ -14,28 +14,28 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Circumstances holds the observations, besides the binding, on which evictions depend. No
+// Observations holds the observations, besides the binding, on which evictions depend. No
 // function is nil. Each function returns false if the answer is unknown.
-type Circumstances struct {
+type Observations struct {
 	Now time.Time
 	// Timeout is the grace period of a task without its own grace period.
 	Timeout time.Duration
-	// Proven reports whether the reported health of the workload in a target belongs to the
+	// IsStatusCurrent reports whether the reported health of the workload in a target belongs to the
 	// present spec of the binding, and whether the cluster is reachable.
-	Proven func(cluster string) bool
-	// Emptied reports whether the copy of the workload in a cluster is deleted or will never run
+	IsStatusCurrent func(cluster string) bool
+	// IsCopyGone reports whether the copy of the workload in a cluster is deleted or will never run
 	// again.
-	Emptied func(cluster string) bool
-	// Removed reports whether a cluster is known to be unregistered.
-	Removed func(cluster string) bool
-	// Habitable reports whether a cluster is ready and has no taint that evicts the workload.
-	Habitable func(cluster string) bool
+	IsCopyGone func(cluster string) bool
+	// IsUnregistered reports whether a cluster is known to be unregistered.
+	IsUnregistered func(cluster string) bool
+	// CanRunWorkload reports whether a cluster is ready and has no taint that evicts the workload.
+	CanRunWorkload func(cluster string) bool
 }
 
-// Ended is a task with the reason for its result.
-type Ended struct {
-	Task workv1alpha2.GracefulEvictionTask
-	Why  string
+// TaskResult is a task with the reason for its result.
+type TaskResult struct {
+	Task   workv1alpha2.GracefulEvictionTask
+	Reason string
 }
 
 // Outcome is the result for the evictions of a binding.
@@ -45,16 +45,16 @@ type Outcome struct {
 	Tasks    []workv1alpha2.GracefulEvictionTask
 	// Ended are the finished tasks. Returned are the tasks that are undone: no other cluster
 	// takes the workload, and it may return to its cluster.
-	Ended, Returned []Ended
+	Ended, Returned []TaskResult
 	// Held are the tasks whose grace period is over, with the condition for which they wait.
-	Held []Ended
-	// Next is the time of the next check if nothing changes, or zero for never.
-	Next time.Time
+	Held []TaskResult
+	// NextCheck is the time of the next check if nothing changes, or zero for never.
+	NextCheck time.Time
 }
 
 // evictionPass is one check of the evictions of a binding.
 type evictionPass struct {
-	Circumstances
+	Observations
 	spec   *workv1alpha2.ResourceBindingSpec
 	status *workv1alpha2.ResourceBindingStatus
 	// isScheduled reports whether the scheduler observed the present generation.
@@ -67,13 +67,13 @@ type evictionPass struct {
 	outcome        Outcome
 }
 
-// WorkOff decides about every eviction task of a binding. The binding is not modified.
-func WorkOff(bound binding.Object, c Circumstances) Outcome {
+// DecideEvictions decides about every eviction task of a binding. The binding is not modified.
+func DecideEvictions(bound binding.Object, c Observations) Outcome {
 	spec, status := bound.BindingSpec(), bound.BindingStatus()
 	e := &evictionPass{
-		Circumstances: c, spec: spec.DeepCopy(), status: status,
-		isScheduled: status.SchedulerObservedGeneration == bound.GetGeneration(), isFullyPlaced: Placed(spec),
-		failedClusters: FailuresOf(bound, c.Now).Avoided(),
+		Observations: c, spec: spec.DeepCopy(), status: status,
+		isScheduled: status.SchedulerObservedGeneration == bound.GetGeneration(), isFullyPlaced: IsFullyPlaced(spec),
+		failedClusters: ReadFailures(bound, c.Now).AvoidedClusters(),
 	}
 	for i := range spec.GracefulEvictionTasks {
 		e.decideTask(spec.GracefulEvictionTasks[i].DeepCopy())
@@ -95,13 +95,13 @@ func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
 		e.finishTask(task, "a user confirmed the end of the eviction")
 	case suppressed != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever:
 		e.outcome.Tasks = append(e.outcome.Tasks, *task)
-	case e.Removed(task.FromCluster):
+	case e.IsUnregistered(task.FromCluster):
 		e.finishTask(task, "the cluster is not registered any more")
-	case direct && !e.Emptied(task.FromCluster):
+	case direct && !e.IsCopyGone(task.FromCluster):
 		e.holdTask(task, "the copy there still exists, and no other cluster gets the workload before it is deleted")
 	case e.isReplaced():
 		e.finishTask(task, "the workload is healthy in "+strings.Join(targetNames(e.spec), ", "))
-	case e.isOverdue(task) && e.Emptied(task.FromCluster):
+	case e.isOverdue(task) && e.IsCopyGone(task.FromCluster):
 		e.finishTask(task, "the grace period is over, and the copy there is deleted")
 	case !direct && e.canReturn(task):
 		e.restoreTarget(task)
@@ -115,7 +115,7 @@ func (e *evictionPass) decideTask(task *workv1alpha2.GracefulEvictionTask) {
 }
 
 func (e *evictionPass) finishTask(task *workv1alpha2.GracefulEvictionTask, why string) {
-	e.outcome.Ended = append(e.outcome.Ended, Ended{*task, why})
+	e.outcome.Ended = append(e.outcome.Ended, TaskResult{*task, why})
 }
 
 // keepTask keeps a task and schedules a check at the end of its grace period.
@@ -124,8 +124,8 @@ func (e *evictionPass) keepTask(task *workv1alpha2.GracefulEvictionTask) {
 	if task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeNever {
 		return
 	}
-	if due := e.deadline(task); due.After(e.Now) && (e.outcome.Next.IsZero() || due.Before(e.outcome.Next)) {
-		e.outcome.Next = due
+	if due := e.deadline(task); due.After(e.Now) && (e.outcome.NextCheck.IsZero() || due.Before(e.outcome.NextCheck)) {
+		e.outcome.NextCheck = due
 	}
 }
 
@@ -133,7 +133,7 @@ func (e *evictionPass) keepTask(task *workv1alpha2.GracefulEvictionTask) {
 func (e *evictionPass) holdTask(task *workv1alpha2.GracefulEvictionTask, why string) {
 	e.keepTask(task)
 	if e.isOverdue(task) {
-		e.outcome.Held = append(e.outcome.Held, Ended{*task, why})
+		e.outcome.Held = append(e.outcome.Held, TaskResult{*task, why})
 	}
 }
 
@@ -184,7 +184,7 @@ func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEviction
 func (e *evictionPass) healthyTargets() []string {
 	var clusters []string
 	for _, name := range targetNames(e.spec) {
-		if e.reportsHealth(name, workv1alpha2.ResourceHealthy) && e.Proven(name) {
+		if e.reportsHealth(name, workv1alpha2.ResourceHealthy) && e.IsStatusCurrent(name) {
 			clusters = append(clusters, name)
 		}
 	}
@@ -211,7 +211,7 @@ func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionT
 // get no changes, not even a fix. An application that failed in several clusters returns to the
 // last of them.
 func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
-	if e.isFullyPlaced || !e.Habitable(task.FromCluster) || hasDividedReplicas(e.spec) && Placed(e.spec) {
+	if e.isFullyPlaced || !e.CanRunWorkload(task.FromCluster) || hasDividedReplicas(e.spec) && IsFullyPlaced(e.spec) {
 		return false
 	}
 	switch task.Producer {
@@ -228,7 +228,7 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 // which it may return.
 func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) bool {
 	return slices.ContainsFunc(e.spec.GracefulEvictionTasks, func(other workv1alpha2.GracefulEvictionTask) bool {
-		return taskKeepsFailedCopy(&other) && e.Habitable(other.FromCluster) &&
+		return taskKeepsFailedCopy(&other) && e.CanRunWorkload(other.FromCluster) &&
 			(other.CreationTimestamp.IsZero() || other.CreationTimestamp.After(task.CreationTimestamp.Time))
 	})
 }
@@ -236,8 +236,8 @@ func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) 
 // restoreTarget makes the cluster a target again. It gets its previous replicas, at most as many
 // as are missing.
 func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
-	e.outcome.Returned = append(e.outcome.Returned, Ended{*task, "no other cluster takes the workload, and this cluster can run it again"})
-	if Targets(e.spec, task.FromCluster) {
+	e.outcome.Returned = append(e.outcome.Returned, TaskResult{*task, "no other cluster takes the workload, and this cluster can run it again"})
+	if HasTarget(e.spec, task.FromCluster) {
 		return
 	}
 	target := workv1alpha2.TargetCluster{Name: task.FromCluster}
@@ -259,7 +259,7 @@ func (e *evictionPass) missingCondition() string {
 	if len(e.spec.Clusters) == 0 {
 		return "no other cluster takes the workload"
 	}
-	if !Placed(e.spec) {
+	if !IsFullyPlaced(e.spec) {
 		return fmt.Sprintf("%d replicas of the workload have no cluster", missingReplicas(e.spec))
 	}
 	healthy := e.healthyTargets()

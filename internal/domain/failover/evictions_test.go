@@ -78,8 +78,8 @@ func oneOf(clusters ...string) func(string) bool {
 
 // defaultObservations returns noon, all statuses current, no copy deleted and no cluster that
 // can run the workload.
-func defaultObservations() Circumstances {
-	return Circumstances{Now: noon, Timeout: 10 * time.Minute, Proven: everyCluster, Emptied: noCluster, Removed: noCluster, Habitable: noCluster}
+func defaultObservations() Observations {
+	return Observations{Now: noon, Timeout: 10 * time.Minute, IsStatusCurrent: everyCluster, IsCopyGone: noCluster, IsUnregistered: noCluster, CanRunWorkload: noCluster}
 }
 
 func TestDecideEvictions(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDecideEvictions(t *testing.T) {
 	tests := map[string]struct {
 		bound  *workv1alpha2.ResourceBinding
 		task   workv1alpha2.GracefulEvictionTask
-		change func(*workv1alpha2.ResourceBinding, *Circumstances)
+		change func(*workv1alpha2.ResourceBinding, *Observations)
 		want   string
 	}{
 		"a task without a time gets one": {
@@ -122,16 +122,16 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"an outdated status keeps the task": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Proven = noCluster }, want: "keeps a until 12:09",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsStatusCurrent = noCluster }, want: "keeps a until 12:09",
 		},
 		"a status that is not applied keeps the task": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
-			change: func(b *workv1alpha2.ResourceBinding, _ *Circumstances) { b.Status.AggregatedStatus[0].Applied = false },
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Status.AggregatedStatus[0].Applied = false },
 			want:   "keeps a until 12:09",
 		},
 		"a generation that is not scheduled keeps the task": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: evictionTask("a", 2, 1),
-			change: func(b *workv1alpha2.ResourceBinding, _ *Circumstances) { b.Generation++ }, want: "keeps a until 12:09",
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Generation++ }, want: "keeps a until 12:09",
 		},
 		"replicas without a cluster keep the task": {
 			bound: withHealth(newBinding(3, target("b", 1)), healthy, "b"), task: evictionTask("a", 2, 1), want: "keeps a until 12:09",
@@ -160,7 +160,7 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"grace period over: one healthy copy of a duplicated workload ends the task": {
 			bound: withHealth(withHealth(newBinding(2, target("b", 2), target("c", 2)), healthy, "b"), unhealthy, "c"), task: evictionTask("a", 2, 11),
-			change: func(b *workv1alpha2.ResourceBinding, _ *Circumstances) { b.Spec.Placement.ReplicaScheduling = nil },
+			change: func(b *workv1alpha2.ResourceBinding, _ *Observations) { b.Spec.Placement.ReplicaScheduling = nil },
 			want:   "ends a: the grace period is over, and healthy copies replace it in b",
 		},
 		"a user ends the task": {bound: newBinding(2), task: withChange(evictionTask("a", 2, 1), confirm), want: "ends a: a user confirmed the end of the eviction"},
@@ -173,7 +173,7 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"an unregistered cluster ends the task": {
 			bound: newBinding(2), task: evictionTask("a", 2, 1),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Removed = oneOf("a") },
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsUnregistered = oneOf("a") },
 			want:   "ends a: the cluster is not registered any more",
 		},
 		"Directly waits without limit until the copy is deleted": {
@@ -182,62 +182,62 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"Directly ends with a healthy replacement": {
 			bound: withHealth(newBinding(2, target("b", 2)), healthy, "b"), task: withChange(evictionTask("a", 2, 1), direct),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Emptied = oneOf("a") }, want: "ends a: the workload is healthy in b",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsCopyGone = oneOf("a") }, want: "ends a: the workload is healthy in b",
 		},
 		"Directly keeps the task during the grace period": {
 			bound: newBinding(2), task: withChange(evictionTask("a", 2, 1), direct),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Emptied = oneOf("a") }, want: "keeps a until 12:09",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsCopyGone = oneOf("a") }, want: "keeps a until 12:09",
 		},
 		"grace period over: Directly ends the task without a copy": {
 			bound: newBinding(2), task: withChange(evictionTask("a", 2, 11), direct),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Emptied = oneOf("a") },
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.IsCopyGone = oneOf("a") },
 			want:   "ends a: the grace period is over, and the copy there is deleted",
 		},
 		"a workload without another cluster returns": {
 			bound: newBinding(2), task: evictionTask("a", 2, 1),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "returns a; on a:2",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "returns a; on a:2",
 		},
 		"only the missing replicas return": {
 			bound: newBinding(3, target("b", 2)), task: evictionTask("a", 2, 1),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "returns a; on b:2 a:1",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "returns a; on b:2 a:1",
 		},
 		"a workload with another cluster does not return": {
 			bound: newBinding(2, target("b", 2)), task: evictionTask("a", 2, 1),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "keeps a until 12:09",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "keeps a until 12:09",
 		},
 		"an unhealthy application does not return during the grace period": {
 			bound: withHealth(newBinding(2), unhealthy, "a"),
 			task:  withChange(evictionTask("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
-				c.Habitable = oneOf("a")
+			change: func(b *workv1alpha2.ResourceBinding, c *Observations) {
+				c.CanRunWorkload = oneOf("a")
 				setFailedCluster(b, "7", "7")
 			}, want: "keeps a until 12:09",
 		},
 		"a changed application returns": {
 			bound: withHealth(newBinding(2), unhealthy, "a"), task: withChange(evictionTask("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
-				c.Habitable = oneOf("a")
+			change: func(b *workv1alpha2.ResourceBinding, c *Observations) {
+				c.CanRunWorkload = oneOf("a")
 				setFailedCluster(b, "7", "8")
 			}, want: "returns a; on a:2",
 		},
 		"a changed application with another cluster does not return": {
 			bound: withHealth(newBinding(2, target("b", 2)), unhealthy, "a", "b"), task: withChange(evictionTask("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(b *workv1alpha2.ResourceBinding, c *Circumstances) {
-				c.Habitable = oneOf("a")
+			change: func(b *workv1alpha2.ResourceBinding, c *Observations) {
+				c.CanRunWorkload = oneOf("a")
 				setFailedCluster(b, "7", "8")
 			}, want: "keeps a until 12:09",
 		},
 		"a healthy application returns": {
 			bound: withHealth(newBinding(2), healthy, "a"), task: withChange(evictionTask("a", 2, 1), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "returns a; on a:2",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "returns a; on a:2",
 		},
 		"grace period over: an application without another cluster returns": {
 			bound: withHealth(newBinding(2), unhealthy, "a"), task: withChange(evictionTask("a", 2, 11), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "returns a; on a:2",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "returns a; on a:2",
 		},
 		"grace period over: an unhealthy application with another unhealthy copy is evicted": {
 			bound: withHealth(newBinding(2, target("b", 2)), unhealthy, "a", "b"), task: withChange(evictionTask("a", 2, 11), of(workv1alpha2.EvictionProducerApplicationFailover)),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") },
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") },
 			want:   "ends a: the grace period is over, the workload is not healthy there, and it is placed in b",
 		},
 		"grace period over: a healthy application stays while no other copy is healthy": {
@@ -246,7 +246,7 @@ func TestDecideEvictions(t *testing.T) {
 		},
 		"evictions by other producers do not return": {
 			bound: newBinding(2), task: withChange(evictionTask("a", 2, 1), of("other")),
-			change: func(_ *workv1alpha2.ResourceBinding, c *Circumstances) { c.Habitable = oneOf("a") }, want: "keeps a until 12:09",
+			change: func(_ *workv1alpha2.ResourceBinding, c *Observations) { c.CanRunWorkload = oneOf("a") }, want: "keeps a until 12:09",
 		},
 	}
 	for name, test := range tests {
@@ -257,7 +257,7 @@ func TestDecideEvictions(t *testing.T) {
 				test.change(test.bound, &circumstances)
 			}
 			before := test.bound.DeepCopy()
-			if diff := cmp.Diff(test.want, describeOutcome(WorkOff(test.bound, circumstances))); diff != "" {
+			if diff := cmp.Diff(test.want, describeOutcome(DecideEvictions(test.bound, circumstances))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, test.bound); diff != "" {
@@ -272,16 +272,16 @@ func describeOutcome(o Outcome) string {
 	var said []string
 	for _, task := range o.Tasks {
 		kept := "keeps " + task.FromCluster
-		if !o.Next.IsZero() {
-			kept += " until " + o.Next.Format("15:04")
+		if !o.NextCheck.IsZero() {
+			kept += " until " + o.NextCheck.Format("15:04")
 		}
 		said = append(said, kept)
 	}
 	for _, ended := range o.Ended {
-		said = append(said, fmt.Sprintf("ends %s: %s", ended.Task.FromCluster, ended.Why))
+		said = append(said, fmt.Sprintf("ends %s: %s", ended.Task.FromCluster, ended.Reason))
 	}
 	for _, held := range o.Held {
-		said = append(said, "held: "+held.Why)
+		said = append(said, "held: "+held.Reason)
 	}
 	for _, returned := range o.Returned {
 		on := make([]string, 0, len(o.Clusters))
@@ -301,12 +301,12 @@ func TestApplicationReturnsToLastFailedCluster(t *testing.T) {
 	first.Producer, last.Producer = workv1alpha2.EvictionProducerApplicationFailover, workv1alpha2.EvictionProducerApplicationFailover
 	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{first, last}
 	circumstances := defaultObservations()
-	circumstances.Habitable = oneOf("a", "b")
-	if diff := cmp.Diff("keeps a; held: no other cluster takes the workload; returns b; on b:2", describeOutcome(WorkOff(b, circumstances))); diff != "" {
+	circumstances.CanRunWorkload = oneOf("a", "b")
+	if diff := cmp.Diff("keeps a; held: no other cluster takes the workload; returns b; on b:2", describeOutcome(DecideEvictions(b, circumstances))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	circumstances.Habitable = oneOf("a")
-	if outcome := WorkOff(b, circumstances); len(outcome.Returned) != 1 || outcome.Returned[0].Task.FromCluster != "a" {
+	circumstances.CanRunWorkload = oneOf("a")
+	if outcome := DecideEvictions(b, circumstances); len(outcome.Returned) != 1 || outcome.Returned[0].Task.FromCluster != "a" {
 		t.Errorf("the last cluster cannot run it, and it does not return to the first: %s", describeOutcome(outcome))
 	}
 }
@@ -316,8 +316,8 @@ func TestDuplicatedWorkloadReturnsToAllClusters(t *testing.T) {
 	b.Spec.Placement.ReplicaScheduling = nil
 	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{evictionTask("a", 2, 1), evictionTask("b", 2, 1), evictionTask("c", 2, 1)}
 	circumstances := defaultObservations()
-	circumstances.Habitable = oneOf("a", "c")
-	outcome := WorkOff(b, circumstances)
+	circumstances.CanRunWorkload = oneOf("a", "c")
+	outcome := DecideEvictions(b, circumstances)
 	if diff := cmp.Diff([]workv1alpha2.TargetCluster{target("a", 2), target("c", 2)}, outcome.Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
@@ -332,8 +332,8 @@ func TestUnhealthyTargetsInMessageAreBounded(t *testing.T) {
 		b.Spec.Clusters = append(b.Spec.Clusters, target(fmt.Sprintf("m%02d", i), 1))
 	}
 	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{evictionTask("a", 2, 11)}
-	outcome := WorkOff(b, defaultObservations())
-	if len(outcome.Held) != 1 || !strings.HasSuffix(outcome.Held[0].Why, "m08, m09 and 2 more") {
+	outcome := DecideEvictions(b, defaultObservations())
+	if len(outcome.Held) != 1 || !strings.HasSuffix(outcome.Held[0].Reason, "m08, m09 and 2 more") {
 		t.Errorf("held: %+v", outcome.Held)
 	}
 }
@@ -366,45 +366,45 @@ func drawBinding(t *rapid.T) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-func drawObservations(t *rapid.T) Circumstances {
+func drawObservations(t *rapid.T) Observations {
 	some := func(label string) func(string) bool {
 		chosen := rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "c", "d"})).Draw(t, label)
 		return oneOf(chosen...)
 	}
-	return Circumstances{
+	return Observations{
 		Now: noon, Timeout: time.Duration(rapid.IntRange(0, 15).Draw(t, "timeout")) * time.Minute,
-		Proven: some("proven"), Emptied: some("emptied"), Removed: some("removed"), Habitable: some("habitable"),
+		IsStatusCurrent: some("proven"), IsCopyGone: some("emptied"), IsUnregistered: some("removed"), CanRunWorkload: some("habitable"),
 	}
 }
 
 func TestOldCopyIsDeletedOnlyWhenReplacedOrConfirmed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, c := drawBinding(t), drawObservations(t)
-		outcome := WorkOff(b, c)
+		outcome := DecideEvictions(b, c)
 		proven := func(name string) bool {
-			return c.Proven(name) && slices.ContainsFunc(b.Status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+			return c.IsStatusCurrent(name) && slices.ContainsFunc(b.Status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
 				return item.ClusterName == name && item.Health == healthy
 			})
 		}
 		for _, ended := range outcome.Ended {
 			task := ended.Task
 			switch {
-			case task.SuppressDeletion != nil && !*task.SuppressDeletion, c.Removed(task.FromCluster), c.Emptied(task.FromCluster):
+			case task.SuppressDeletion != nil && !*task.SuppressDeletion, c.IsUnregistered(task.FromCluster), c.IsCopyGone(task.FromCluster):
 				continue // a user confirmed it, or there is no copy any more
 			case task.SuppressDeletion != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever, task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
-				t.Fatalf("task %+v ended: %s", task, ended.Why)
+				t.Fatalf("task %+v ended: %s", task, ended.Reason)
 			}
 			late := !c.Now.Before(task.CreationTimestamp.Add(c.Timeout))
-			if late && Placed(&b.Spec) && taskKeepsFailedCopy(&task) && !slices.ContainsFunc(b.Status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+			if late && IsFullyPlaced(&b.Spec) && taskKeepsFailedCopy(&task) && !slices.ContainsFunc(b.Status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
 				return item.ClusterName == task.FromCluster && item.Health == healthy
 			}) {
 				continue // the failed application has other clusters
 			}
-			if !Placed(&b.Spec) || !slices.ContainsFunc(targetNames(&b.Spec), proven) {
-				t.Fatalf("task %+v ended without a healthy copy anywhere: %s", task, ended.Why)
+			if !IsFullyPlaced(&b.Spec) || !slices.ContainsFunc(targetNames(&b.Spec), proven) {
+				t.Fatalf("task %+v ended without a healthy copy anywhere: %s", task, ended.Reason)
 			}
 			if !late && (b.Generation != b.Status.SchedulerObservedGeneration || !allOf(targetNames(&b.Spec), proven)) {
-				t.Fatalf("task %+v ended before its time although not all is healthy: %s", task, ended.Why)
+				t.Fatalf("task %+v ended before its time although not all is healthy: %s", task, ended.Reason)
 			}
 		}
 	})
@@ -417,7 +417,7 @@ func allOf(names []string, holds func(string) bool) bool {
 func TestEachTaskIsKeptEndedOrReturned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, c := drawBinding(t), drawObservations(t)
-		outcome := WorkOff(b, c)
+		outcome := DecideEvictions(b, c)
 		if got := len(outcome.Tasks) + len(outcome.Ended) + len(outcome.Returned); got != len(b.Spec.GracefulEvictionTasks) {
 			t.Fatalf("%d of %d tasks are accounted for", got, len(b.Spec.GracefulEvictionTasks))
 		}
@@ -429,15 +429,15 @@ func TestEachTaskIsKeptEndedOrReturned(t *testing.T) {
 		if len(outcome.Returned) == 0 && !slices.EqualFunc(b.Spec.Clusters, outcome.Clusters, func(x, y workv1alpha2.TargetCluster) bool { return x.Name == y.Name && x.Replicas == y.Replicas }) {
 			t.Fatalf("targets changed from %v to %v", b.Spec.Clusters, outcome.Clusters)
 		}
-		if !outcome.Next.IsZero() && !outcome.Next.After(c.Now) {
-			t.Fatalf("the next check at %s is not after %s", outcome.Next, c.Now)
+		if !outcome.NextCheck.IsZero() && !outcome.NextCheck.After(c.Now) {
+			t.Fatalf("the next check at %s is not after %s", outcome.NextCheck, c.Now)
 		}
 		begun := !slices.ContainsFunc(b.Spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool { return task.CreationTimestamp.IsZero() })
 		b.Spec.Clusters, b.Spec.GracefulEvictionTasks = outcome.Clusters, outcome.Tasks
 		if len(outcome.Returned)+len(outcome.Ended) > 0 || !begun {
 			return // a task that ends or returns affects the others
 		}
-		if diff := cmp.Diff(outcome.Tasks, WorkOff(b, c).Tasks); diff != "" {
+		if diff := cmp.Diff(outcome.Tasks, DecideEvictions(b, c).Tasks); diff != "" {
 			t.Fatalf("a second call decides differently (-first +second):\n%s", diff)
 		}
 	})

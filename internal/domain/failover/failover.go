@@ -2,7 +2,7 @@
 // deleted?
 //
 // Cluster and Application return the reason for an eviction, Evict writes the eviction into a
-// binding, and WorkOff decides for each eviction in progress whether it is finished.
+// binding, and DecideEvictions decides for each eviction in progress whether it is finished.
 //
 // Invariants:
 //   - Every function is pure. An eviction moves only the replicas in its task.
@@ -36,15 +36,15 @@ type Eviction struct {
 	// GracePeriodSeconds is the maximum duration of the eviction. Nil means the default of the
 	// operator.
 	GracePeriodSeconds *int32
-	// State holds the labels that the workload gets in its next cluster. Before holds its
+	// PreservedLabels holds the labels that the workload gets in its next cluster. Before holds its
 	// clusters before the eviction, which do not get the labels.
-	State  map[string]string
-	Before []string
+	PreservedLabels map[string]string
+	ClustersBefore  []string
 }
 
 // Describe describes an eviction to users: the cluster, the reason and the purge mode.
 func (e Eviction) Describe() string {
-	return Describe(&workv1alpha2.GracefulEvictionTask{FromCluster: e.From, Reason: e.Reason, PurgeMode: e.PurgeMode, Message: e.Message})
+	return DescribeTask(&workv1alpha2.GracefulEvictionTask{FromCluster: e.From, Reason: e.Reason, PurgeMode: e.PurgeMode, Message: e.Message})
 }
 
 // maxMessageBytes is the maximum length of the message of a task.
@@ -70,13 +70,13 @@ func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
 		return false
 	}
 	spec.Clusters = remaining
-	if Evicting(spec, e.From) {
+	if IsEvicting(spec, e.From) {
 		return true
 	}
 	task := workv1alpha2.GracefulEvictionTask{
 		FromCluster: e.From, PurgeMode: e.PurgeMode, Reason: e.Reason, Producer: e.Producer,
-		Message: conditions.Shorten(e.Message, maxMessageBytes), GracePeriodSeconds: e.GracePeriodSeconds,
-		PreservedLabelState: e.State, ClustersBeforeFailover: e.Before,
+		Message: conditions.Truncate(e.Message, maxMessageBytes), GracePeriodSeconds: e.GracePeriodSeconds,
+		PreservedLabelState: e.PreservedLabels, ClustersBeforeFailover: e.ClustersBefore,
 	}
 	if replicas > 0 {
 		task.Replicas = &replicas
@@ -88,21 +88,21 @@ func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
 	return true
 }
 
-// Evicting reports whether the cluster has an eviction task.
-func Evicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+// IsEvicting reports whether the cluster has an eviction task.
+func IsEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.GracefulEvictionTasks, func(task workv1alpha2.GracefulEvictionTask) bool {
 		return task.FromCluster == cluster
 	})
 }
 
-// Targets reports whether the workload is scheduled to the cluster.
-func Targets(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+// HasTarget reports whether the workload is scheduled to the cluster.
+func HasTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 }
 
-// Placed reports whether the workload is completely scheduled: to at least one cluster and, if
+// IsFullyPlaced reports whether the workload is completely scheduled: to at least one cluster and, if
 // the replicas are divided, with all replicas.
-func Placed(spec *workv1alpha2.ResourceBindingSpec) bool {
+func IsFullyPlaced(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Clusters) > 0 && missingReplicas(spec) <= 0
 }
 
@@ -121,7 +121,7 @@ func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 // hasDividedReplicas reports whether the replicas of the targets add up to those of the
 // workload. Sets of components are not divided.
 func hasDividedReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return binding.Divided(spec) && binding.IsWorkload(spec) && len(spec.Components) <= 1
+	return binding.IsDivided(spec) && binding.IsWorkload(spec) && len(spec.Components) <= 1
 }
 
 // targetNames returns the names of the targets in their order.
@@ -133,8 +133,8 @@ func targetNames(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return clusters
 }
 
-// Describe describes a task to users.
-func Describe(task *workv1alpha2.GracefulEvictionTask) string {
+// DescribeTask describes a task to users.
+func DescribeTask(task *workv1alpha2.GracefulEvictionTask) string {
 	mode := task.PurgeMode
 	if mode == "" {
 		mode = policyv1alpha1.PurgeModeGracefully

@@ -112,12 +112,12 @@ func taintedCluster() *clusterv1alpha1.Cluster {
 
 func TestEvictionDeadline(t *testing.T) {
 	cluster := taintedCluster()
-	out := toleration.Stay{Taint: &cluster.Spec.Taints[0]}
+	out := toleration.Deadline{Taint: &cluster.Spec.Taints[0]}
 	tolerant := &policyv1alpha1.Placement{ClusterTolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}}
 	tests := map[string]struct {
 		applied   string
 		placement *policyv1alpha1.Placement
-		want      toleration.Stay
+		want      toleration.Deadline
 		unknown   bool
 	}{
 		"the applied tolerations count": {
@@ -137,7 +137,7 @@ func TestEvictionDeadline(t *testing.T) {
 			if test.applied != "" {
 				b.Annotations = map[string]string{policyv1alpha1.AppliedPlacementAnnotation: test.applied}
 			}
-			deadline, ok := StayIn(cluster, b)
+			deadline, ok := EvictionDeadline(cluster, b)
 			if ok == test.unknown {
 				t.Errorf("known is %t", ok)
 			}
@@ -165,7 +165,7 @@ func TestClusterEvictionPurgeModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBinding(1, target("a", 1))
 			b.Spec.Failover = test.failover
-			got, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeDirectly, true)
+			got, err := ClusterEviction(b, "a", toleration.Deadline{}, policyv1alpha1.PurgeModeDirectly, true)
 			if err != nil || got.PurgeMode != test.want || got.Producer != "TaintManager" || got.Reason != "TaintUntolerated" {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -175,11 +175,11 @@ func TestClusterEvictionPurgeModes(t *testing.T) {
 
 func TestClusterEvictionMessage(t *testing.T) {
 	taint := &taintedCluster().Spec.Taints[0]
-	for want, deadline := range map[string]toleration.Stay{
+	for want, deadline := range map[string]toleration.Deadline{
 		"the taint k:NoExecute is not tolerated":            {Taint: taint},
 		"the taint k:NoExecute is not tolerated any longer": {Taint: taint, Until: noon},
 	} {
-		if got, err := Cluster(newBinding(1, target("a", 1)), "a", deadline, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
+		if got, err := ClusterEviction(newBinding(1, target("a", 1)), "a", deadline, policyv1alpha1.PurgeModeGracefully, false); err != nil || got.Message != want {
 			t.Errorf("%q, %v, want %q", got.Message, err, want)
 		}
 	}
@@ -209,7 +209,7 @@ func TestApplicationEviction(t *testing.T) {
 				"cluster-resource-binding-application-failover-controller": &workv1alpha2.ClusterResourceBinding{},
 			} {
 				b.BindingSpec().Failover = &policyv1alpha1.FailoverBehavior{Application: &test.behavior}
-				got, err := Application(b, "a", test.graceful, false)
+				got, err := ApplicationEviction(b, "a", test.graceful, false)
 				if test.wrong != "" {
 					if err == nil || !strings.Contains(err.Error(), test.wrong) {
 						t.Errorf("error %v", err)
@@ -252,7 +252,7 @@ func TestHasApplicationFailover(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := TakesPart(test.of, !test.unjudged); got != test.want {
+			if got := HasApplicationFailover(test.of, !test.unjudged); got != test.want {
 				t.Errorf("TakesPart = %t", got)
 			}
 		})
@@ -263,40 +263,40 @@ func TestUnhealthySince(t *testing.T) {
 	unknown := workv1alpha2.ResourceUnknown
 	minute := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
 	tests := map[string]struct {
-		memory Memory
+		memory UnhealthySince
 		bound  *workv1alpha2.ResourceBinding
-		want   Memory
+		want   UnhealthySince
 	}{
-		"a new unhealthy target is recorded": {bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": noon.Add(time.Millisecond)}},
+		"a new unhealthy target is recorded": {bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: UnhealthySince{"a": noon.Add(time.Millisecond)}},
 		"an unhealthy target keeps its first time": {
-			memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: Memory{"a": minute(-5)},
+			memory: UnhealthySince{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unhealthy, "a"), want: UnhealthySince{"a": minute(-5)},
 		},
-		"a healthy target is removed":            {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), healthy, "a"), want: Memory{}},
-		"an unknown health is removed":           {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unknown, "a"), want: Memory{}},
-		"a cluster that is no target is removed": {memory: Memory{"a": minute(-5)}, bound: withHealth(newBinding(1, target("b", 1)), unhealthy, "a"), want: Memory{}},
+		"a healthy target is removed":            {memory: UnhealthySince{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), healthy, "a"), want: UnhealthySince{}},
+		"an unknown health is removed":           {memory: UnhealthySince{"a": minute(-5)}, bound: withHealth(newBinding(1, target("a", 1)), unknown, "a"), want: UnhealthySince{}},
+		"a cluster that is no target is removed": {memory: UnhealthySince{"a": minute(-5)}, bound: withHealth(newBinding(1, target("b", 1)), unhealthy, "a"), want: UnhealthySince{}},
 		"a cluster with an eviction task is not recorded": {
 			bound: func() *workv1alpha2.ResourceBinding {
 				b := withHealth(newBinding(1, target("a", 1)), unhealthy, "a")
 				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{evictionTask("a", 1, 1)}
 				return b
-			}(), want: Memory{},
+			}(), want: UnhealthySince{},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := test.memory.Observe(&test.bound.Spec, &test.bound.Status, noon.Add(time.Millisecond))
+			got := test.memory.Update(&test.bound.Spec, &test.bound.Status, noon.Add(time.Millisecond))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			text, err := got.Text()
+			text, err := got.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored := Memory{}
+			stored := UnhealthySince{}
 			for cluster, since := range got {
 				stored[cluster] = since.Truncate(time.Second)
 			}
-			if diff := cmp.Diff(stored, ReadMemory(text, noon)); diff != "" {
+			if diff := cmp.Diff(stored, ParseUnhealthySince(text, noon)); diff != "" {
 				t.Errorf("stored and read (-want +got):\n%s", diff)
 			}
 		})
@@ -304,12 +304,12 @@ func TestUnhealthySince(t *testing.T) {
 }
 
 func TestOverdue(t *testing.T) {
-	memory := Memory{"c": noon.Add(-301 * time.Second), "a": noon.Add(-300 * time.Second), "b": noon.Add(-299 * time.Second), "d": noon}
+	memory := UnhealthySince{"c": noon.Add(-301 * time.Second), "a": noon.Add(-300 * time.Second), "b": noon.Add(-299 * time.Second), "d": noon}
 	clusters, next := memory.Overdue(memory, &policyv1alpha1.ApplicationFailoverBehavior{}, noon)
 	if diff := cmp.Diff([]string{"a", "c"}, clusters); diff != "" || !next.Equal(noon.Add(time.Second)) {
 		t.Errorf("next at %s (-want +got):\n%s", next, diff)
 	}
-	started := Memory{"a": noon.Add(-29 * time.Second), "b": noon, "c": noon.Add(-30 * time.Second), "d": noon}
+	started := UnhealthySince{"a": noon.Add(-29 * time.Second), "b": noon, "c": noon.Add(-30 * time.Second), "d": noon}
 	clusters, next = memory.Overdue(started, &policyv1alpha1.ApplicationFailoverBehavior{}, noon)
 	if diff := cmp.Diff([]string{"c"}, clusters); diff != "" || !next.Equal(noon.Add(time.Second)) {
 		t.Errorf("after a start, next at %s (-want +got):\n%s", next, diff)
@@ -326,13 +326,13 @@ func FuzzParseUnhealthySince(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		memory := ReadMemory(text, noon)
+		memory := ParseUnhealthySince(text, noon)
 		for cluster, since := range memory {
 			if since.After(noon) || since.IsZero() {
 				t.Errorf("%q has been unhealthy since %s", cluster, since)
 			}
 		}
-		if _, err := memory.Text(); err != nil {
+		if _, err := memory.Encode(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -391,20 +391,20 @@ func TestStateIsPreservedWithClustersBeforeFailover(t *testing.T) {
 		PurgeMode:         policyv1alpha1.PurgeModeDirectly,
 		StatePreservation: &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: "l", JSONPath: "{.checkpoint.id}"}}},
 	}}
-	got, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, true)
+	got, err := ClusterEviction(b, "a", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"l": "s3-0042"}, got.State); diff != "" {
+	if diff := cmp.Diff(map[string]string{"l": "s3-0042"}, got.PreservedLabels); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, got.Before); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b"}, got.ClustersBefore); diff != "" {
 		t.Error(diff)
 	}
-	if off, err := Cluster(b, "a", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.State != nil || off.Before != nil {
+	if off, err := ClusterEviction(b, "a", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, false); err != nil || off.PreservedLabels != nil || off.ClustersBefore != nil {
 		t.Errorf("state is preserved although that is disabled: %+v, %v", off, err)
 	}
-	if _, err := Cluster(b, "b", toleration.Stay{}, policyv1alpha1.PurgeModeGracefully, true); err == nil {
+	if _, err := ClusterEviction(b, "b", toleration.Deadline{}, policyv1alpha1.PurgeModeGracefully, true); err == nil {
 		t.Error("state of a cluster without a status is preserved")
 	}
 }

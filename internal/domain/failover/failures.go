@@ -23,9 +23,9 @@ type Failures struct {
 	Clusters map[string]time.Time `json:"clusters"`
 }
 
-// FailuresOf returns the recorded failures of a binding that are still valid. It ignores invalid
+// ReadFailures returns the recorded failures of a binding that are still valid. It ignores invalid
 // text and times in the future.
-func FailuresOf(bound binding.Object, now time.Time) Failures {
+func ReadFailures(bound binding.Object, now time.Time) Failures {
 	spec := bound.BindingSpec()
 	empty := Failures{Template: spec.Resource.ResourceVersion}
 	if spec.Failover == nil || spec.Failover.Application == nil {
@@ -44,8 +44,8 @@ func FailuresOf(bound binding.Object, now time.Time) Failures {
 	return stored
 }
 
-// With returns the failures and adds the given clusters.
-func (f Failures) With(clusters []string, now time.Time) Failures {
+// Add returns the failures and adds the given clusters.
+func (f Failures) Add(clusters []string, now time.Time) Failures {
 	all := Failures{Template: f.Template, Clusters: map[string]time.Time{}}
 	for cluster, at := range f.Clusters {
 		all.Clusters[cluster] = at
@@ -56,8 +56,8 @@ func (f Failures) With(clusters []string, now time.Time) Failures {
 	return all
 }
 
-// Text returns the stored form, or an empty string without failures.
-func (f Failures) Text() (string, error) {
+// Encode returns the stored form, or an empty string without failures.
+func (f Failures) Encode() (string, error) {
 	if len(f.Clusters) == 0 {
 		return "", nil
 	}
@@ -88,11 +88,11 @@ func taskKeepsFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// Avoided returns the clusters that the scheduler should avoid.
-func (f Failures) Avoided() sets.Set[string] { return sets.KeySet(f.Clusters) }
+// AvoidedClusters returns the clusters that the scheduler should avoid.
+func (f Failures) AvoidedClusters() sets.Set[string] { return sets.KeySet(f.Clusters) }
 
-// Next returns the time at which the first failure expires, or zero.
-func (f Failures) Next() (next time.Time) {
+// NextExpiry returns the time at which the first failure expires, or zero.
+func (f Failures) NextExpiry() (next time.Time) {
 	for _, at := range f.Clusters {
 		if over := at.Add(avoidancePeriod); next.IsZero() || over.Before(next) {
 			next = over

@@ -44,27 +44,27 @@ func TestReadFailures(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := FailuresOf(test.bound, noon)
-			if diff := cmp.Diff(sets.New(test.want...), got.Avoided()); diff != "" || !got.Next().Equal(test.next) {
-				t.Errorf("until %s (-want +got):\n%s", got.Next(), diff)
+			got := ReadFailures(test.bound, noon)
+			if diff := cmp.Diff(sets.New(test.want...), got.AvoidedClusters()); diff != "" || !got.NextExpiry().Equal(test.next) {
+				t.Errorf("until %s (-want +got):\n%s", got.NextExpiry(), diff)
 			}
 		})
 	}
 }
 
 func TestFailuresRoundTrip(t *testing.T) {
-	first := FailuresOf(bindingWithFailures(""), noon)
-	if text, err := first.Text(); text != "" || err != nil {
+	first := ReadFailures(bindingWithFailures(""), noon)
+	if text, err := first.Encode(); text != "" || err != nil {
 		t.Errorf("without any %q and error %v", text, err)
 	}
-	text, err := first.With([]string{"m1"}, noon.Add(300*time.Millisecond)).With([]string{"m2"}, noon).Text()
+	text, err := first.Add([]string{"m1"}, noon.Add(300*time.Millisecond)).Add([]string{"m2"}, noon).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(`{"template":"7","clusters":{"m1":"2026-05-01T12:00:00Z","m2":"2026-05-01T12:00:00Z"}}`, text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(sets.New("m1", "m2"), FailuresOf(bindingWithFailures(text), noon.Add(time.Minute)).Avoided()); diff != "" {
+	if diff := cmp.Diff(sets.New("m1", "m2"), ReadFailures(bindingWithFailures(text), noon.Add(time.Minute)).AvoidedClusters()); diff != "" {
 		t.Errorf("a minute later (-want +got):\n%s", diff)
 	}
 }

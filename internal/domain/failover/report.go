@@ -15,9 +15,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Report sets the condition EvictionHeld of a binding, which lists the evictions that take
+// SetEvictionHeld sets the condition EvictionHeld of a binding, which lists the evictions that take
 // longer than their grace period. Without such evictions it removes the condition.
-func Report(bound binding.Object, outcome Outcome, now metav1.Time) {
+func SetEvictionHeld(bound binding.Object, outcome Outcome, now metav1.Time) {
 	status := bound.BindingStatus()
 	if len(outcome.Held) == 0 {
 		status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type == workv1alpha2.EvictionHeld })
@@ -38,12 +38,12 @@ func Report(bound binding.Object, outcome Outcome, now metav1.Time) {
 }
 
 // HeldError describes to users why an eviction is held and how to finish it.
-func HeldError(held *Ended) error {
+func HeldError(held *TaskResult) error {
 	from := held.Task.FromCluster
 	if held.Task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 		return fmt.Errorf("the grace period for the eviction from cluster %s is over: %s. If the cluster will never come back: kubectl annotate cluster %s %s=%s",
-			from, held.Why, from, clusterv1alpha1.DeclaredDeadAnnotation, clusterv1alpha1.DeclaredDeadValue)
+			from, held.Reason, from, clusterv1alpha1.DeclaredDeadAnnotation, clusterv1alpha1.DeclaredDeadValue)
 	}
-	text := fmt.Sprintf("the grace period for the eviction from cluster %s is over, and the copy there is kept: %s. To delete the copy anyway, set suppressDeletion: false in the task of the binding's spec.gracefulEvictionTasks.", from, held.Why)
+	text := fmt.Sprintf("the grace period for the eviction from cluster %s is over, and the copy there is kept: %s. To delete the copy anyway, set suppressDeletion: false in the task of the binding's spec.gracefulEvictionTasks.", from, held.Reason)
 	return errors.New(text)
 }

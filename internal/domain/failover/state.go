@@ -54,8 +54,8 @@ func reportedStatus(items []workv1alpha2.AggregatedStatusItem, cluster string) (
 	return nil, fmt.Errorf("cluster %s has not reported a status of the workload, whose state is to be preserved", cluster)
 }
 
-// CheckPath returns an error if a path is not a valid JSONPath.
-func CheckPath(path string) error {
+// ValidateJSONPath returns an error if a path is not a valid JSONPath.
+func ValidateJSONPath(path string) error {
 	_, err := compilePath(path)
 	return err
 }

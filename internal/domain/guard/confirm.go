@@ -2,10 +2,10 @@ package guard
 
 import "time"
 
-// Confirmed reports whether a user confirmed the deletion of a Work that began at the given
+// IsConfirmed reports whether a user confirmed the deletion of a Work that began at the given
 // time. The text is the value of the annotation on the Cluster: an RFC 3339 time, which confirms
 // every deletion that began at or before that time. Any other text confirms nothing.
-func Confirmed(text string, began time.Time) bool {
+func IsConfirmed(text string, began time.Time) bool {
 	until, err := time.Parse(time.RFC3339, text)
 	return err == nil && !began.After(until)
 }

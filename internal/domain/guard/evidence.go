@@ -13,22 +13,22 @@ import (
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// Asked reports whether a user changed the placement or requested a reschedule between before
+// UserChangedPlacement reports whether a user changed the placement or requested a reschedule between before
 // and after.
 //
 // Replicas and components do not count. Autoscalers change them many times a day, and such a
 // change does not select clusters. If the scheduler drops a cluster because there are fewer
 // replicas, the deletion has no explanation: a few such deletions are executed, and many are
 // held.
-func Asked(before, after *workv1alpha2.ResourceBindingSpec) bool {
+func UserChangedPlacement(before, after *workv1alpha2.ResourceBindingSpec) bool {
 	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
 		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
 }
 
-// Evicted returns the clusters from which an eviction of the binding ended between before and
+// EndedEvictions returns the clusters from which an eviction of the binding ended between before and
 // after. The deletion of the old copy in such a cluster was decided when the eviction began. It
 // explains no deletion in another cluster.
-func Evicted(before, after *workv1alpha2.ResourceBindingSpec) []string {
+func EndedEvictions(before, after *workv1alpha2.ResourceBindingSpec) []string {
 	var clusters []string
 	for i := range before.GracefulEvictionTasks {
 		if from := before.GracefulEvictionTasks[i].FromCluster; !isEvicting(after, from) {
@@ -44,14 +44,14 @@ func isEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// Excluded reports whether users exclude the cluster for a binding: every affinity of the
+// IsExcluded reports whether users exclude the cluster for a binding: every affinity of the
 // placement excludes the cluster by name, the cluster has a NoExecute taint that the placement
 // does not tolerate for ever, or the binding is being evicted from the cluster. A binding
 // without a placement follows others and excludes no cluster by affinity.
 //
 // Labels, provider, region and zones of the cluster do not count. They may be changed by a
 // mistake that has nothing to do with workloads, and one such change may empty the cluster.
-func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
+func IsExcluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
@@ -62,13 +62,13 @@ func Excluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindi
 		})
 }
 
-// Unmatched reports whether the labels, provider, region or zones of the cluster may be the
+// IsUnmatched reports whether the labels, provider, region or zones of the cluster may be the
 // reason why the cluster is excluded for a binding. That is the case if the cluster lacks a
 // field over which the placement is spread. It is also the case if the affinity in use does not
 // select the cluster, and an affinity of the placement would select it by names alone. Every
 // affinity of the placement is checked, because the binding may have left the affinity group of
 // the cluster.
-func Unmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
+func IsUnmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	if spec.Placement == nil {
 		return false
 	}

@@ -49,7 +49,7 @@ func TestUserChangedPlacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changed := original.DeepCopy()
 			test.change(changed)
-			if got := Asked(original, changed); got != test.want {
+			if got := UserChangedPlacement(original, changed); got != test.want {
 				t.Errorf("Asked = %v", got)
 			}
 		})
@@ -77,7 +77,7 @@ func TestEndedEvictions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Evicted(test.before, test.after)); diff != "" {
+			if diff := cmp.Diff(test.want, EndedEvictions(test.before, test.after)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -138,7 +138,7 @@ func TestIsExcluded(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Spec: clusterv1alpha1.ClusterSpec{Taints: test.taints}}
-			if got := Excluded(cluster, &test.spec); got != test.want {
+			if got := IsExcluded(cluster, &test.spec); got != test.want {
 				t.Errorf("Excluded = %v", got)
 			}
 		})
@@ -204,7 +204,7 @@ func TestIsUnmatched(t *testing.T) {
 				cluster.Labels, cluster.Spec = map[string]string{"tier": "gold"}, golden
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Placement: test.placement, Replicas: test.replicas}
-			if got := Unmatched(cluster, spec, &workv1alpha2.ResourceBindingStatus{SchedulerObservedAffinityName: test.group}); got != test.want {
+			if got := IsUnmatched(cluster, spec, &workv1alpha2.ResourceBindingStatus{SchedulerObservedAffinityName: test.group}); got != test.want {
 				t.Errorf("Unmatched = %t", got)
 			}
 		})

@@ -2,15 +2,15 @@ package guard
 
 // Burst counts unexplained deletions in one cluster or in several.
 type Burst struct {
-	// Open is the number of Works that are being deleted, or were deleted recently, without an
+	// Unexplained is the number of Works that are being deleted, or were deleted recently, without an
 	// explanation.
-	Open int
+	Unexplained int
 	// Works is the number of all Works, including those in Open.
 	Works int
 }
 
-// Scale holds the unexplained deletions in the same period.
-type Scale struct {
+// Bursts holds the unexplained deletions in the same period.
+type Bursts struct {
 	// Cluster counts the cluster of the Work.
 	Cluster Burst
 	// Fleet is the sum over all clusters with unexplained deletions.
@@ -21,15 +21,15 @@ type Scale struct {
 
 // Limit is the size from which a burst is a mass deletion.
 type Limit struct {
-	// Least is the smallest number of unexplained deletions that can be a mass deletion.
-	Least int
+	// MinDeletions is the smallest number of unexplained deletions that can be a mass deletion.
+	MinDeletions int
 	// Percent is the percentage of all Works that may always be deleted.
 	Percent int
 }
 
 // Limits holds the limits for one cluster, for one cluster whose own change excludes workloads,
 // and for all clusters together.
-type Limits struct{ Cluster, Changed, Fleet Limit }
+type Limits struct{ Cluster, ChangedCluster, Fleet Limit }
 
 // DefaultLimits allow to delete 19 Works of a cluster, or half of them, without a confirmation.
 //
@@ -41,10 +41,10 @@ type Limits struct{ Cluster, Changed, Fleet Limit }
 // within a budget. Neither reaches a tenth of many clusters in five minutes. The second limit
 // never holds a deletion in an installation with less than 100 Works.
 func DefaultLimits() Limits {
-	return Limits{Cluster: Limit{Least: 20, Percent: 50}, Changed: Limit{Least: 20}, Fleet: Limit{Least: 100, Percent: 10}}
+	return Limits{Cluster: Limit{MinDeletions: 20, Percent: 50}, ChangedCluster: Limit{MinDeletions: 20}, Fleet: Limit{MinDeletions: 100, Percent: 10}}
 }
 
-// Exceeded reports whether the burst is a mass deletion.
-func (l Limit) Exceeded(b Burst) bool {
-	return b.Open >= l.Least && b.Open*100 > b.Works*l.Percent
+// IsExceeded reports whether the burst is a mass deletion.
+func (l Limit) IsExceeded(b Burst) bool {
+	return b.Unexplained >= l.MinDeletions && b.Unexplained*100 > b.Works*l.Percent
 }

@@ -43,8 +43,8 @@ func (o Outages) Observe(ready bool, since, now time.Time) Outages {
 	return o
 }
 
-// Cover reports whether the cluster was not ready at that time.
-func (o Outages) Cover(at time.Time) bool {
+// Contains reports whether the cluster was not ready at that time.
+func (o Outages) Contains(at time.Time) bool {
 	return !o.ongoingSince.IsZero() && at.After(o.ongoingSince) || slices.ContainsFunc(o.ended, func(one outage) bool {
 		return at.After(one.began) && at.Before(one.ended)
 	})

@@ -51,7 +51,7 @@ func TestOutagesContain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := observe(test.views...).Cover(time.Unix(test.at, 0)); got != test.want {
+			if got := observe(test.views...).Contains(time.Unix(test.at, 0)); got != test.want {
 				t.Errorf("Cover = %t", got)
 			}
 		})
@@ -80,7 +80,7 @@ func TestOutagesNeverContainReadyTime(t *testing.T) {
 				ready = each.ready
 			}
 		}
-		if ready && outages.Cover(time.Unix(at, 0)) {
+		if ready && outages.Contains(time.Unix(at, 0)) {
 			t.Errorf("%+v contains %d, when the cluster was ready", outages, at)
 		}
 	})

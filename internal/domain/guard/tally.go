@@ -8,23 +8,23 @@ const Window = 5 * time.Minute
 // slotCount is the number of slots in the window. A count is exact to one fifth of the window.
 const slotCount = 5
 
-// Tally counts events within the last Window in constant space. The zero value is empty. Time
+// WindowCounter counts events within the last Window in constant space. The zero value is empty. Time
 // must not decrease: an earlier time counts as the latest one.
-type Tally struct {
+type WindowCounter struct {
 	counts [slotCount]int
 	// slot is the number, since the Unix epoch, of the latest slot.
 	slot int64
 }
 
 // Add counts n events at the time now.
-func (t Tally) Add(n int, now time.Time) Tally {
+func (t WindowCounter) Add(n int, now time.Time) WindowCounter {
 	t = t.advanceTo(now)
 	t.counts[t.slot%slotCount] += n
 	return t
 }
 
 // Count returns the number of events in the window that ends now.
-func (t Tally) Count(now time.Time) int {
+func (t WindowCounter) Count(now time.Time) int {
 	t = t.advanceTo(now)
 	sum := 0
 	for _, count := range t.counts {
@@ -34,7 +34,7 @@ func (t Tally) Count(now time.Time) int {
 }
 
 // advanceTo removes the slots that are older than the window at the given time.
-func (t Tally) advanceTo(now time.Time) Tally {
+func (t WindowCounter) advanceTo(now time.Time) WindowCounter {
 	slot := max(now.UnixNano()/int64(Window/slotCount), t.slot, 0)
 	for old := max(t.slot, slot-slotCount); old < slot; old++ {
 		t.counts[(old+1)%slotCount] = 0

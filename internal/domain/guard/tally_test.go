@@ -24,7 +24,7 @@ func TestIsConfirmed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Confirmed(test.text, began); got != test.want {
+			if got := IsConfirmed(test.text, began); got != test.want {
 				t.Errorf("Confirmed = %v", got)
 			}
 		})
@@ -36,7 +36,7 @@ func FuzzConfirmationNeverCoversLaterDeletions(f *testing.F) {
 	f.Add("yes", int64(1))
 	f.Fuzz(func(t *testing.T, text string, seconds int64) {
 		began := time.Unix(seconds%(1<<40), 0)
-		if Confirmed(text, began) && !Confirmed(text, began.Add(-time.Hour)) {
+		if IsConfirmed(text, began) && !IsConfirmed(text, began.Add(-time.Hour)) {
 			t.Error("an earlier deletion is not confirmed")
 		}
 	})
@@ -44,7 +44,7 @@ func FuzzConfirmationNeverCoversLaterDeletions(f *testing.F) {
 
 func TestWindowCounter(t *testing.T) {
 	now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
-	var tally Tally
+	var tally WindowCounter
 	if got := tally.Count(now); got != 0 {
 		t.Errorf("an empty tally counts %d", got)
 	}
@@ -70,7 +70,7 @@ func TestWindowCounter(t *testing.T) {
 func TestWindowCounterAgreesWithAllEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2030, 5, 1, 10, 0, 0, 0, time.UTC)
-		var tally Tally
+		var tally WindowCounter
 		var events []time.Time
 		for range rapid.IntRange(0, 50).Draw(t, "events") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(t, "pause")))

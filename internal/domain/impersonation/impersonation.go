@@ -37,9 +37,9 @@ type Subjects struct {
 	Users, ServiceAccounts, Groups []string
 }
 
-// Concerns reports whether rules allow access to any cluster. Roles without such rules
+// AllowsAnyCluster reports whether rules allow access to any cluster. Roles without such rules
 // need not be passed to SubjectsOf.
-func Concerns(rules []rbacv1.PolicyRule) bool {
+func AllowsAnyCluster(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allowsClusterProxy(rule) || allowsSearchProxy(rule) })
 }
 

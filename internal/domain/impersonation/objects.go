@@ -7,12 +7,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Name is the name of the role, its binding and the bound ServiceAccount in members.
-const Name = "karmada-impersonator"
+// ImpersonatorName is the name of the role, its binding and the bound ServiceAccount in members.
+const ImpersonatorName = "karmada-impersonator"
 
-// Role returns the ClusterRole of a member that allows to impersonate subjects. Without
+// NewRole returns the ClusterRole of a member that allows to impersonate subjects. Without
 // subjects it has no rules.
-func Role(subjects Subjects) *rbacv1.ClusterRole {
+func NewRole(subjects Subjects) *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta()}
 	for _, each := range []struct {
 		resource string
@@ -31,13 +31,13 @@ func Role(subjects Subjects) *rbacv1.ClusterRole {
 	return role
 }
 
-// Binding returns the ClusterRoleBinding of that role to the ServiceAccount of the
+// NewBinding returns the ClusterRoleBinding of that role to the ServiceAccount of the
 // impersonator in the given namespace of the member.
-func Binding(namespace string) *rbacv1.ClusterRoleBinding {
+func NewBinding(namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta(),
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: Name}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ImpersonatorName},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: ImpersonatorName}},
 	}
 }
 
@@ -46,7 +46,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 }
 
 func objectMeta() metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: Name, Labels: map[string]string{
+	return metav1.ObjectMeta{Name: ImpersonatorName, Labels: map[string]string{
 		clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue,
 	}}
 }

@@ -78,7 +78,7 @@ metadata:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, asYAML(t, impersonation.Role(test.subjects))); diff != "" {
+			if diff := cmp.Diff(test.want, asYAML(t, impersonation.NewRole(test.subjects))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -101,7 +101,7 @@ subjects:
   name: karmada-impersonator
   namespace: karmada-cluster
 `
-	if diff := cmp.Diff(want, asYAML(t, impersonation.Binding("karmada-cluster"))); diff != "" {
+	if diff := cmp.Diff(want, asYAML(t, impersonation.NewBinding("karmada-cluster"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

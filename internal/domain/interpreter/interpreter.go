@@ -36,25 +36,25 @@ type Rules struct {
 	// Components returns the components of a template, each with its own pod template.
 	Components func(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error)
 
-	// Revise returns the template with another number of replicas.
-	Revise func(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
+	// ReviseReplicas returns the template with another number of replicas.
+	ReviseReplicas func(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 
 	// Retain returns the desired object with the values that the member cluster owns
 	// copied from the observed object.
 	Retain func(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-	// Aggregate returns the template with the aggregated status of its clusters. If the
+	// AggregateStatus returns the template with the aggregated status of its clusters. If the
 	// API server rejects a direct transition to that status, the rule returns an
 	// intermediate status. Called with the stored intermediate status, it returns the
 	// final one.
-	Aggregate func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
+	AggregateStatus func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
-	// Status returns the part of the status of a member object to reflect, or nil if
+	// ReflectStatus returns the part of the status of a member object to reflect, or nil if
 	// there is none.
-	Status func(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
+	ReflectStatus func(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
 
-	// Healthy reports whether a member object is healthy.
-	Healthy func(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error)
+	// IsHealthy reports whether a member object is healthy.
+	IsHealthy func(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error)
 
 	// Dependencies returns references to the dependencies of a template.
 	Dependencies func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
@@ -71,21 +71,21 @@ type Interpreter struct {
 	sources []Source
 }
 
-// Chain combines sources, in order of precedence.
-func Chain(sources ...Source) *Interpreter {
+// New combines sources, in order of precedence.
+func New(sources ...Source) *Interpreter {
 	return &Interpreter{sources: sources}
 }
 
 // Rules returns, for each operation, the rule of the first source that has one. Status
-// is never nil: the default is WholeStatus. Dependencies of all sources are validated by
+// is never nil: the default is ReflectWholeStatus. Dependencies of all sources are validated by
 // ValidateDependencies.
 func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	var rules Rules
 	for _, source := range i.sources {
 		rules = rules.withDefaults(source.Rules(gvk))
 	}
-	if rules.Status == nil {
-		rules.Status = WholeStatus
+	if rules.ReflectStatus == nil {
+		rules.ReflectStatus = ReflectWholeStatus
 	}
 	if rules.Dependencies != nil {
 		rules.Dependencies = withValidation(rules.Dependencies)
@@ -101,20 +101,20 @@ func (r Rules) withDefaults(other Rules) Rules {
 	if r.Components == nil {
 		r.Components = other.Components
 	}
-	if r.Revise == nil {
-		r.Revise = other.Revise
+	if r.ReviseReplicas == nil {
+		r.ReviseReplicas = other.ReviseReplicas
 	}
 	if r.Retain == nil {
 		r.Retain = other.Retain
 	}
-	if r.Aggregate == nil {
-		r.Aggregate = other.Aggregate
+	if r.AggregateStatus == nil {
+		r.AggregateStatus = other.AggregateStatus
 	}
-	if r.Status == nil {
-		r.Status = other.Status
+	if r.ReflectStatus == nil {
+		r.ReflectStatus = other.ReflectStatus
 	}
-	if r.Healthy == nil {
-		r.Healthy = other.Healthy
+	if r.IsHealthy == nil {
+		r.IsHealthy = other.IsHealthy
 	}
 	if r.Dependencies == nil {
 		r.Dependencies = other.Dependencies
@@ -122,8 +122,8 @@ func (r Rules) withDefaults(other Rules) Rules {
 	return r
 }
 
-// NotFound returns the error for an operation that is required for a kind and that no
+// NewNotFoundError returns the error for an operation that is required for a kind and that no
 // source supports.
-func NotFound(operation configv1alpha1.InterpreterOperation, gvk schema.GroupVersionKind) error {
+func NewNotFoundError(operation configv1alpha1.InterpreterOperation, gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("%s interpreter for %s not found", operation, gvk)
 }

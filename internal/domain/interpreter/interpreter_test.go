@@ -31,17 +31,17 @@ func rulesWithErrors(source string) Rules {
 		Components: func(context.Context, *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
 			return nil, err
 		},
-		Revise: func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
+		ReviseReplicas: func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
 			return nil, err
 		},
 		Retain: func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 			return nil, err
 		},
-		Aggregate: func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+		AggregateStatus: func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 			return nil, err
 		},
-		Status:  func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) { return nil, err },
-		Healthy: func(context.Context, *unstructured.Unstructured) (bool, error) { return false, err },
+		ReflectStatus: func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error) { return nil, err },
+		IsHealthy:     func(context.Context, *unstructured.Unstructured) (bool, error) { return false, err },
 		Dependencies: func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 			return nil, err
 		},
@@ -66,24 +66,24 @@ func callOperations(t *testing.T, rules Rules) map[string]string {
 		_, err := rules.Components(ctx, object)
 		recordError("components", err)
 	}
-	if rules.Revise != nil {
-		_, err := rules.Revise(ctx, object, 1)
+	if rules.ReviseReplicas != nil {
+		_, err := rules.ReviseReplicas(ctx, object, 1)
 		recordError("revise", err)
 	}
 	if rules.Retain != nil {
 		_, err := rules.Retain(ctx, object, object)
 		recordError("retain", err)
 	}
-	if rules.Aggregate != nil {
-		_, err := rules.Aggregate(ctx, object, nil)
+	if rules.AggregateStatus != nil {
+		_, err := rules.AggregateStatus(ctx, object, nil)
 		recordError("aggregate", err)
 	}
-	if rules.Status != nil {
-		_, err := rules.Status(ctx, object)
+	if rules.ReflectStatus != nil {
+		_, err := rules.ReflectStatus(ctx, object)
 		recordError("status", err)
 	}
-	if rules.Healthy != nil {
-		_, err := rules.Healthy(ctx, object)
+	if rules.IsHealthy != nil {
+		_, err := rules.IsHealthy(ctx, object)
 		recordError("healthy", err)
 	}
 	if rules.Dependencies != nil {
@@ -101,7 +101,7 @@ func allOperations(source string) map[string]string {
 }
 
 func TestChain(t *testing.T) {
-	onlyHealth := Rules{Healthy: rulesWithErrors("first").Healthy}
+	onlyHealth := Rules{IsHealthy: rulesWithErrors("first").IsHealthy}
 	mixed := allOperations("second")
 	mixed["healthy"] = "first"
 	tests := map[string]struct {
@@ -121,13 +121,13 @@ func TestChain(t *testing.T) {
 			want:    map[string]string{},
 		},
 		"an interpreter is a source": {
-			sources: []Source{Chain(staticSource{deployment: rulesWithErrors("inner")}), staticSource{deployment: rulesWithErrors("outer")}},
+			sources: []Source{New(staticSource{deployment: rulesWithErrors("inner")}), staticSource{deployment: rulesWithErrors("outer")}},
 			want:    allOperations("inner"),
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, callOperations(t, Chain(test.sources...).Rules(deployment))); diff != "" {
+			if diff := cmp.Diff(test.want, callOperations(t, New(test.sources...).Rules(deployment))); diff != "" {
 				t.Errorf("sources differ (-want +got):\n%s", diff)
 			}
 		})
@@ -148,8 +148,8 @@ func TestEveryKindReflectsStatus(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			rules := Chain().Rules(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"})
-			got, err := rules.Status(t.Context(), &unstructured.Unstructured{Object: test.object})
+			rules := New().Rules(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"})
+			got, err := rules.ReflectStatus(t.Context(), &unstructured.Unstructured{Object: test.object})
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
@@ -185,7 +185,7 @@ func TestDependenciesAreValidated(t *testing.T) {
 			source := staticSource{deployment: Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]reference, error) {
 				return result, nil
 			}}}
-			got, err := Chain(source).Rules(deployment).Dependencies(t.Context(), &unstructured.Unstructured{})
+			got, err := New(source).Rules(deployment).Dependencies(t.Context(), &unstructured.Unstructured{})
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}
@@ -204,7 +204,7 @@ func invalidSelector() *metav1.LabelSelector {
 }
 
 func TestNotFoundError(t *testing.T) {
-	got := NotFound(configv1alpha1.InterpreterOperationRetain, deployment).Error()
+	got := NewNotFoundError(configv1alpha1.InterpreterOperationRetain, deployment).Error()
 	if want := "Retain interpreter for apps/v1, Kind=Deployment not found"; got != want {
 		t.Errorf("error = %q, want %q", got, want)
 	}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// WholeStatus returns the complete status of a member object, or nil if it has none. It
+// ReflectWholeStatus returns the complete status of a member object, or nil if it has none. It
 // is the default for kinds without a rule.
-func WholeStatus(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
+func ReflectWholeStatus(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	status, found, err := unstructured.NestedFieldNoCopy(memberObject.Object, "status")
 	if err != nil {
 		return nil, fmt.Errorf("reading the status: %w", err)

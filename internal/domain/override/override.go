@@ -37,11 +37,11 @@ var (
 	_ Object = (*policyv1alpha1.ClusterOverridePolicy)(nil)
 )
 
-// Allowed holds the changes that policies may make beyond the content of an object.
-type Allowed struct {
-	// Identity lets ClusterOverridePolicies change the identity of the manifest: its
+// Options holds the changes that policies may make beyond the content of an object.
+type Options struct {
+	// AllowIdentityChange lets ClusterOverridePolicies change the identity of the manifest: its
 	// group, kind, namespace or name. It is the feature gate OverrideIdentity.
-	Identity bool
+	AllowIdentityChange bool
 }
 
 // Apply calls Allowed.Apply with the zero value.
@@ -49,8 +49,8 @@ func Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
 	clusterPolicies, namespacePolicies []Object,
-) (*unstructured.Unstructured, Applied, error) {
-	return Allowed{}.Apply(manifest, cluster, clusterPolicies, namespacePolicies)
+) (*unstructured.Unstructured, AppliedRecord, error) {
+	return Options{}.Apply(manifest, cluster, clusterPolicies, namespacePolicies)
 }
 
 // Apply returns the manifest for the cluster, with all overrides applied.
@@ -59,26 +59,26 @@ func Apply(
 // none to a cluster-scoped manifest. A policy that is being deleted is applied until it
 // is removed. The first rule that cannot be applied ends Apply with a *RuleError. A
 // rule that changes more than its policy may is an error too: see restrictions.
-func (a Allowed) Apply(
+func (a Options) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
 	clusterPolicies, namespacePolicies []Object,
-) (*unstructured.Unstructured, Applied, error) {
+) (*unstructured.Unstructured, AppliedRecord, error) {
 	result := manifest.DeepCopy()
-	var applied Applied
+	var applied AppliedRecord
 	clusterRules, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, a))
 	if err != nil {
-		return nil, Applied{}, err
+		return nil, AppliedRecord{}, err
 	}
 	namespaceRules, err := applyPolicies(result, cluster, onlyInNamespace(namespacePolicies, manifest.GetNamespace()), namespaceRestrictions(result))
 	if err != nil {
-		return nil, Applied{}, err
+		return nil, AppliedRecord{}, err
 	}
 	if applied.Cluster, err = encodeRecord(clusterRules); err != nil {
-		return nil, Applied{}, err
+		return nil, AppliedRecord{}, err
 	}
 	if applied.Namespaced, err = encodeRecord(namespaceRules); err != nil {
-		return nil, Applied{}, err
+		return nil, AppliedRecord{}, err
 	}
 	return result, applied, nil
 }
@@ -109,7 +109,7 @@ func applyPolicies(manifest *unstructured.Unstructured, cluster *clusterv1alpha1
 func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []Object {
 	type rankedPolicy struct {
 		Object
-		priority policy.Priority
+		priority policy.MatchPriority
 	}
 	var matching []rankedPolicy
 	for _, candidate := range policies {
@@ -130,7 +130,7 @@ func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []
 // Specificity returns how specifically the policy selects the manifest. A policy with a
 // higher specificity is applied later; policy.MatchNone is not applied. A policy
 // without selectors selects every manifest with the lowest specificity.
-func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.Priority {
+func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.MatchPriority {
 	selectors := candidate.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {
 		return policy.MatchAll

@@ -150,7 +150,7 @@ func TestOverridePoliciesIgnoreClusterScopedManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(role, got); diff != "" || applied != (Applied{}) {
+	if diff := cmp.Diff(role, got); diff != "" || applied != (AppliedRecord{}) {
 		t.Errorf("changed: %s, record %+v", diff, applied)
 	}
 }
@@ -164,22 +164,22 @@ func TestRecord(t *testing.T) {
 - {overriders: {plaintext: [{path: /spec/replicas, operator: remove}]}}`
 	tests := map[string]struct {
 		cluster, namespaced []Object
-		want                Applied
+		want                AppliedRecord
 	}{
 		"no applied rule": {cluster: []Object{newClusterPolicy(t, "none", "overrideRules: [{overriders: {}}]")}},
 		"a registry mirror": {
 			cluster: []Object{newClusterPolicy(t, "mirror", mirror)},
-			want: Applied{Cluster: `[{"policyName":"mirror","overriders":{"imageOverrider":` +
+			want: AppliedRecord{Cluster: `[{"policyName":"mirror","overriders":{"imageOverrider":` +
 				`[{"component":"Registry","operator":"replace","value":"reg.local"}]}}]`},
 		},
 		"one entry for each applied rule, in the order of the rules": {
 			namespaced: []Object{newNamespacePolicy(t, "shop", "two", two)},
-			want: Applied{Namespaced: `[{"policyName":"two","overriders":{"labelsOverrider":[{"operator":"add","value":{"a":"b"}}]}},` +
+			want: AppliedRecord{Namespaced: `[{"policyName":"two","overriders":{"labelsOverrider":[{"operator":"add","value":{"a":"b"}}]}},` +
 				`{"policyName":"two","overriders":{"plaintext":[{"path":"/spec/replicas","operator":"remove"}]}}]`},
 		},
 		"sorted by policy name": {
 			cluster: []Object{newClusterPolicy(t, "a", labelPolicySpec("x", selectByName)), newClusterPolicy(t, "b", labelPolicySpec("late", selectByKind))},
-			want: Applied{Cluster: `[{"policyName":"a","overriders":{"labelsOverrider":[{"operator":"add","value":{"by":"x"}}]}},` +
+			want: AppliedRecord{Cluster: `[{"policyName":"a","overriders":{"labelsOverrider":[{"operator":"add","value":{"by":"x"}}]}},` +
 				`{"policyName":"b","overriders":{"labelsOverrider":[{"operator":"add","value":{"by":"late"}}]}}]`},
 		},
 	}

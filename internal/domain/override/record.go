@@ -9,10 +9,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Applied is the record of the applied rules, in the format of the annotations of a
+// AppliedRecord is the record of the applied rules, in the format of the annotations of a
 // Work: JSON lists with one entry per applied rule, sorted by policy name. A list is
 // empty if no rule of its scope was applied.
-type Applied struct {
+type AppliedRecord struct {
 	// Cluster lists the rules of ClusterOverridePolicies.
 	Cluster string
 	// Namespaced lists the rules of OverridePolicies.

@@ -14,18 +14,18 @@ import (
 // maxResponsible limits how many overriders are listed for one rejection.
 const maxResponsible = 3
 
-// Refusal is the answer of an API server that rejected fields of an object.
-type Refusal struct {
-	// Text is the message of the API server.
-	Text string
+// Rejection is the answer of an API server that rejected fields of an object.
+type Rejection struct {
+	// Message is the message of the API server.
+	Message string
 	// Fields are the paths in the causes of the answer, such as spec.containers[0].image.
 	Fields []string
 }
 
-// Blame returns the overriders that changed a rejected field, or nil. The overriders
+// ResponsibleOverriders returns the overriders that changed a rejected field, or nil. The overriders
 // are read from the record of the applied overrides. A record that cannot be decoded
 // is ignored.
-func Blame(refusal Refusal, applied Applied, manifest *unstructured.Unstructured) []string {
+func ResponsibleOverriders(refusal Rejection, applied AppliedRecord, manifest *unstructured.Unstructured) []string {
 	containers := containersPath(manifest.GetKind()).String()
 	var responsible []string
 	for _, scope := range []struct{ record, prefix, kind string }{
@@ -84,7 +84,7 @@ func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(ent
 var listIndexPattern = regexp.MustCompile(`\[[^\]]*\]`)
 
 // concernsPath reports whether the rejected field is at the path, above it or below it.
-func (r Refusal) concernsPath(path string) bool {
+func (r Rejection) concernsPath(path string) bool {
 	dotted := dottedPath(path)
 	if dotted == "" {
 		return false
@@ -95,7 +95,7 @@ func (r Refusal) concernsPath(path string) bool {
 			return true
 		}
 	}
-	return containsPath(listIndexPattern.ReplaceAllString(r.Text, ""), dotted)
+	return containsPath(listIndexPattern.ReplaceAllString(r.Message, ""), dotted)
 }
 
 // dottedPath converts a JSON pointer to the notation of API servers, without indexes.

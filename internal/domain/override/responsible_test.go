@@ -28,30 +28,30 @@ func TestResponsibleOverriders(t *testing.T) {
 	}
 	const decode = `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`
 	workload := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"namespace": "shop"}}}
-	size := Applied{Namespaced: recorded("size", plaintext("/metadata/labels/tier", "/spec/replicas"))}
+	size := AppliedRecord{Namespaced: recorded("size", plaintext("/metadata/labels/tier", "/spec/replicas"))}
 	tests := map[string]struct {
-		refusal Refusal
-		applied Applied
+		refusal Rejection
+		applied AppliedRecord
 		want    []string
 	}{
-		"an undecodable value":              {Refusal{Text: decode}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
-		"a field that is listed as a cause": {Refusal{Fields: []string{"spec.replicas"}}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
-		"a field above the path":            {Refusal{Fields: []string{"metadata.labels"}}, size, []string{`OverridePolicy "shop/size", plaintext[0] replace at "/metadata/labels/tier"`}},
-		"a field below the path":            {Refusal{Fields: []string{"spec.template.spec.containers[0].env[1].name"}}, Applied{Cluster: recorded("env", plaintext("/spec/template/spec/containers/0/env"))}, []string{`ClusterOverridePolicy "env", plaintext[0] replace at "/spec/template/spec/containers/0/env"`}},
-		"another field":                     {Refusal{Text: `spec.replicasMax: Invalid value`, Fields: []string{"spec.selector"}}, size, nil},
-		"no applied overrides":              {Refusal{Text: decode}, Applied{}, nil},
-		"an invalid record":                 {Refusal{Text: decode}, Applied{Namespaced: "{"}, nil},
-		"an overrider of the whole object":  {Refusal{Text: decode}, Applied{Namespaced: recorded("size", plaintext(""))}, nil},
-		"an image": {Refusal{Fields: []string{"spec.template.spec.containers[0].image"}},
-			Applied{Namespaced: recorded("image", policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{}}})},
+		"an undecodable value":              {Rejection{Message: decode}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
+		"a field that is listed as a cause": {Rejection{Fields: []string{"spec.replicas"}}, size, []string{`OverridePolicy "shop/size", plaintext[1] replace at "/spec/replicas"`}},
+		"a field above the path":            {Rejection{Fields: []string{"metadata.labels"}}, size, []string{`OverridePolicy "shop/size", plaintext[0] replace at "/metadata/labels/tier"`}},
+		"a field below the path":            {Rejection{Fields: []string{"spec.template.spec.containers[0].env[1].name"}}, AppliedRecord{Cluster: recorded("env", plaintext("/spec/template/spec/containers/0/env"))}, []string{`ClusterOverridePolicy "env", plaintext[0] replace at "/spec/template/spec/containers/0/env"`}},
+		"another field":                     {Rejection{Message: `spec.replicasMax: Invalid value`, Fields: []string{"spec.selector"}}, size, nil},
+		"no applied overrides":              {Rejection{Message: decode}, AppliedRecord{}, nil},
+		"an invalid record":                 {Rejection{Message: decode}, AppliedRecord{Namespaced: "{"}, nil},
+		"an overrider of the whole object":  {Rejection{Message: decode}, AppliedRecord{Namespaced: recorded("size", plaintext(""))}, nil},
+		"an image": {Rejection{Fields: []string{"spec.template.spec.containers[0].image"}},
+			AppliedRecord{Namespaced: recorded("image", policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{}}})},
 			[]string{`OverridePolicy "shop/image", imageOverrider[0] at "/spec/template/spec/containers/image"`}},
-		"more than maxResponsible": {Refusal{Fields: []string{"spec"}}, Applied{Namespaced: recorded("many", plaintext("/spec/a", "/spec/b", "/spec/c", "/spec/d"))}, []string{
+		"more than maxResponsible": {Rejection{Fields: []string{"spec"}}, AppliedRecord{Namespaced: recorded("many", plaintext("/spec/a", "/spec/b", "/spec/c", "/spec/d"))}, []string{
 			`OverridePolicy "shop/many", plaintext[0] replace at "/spec/a"`, `OverridePolicy "shop/many", plaintext[1] replace at "/spec/b"`,
 			`OverridePolicy "shop/many", plaintext[2] replace at "/spec/c"`, "and 1 more"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Blame(test.refusal, test.applied, workload)); diff != "" {
+			if diff := cmp.Diff(test.want, ResponsibleOverriders(test.refusal, test.applied, workload)); diff != "" {
 				t.Errorf("responsible overriders (-want +got):\n%s", diff)
 			}
 		})
@@ -87,7 +87,7 @@ func TestEntriesWithoutContainer(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Idle(test.template, member, nil, []Object{test.policy})); diff != "" {
+			if diff := cmp.Diff(test.want, EntriesWithoutContainer(test.template, member, nil, []Object{test.policy})); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})

@@ -22,8 +22,8 @@ type restrictions struct {
 }
 
 // clusterRestrictions returns the restrictions of ClusterOverridePolicies.
-func clusterRestrictions(manifest *unstructured.Unstructured, allowed Allowed) *restrictions {
-	if allowed.Identity {
+func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *restrictions {
+	if allowed.AllowIdentityChange {
 		return &restrictions{}
 	}
 	identity := reach.IdentityOf(manifest)
@@ -38,7 +38,7 @@ func clusterRestrictions(manifest *unstructured.Unstructured, allowed Allowed) *
 func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
 	identity := reach.IdentityOf(manifest)
 	limits := &restrictions{identity: &identity, remedy: "remove the entry: an OverridePolicy must not change the identity of an object"}
-	if reach.Granting(manifest.GroupVersionKind().GroupKind()) {
+	if reach.GrantsRights(manifest.GroupVersionKind().GroupKind()) {
 		limits.original = manifest.DeepCopy()
 	}
 	return limits
@@ -86,7 +86,7 @@ func (b *restrictions) violations(manifest *unstructured.Unstructured) []RuleErr
 		}
 	}
 	if b.original != nil {
-		if path, hasChanged := reach.ChangedContent(b.original, manifest); hasChanged {
+		if path, hasChanged := reach.FirstChangedField(b.original, manifest); hasChanged {
 			changed = append(changed, RuleError{Path: path, Remedy: "use a ClusterOverridePolicy", Err: errPrivilegedContent})
 		}
 	}

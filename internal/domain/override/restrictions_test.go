@@ -38,11 +38,11 @@ func TestOverrideKeepsObjectIdentity(t *testing.T) {
 					t.Errorf("error = %q", err)
 				}
 			}
-			_, _, err := Allowed{Identity: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{newClusterPolicy(t, "p", spec)}, nil)
+			_, _, err := Options{AllowIdentityChange: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{newClusterPolicy(t, "p", spec)}, nil)
 			if err != nil {
 				t.Errorf("a ClusterOverridePolicy with the feature gate enabled fails: %v", err)
 			}
-			_, _, err = Allowed{Identity: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), nil, []Object{newNamespacePolicy(t, "shop", "p", spec)})
+			_, _, err = Options{AllowIdentityChange: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), nil, []Object{newNamespacePolicy(t, "shop", "p", spec)})
 			if err == nil {
 				t.Error("an OverridePolicy with the feature gate enabled is applied")
 			}

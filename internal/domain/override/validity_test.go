@@ -48,7 +48,7 @@ func TestOverrideIdentityGateAllowsRename(t *testing.T) {
 	rename := newClusterPolicy(t, "one", `overrideRules: [{overriders: {plaintext: [
   {path: /metadata/name, operator: remove}, {path: /metadata/name, operator: add, value: other},
   {path: /metadata/labels, operator: remove}, {path: /metadata/namespace, operator: remove}]}}]`)
-	got, _, err := Allowed{Identity: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{rename}, nil)
+	got, _, err := Options{AllowIdentityChange: true}.Apply(parseObject(t, deploymentYAML), newMember("m1"), []Object{rename}, nil)
 	if err != nil || got.GetName() != "other" || len(got.GetLabels()) != 0 || got.GetNamespace() != "" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -156,8 +156,8 @@ func (t *task) tieBreakUID() string { return string(t.spec.Resource.UID) }
 // clusterWeights gives each candidate the largest weight of the entries that select it.
 // Candidates that no entry selects are omitted. If no candidate is left, or if there are no
 // weights, all candidates get the same weight.
-func (t *task) clusterWeights(candidates []candidate) []Party {
-	var parties []Party
+func (t *task) clusterWeights(candidates []candidate) []WeightedCluster {
+	var parties []WeightedCluster
 	preference := t.spec.Placement.ReplicaScheduling.WeightPreference
 	if preference != nil {
 		parties = t.matchedWeights(candidates, preference.StaticWeightList)
@@ -166,17 +166,17 @@ func (t *task) clusterWeights(candidates []candidate) []Party {
 		return parties
 	}
 	for i := range candidates {
-		parties = append(parties, Party{Name: candidates[i].name, Weight: 1})
+		parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: 1})
 	}
 	return parties
 }
 
-func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []Party {
+func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []WeightedCluster {
 	matchers := make([]Matcher, len(weightEntries))
 	for i := range weightEntries {
 		matchers[i] = Compile(&weightEntries[i].TargetCluster)
 	}
-	var parties []Party
+	var parties []WeightedCluster
 	for i := range candidates {
 		weight := int64(0)
 		for j := range weightEntries {
@@ -185,7 +185,7 @@ func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1al
 			}
 		}
 		if weight > 0 {
-			parties = append(parties, Party{Name: candidates[i].name, Weight: weight})
+			parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: weight})
 		}
 	}
 	return parties

@@ -151,9 +151,9 @@ func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun s
 	}
 	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int { return cmp.Compare(b.replicas, a.replicas) })
 	chosen := selector(capacities, want)
-	parties := make([]Party, len(chosen))
+	parties := make([]WeightedCluster, len(chosen))
 	for i := range chosen {
-		parties[i] = Party{Name: chosen[i].name, Weight: chosen[i].replicas}
+		parties[i] = WeightedCluster{Name: chosen[i].name, Weight: chosen[i].replicas}
 	}
 	return Divide(want, parties, t.tieBreakUID()), nil
 }

@@ -139,7 +139,7 @@ func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 			return untoleratedTaintReason(taint)
 		}
 	}
-	if deadline := toleration.EvictionDeadline(cluster.Spec.Taints, tolerations); deadline.Over(t.input.Now) {
+	if deadline := toleration.EvictionDeadline(cluster.Spec.Taints, tolerations); deadline.IsOver(t.input.Now) {
 		return untoleratedTaintReason(deadline.Taint)
 	}
 	return noReason

@@ -16,17 +16,17 @@ import (
 // scheduling must not be suspended, and it must be created by a policy or another manager.
 // Attached bindings have no such label and are never scheduled.
 func IsHandledBy(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, schedulerName string) bool {
-	return SchedulerOf(spec) == schedulerName && Schedulable(meta, spec)
+	return SchedulerName(spec) == schedulerName && IsSchedulable(meta, spec)
 }
 
-// Schedulable reports whether some scheduler handles the binding: its scheduling is not
+// IsSchedulable reports whether some scheduler handles the binding: its scheduling is not
 // suspended, and a policy or another manager created it.
-func Schedulable(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec) bool {
-	return !Suspended(spec) && isManaged(meta.GetLabels())
+func IsSchedulable(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec) bool {
+	return !IsSchedulingSuspended(spec) && isManaged(meta.GetLabels())
 }
 
-// SchedulerOf returns the name of the scheduler that the binding selects.
-func SchedulerOf(spec *workv1alpha2.ResourceBindingSpec) string {
+// SchedulerName returns the name of the scheduler that the binding selects.
+func SchedulerName(spec *workv1alpha2.ResourceBindingSpec) string {
 	if spec.SchedulerName == "" {
 		return policyv1alpha1.DefaultSchedulerName
 	}
@@ -44,8 +44,8 @@ func IsSchedulingUnreported(generation int64, status *workv1alpha2.ResourceBindi
 	return condition.ObservedGeneration != 0 && condition.ObservedGeneration < generation && status.SchedulerObservedGeneration < generation
 }
 
-// Suspended reports whether the scheduling of the binding is suspended.
-func Suspended(spec *workv1alpha2.ResourceBindingSpec) bool {
+// IsSchedulingSuspended reports whether the scheduling of the binding is suspended.
+func IsSchedulingSuspended(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling
 }
 
@@ -81,7 +81,7 @@ func IsAffectedByCluster(
 	if status.SchedulerObservedGeneration != meta.GetGeneration() {
 		return true
 	}
-	failed := conditions.Is(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
+	failed := conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
 	for _, group := range relevantGroups(placement.ClusterAffinities, status.SchedulerObservedAffinityName, failed) {
 		if Matches(cluster, &group.ClusterAffinity) {
 			return true

@@ -384,7 +384,7 @@ func TestTerminatingClusterIsNoTargetDespiteError(t *testing.T) {
 	}
 }
 
-func TestShortfall(t *testing.T) {
+func TestDescribeShortfall(t *testing.T) {
 	divided := policyv1alpha1.Placement{ReplicaScheduling: aggregate}
 	tests := map[string]struct {
 		spec *workv1alpha2.ResourceBindingSpec
@@ -399,7 +399,7 @@ func TestShortfall(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Shortfall(test.spec); got != test.want {
+			if got := DescribeShortfall(test.spec); got != test.want {
 				t.Errorf("Shortfall = %q, want %q", got, test.want)
 			}
 		})

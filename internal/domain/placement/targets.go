@@ -71,9 +71,9 @@ func groupAffinities(group *policyv1alpha1.ClusterAffinityTerm, withOverflow boo
 	return all
 }
 
-// Shortfall describes how many of the requested replicas the targets of a binding hold, or that
+// DescribeShortfall describes how many of the requested replicas the targets of a binding hold, or that
 // the binding has no target. It returns an empty string if no replica is missing.
-func Shortfall(spec *workv1alpha2.ResourceBindingSpec) string {
+func DescribeShortfall(spec *workv1alpha2.ResourceBindingSpec) string {
 	if len(spec.Clusters) == 0 {
 		return "It has no cluster left."
 	}

@@ -9,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/domain/fnv"
 )
 
-// Party is one cluster in a proportional division.
-type Party struct {
+// WeightedCluster is one cluster in a proportional division.
+type WeightedCluster struct {
 	// Name identifies the cluster and breaks ties.
 	Name string
 	// Weight is relative to the other clusters. A negative weight counts as 0.
@@ -43,7 +43,7 @@ type Share struct {
 // all but about one replica for each cluster at once. That leaves O(m) heap steps for m
 // clusters, independent of want. See Balinski and Young, Fair Representation, 1982, chapter 4,
 // for the method described as rounding weight/divisor to the nearest whole number.
-func Divide(want int64, weighted []Party, tieUID string) []Share {
+func Divide(want int64, weighted []WeightedCluster, tieUID string) []Share {
 	if len(weighted) == 0 {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (r *heapEntry) quotientAt(seats int64) float64 {
 // divisionHeap is a heap with the cluster that gets the next seat on top.
 type divisionHeap []heapEntry
 
-func newDivisionHeap(weighted []Party, descending bool) divisionHeap {
+func newDivisionHeap(weighted []WeightedCluster, descending bool) divisionHeap {
 	entries := make(divisionHeap, len(weighted))
 	for i, party := range weighted {
 		entries[i] = heapEntry{name: party.Name, weight: float64(max(party.Weight, 0))}

@@ -17,31 +17,31 @@ const (
 func TestDivide(t *testing.T) {
 	tests := map[string]struct {
 		want    int64
-		parties []Party
+		parties []WeightedCluster
 		uid     string
 		shares  []Share
 	}{
-		"weights one and two":                           {9, []Party{{"a", 1}, {"b", 2}}, "", []Share{{"a", 3}, {"b", 6}}},
-		"weights one and three, rounded to the nearest": {9, []Party{{"a", 1}, {"b", 3}}, "", []Share{{"a", 2}, {"b", 7}}},
-		"a tie goes to the first name without UID":      {5, []Party{{"a", 1}, {"b", 1}}, "", []Share{{"a", 3}, {"b", 2}}},
-		"a tie goes to the first name for an even UID":  {5, []Party{{"a", 1}, {"b", 1}}, evenUID, []Share{{"a", 3}, {"b", 2}}},
-		"a tie goes to the last name for an odd UID":    {5, []Party{{"a", 1}, {"b", 1}}, oddUID, []Share{{"a", 2}, {"b", 3}}},
-		"weights two, one and one":                      {7, []Party{{"a", 2}, {"b", 1}, {"c", 1}}, "", []Share{{"a", 3}, {"b", 2}, {"c", 2}}},
-		"a tie goes to the one with fewer seats":        {2, []Party{{"a", 3}, {"b", 1}}, "", []Share{{"a", 1}, {"b", 1}}},
-		"weights eight and six":                         {10, []Party{{"a", 8}, {"b", 6}}, "", []Share{{"a", 6}, {"b", 4}}},
-		"the order of the parties does not matter":      {10, []Party{{"b", 6}, {"a", 8}}, "", []Share{{"a", 6}, {"b", 4}}},
-		"weight 0 beside other weights gets nothing":    {3, []Party{{"a", 0}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 3}}},
-		"all weights 0: equal shares":                   {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, "", []Share{{"a", 2}, {"b", 1}, {"c", 1}}},
-		"all weights 0, odd UID: ties to the last name": {4, []Party{{"a", 0}, {"b", 0}, {"c", 0}}, oddUID, []Share{{"a", 1}, {"b", 1}, {"c", 2}}},
-		"negative weight counts as none":                {2, []Party{{"a", -5}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 2}}},
-		"nothing to divide":                             {0, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
-		"a negative want counts as 0":                   {-3, []Party{{"a", 1}}, "", []Share{{"a", 0}}},
+		"weights one and two":                           {9, []WeightedCluster{{"a", 1}, {"b", 2}}, "", []Share{{"a", 3}, {"b", 6}}},
+		"weights one and three, rounded to the nearest": {9, []WeightedCluster{{"a", 1}, {"b", 3}}, "", []Share{{"a", 2}, {"b", 7}}},
+		"a tie goes to the first name without UID":      {5, []WeightedCluster{{"a", 1}, {"b", 1}}, "", []Share{{"a", 3}, {"b", 2}}},
+		"a tie goes to the first name for an even UID":  {5, []WeightedCluster{{"a", 1}, {"b", 1}}, evenUID, []Share{{"a", 3}, {"b", 2}}},
+		"a tie goes to the last name for an odd UID":    {5, []WeightedCluster{{"a", 1}, {"b", 1}}, oddUID, []Share{{"a", 2}, {"b", 3}}},
+		"weights two, one and one":                      {7, []WeightedCluster{{"a", 2}, {"b", 1}, {"c", 1}}, "", []Share{{"a", 3}, {"b", 2}, {"c", 2}}},
+		"a tie goes to the one with fewer seats":        {2, []WeightedCluster{{"a", 3}, {"b", 1}}, "", []Share{{"a", 1}, {"b", 1}}},
+		"weights eight and six":                         {10, []WeightedCluster{{"a", 8}, {"b", 6}}, "", []Share{{"a", 6}, {"b", 4}}},
+		"the order of the parties does not matter":      {10, []WeightedCluster{{"b", 6}, {"a", 8}}, "", []Share{{"a", 6}, {"b", 4}}},
+		"weight 0 beside other weights gets nothing":    {3, []WeightedCluster{{"a", 0}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 3}}},
+		"all weights 0: equal shares":                   {4, []WeightedCluster{{"a", 0}, {"b", 0}, {"c", 0}}, "", []Share{{"a", 2}, {"b", 1}, {"c", 1}}},
+		"all weights 0, odd UID: ties to the last name": {4, []WeightedCluster{{"a", 0}, {"b", 0}, {"c", 0}}, oddUID, []Share{{"a", 1}, {"b", 1}, {"c", 2}}},
+		"negative weight counts as none":                {2, []WeightedCluster{{"a", -5}, {"b", 1}}, "", []Share{{"a", 0}, {"b", 2}}},
+		"nothing to divide":                             {0, []WeightedCluster{{"a", 1}}, "", []Share{{"a", 0}}},
+		"a negative want counts as 0":                   {-3, []WeightedCluster{{"a", 1}}, "", []Share{{"a", 0}}},
 		"no clusters to divide over":                    {3, nil, "", nil},
-		"weights that overflow a sum of integers": {4, []Party{{"a", math.MaxInt64}, {"b", math.MaxInt64}}, "",
+		"weights that overflow a sum of integers": {4, []WeightedCluster{{"a", math.MaxInt64}, {"b", math.MaxInt64}}, "",
 			[]Share{{"a", 2}, {"b", 2}}},
-		"job completions with replicas one, one, two": {10, []Party{{"a", 1}, {"b", 1}, {"c", 2}}, "",
+		"job completions with replicas one, one, two": {10, []WeightedCluster{{"a", 1}, {"b", 1}, {"c", 2}}, "",
 			[]Share{{"a", 3}, {"b", 2}, {"c", 5}}},
-		"job completions, ties to the last name": {10, []Party{{"a", 1}, {"b", 1}, {"c", 2}}, oddUID,
+		"job completions, ties to the last name": {10, []WeightedCluster{{"a", 1}, {"b", 1}, {"c", 2}}, oddUID,
 			[]Share{{"a", 2}, {"b", 3}, {"c", 5}}},
 	}
 	for name, test := range tests {
@@ -69,12 +69,12 @@ func TestTieOrderByUID(t *testing.T) {
 }
 
 // seatBySeat implements the definition of the method, one seat for each round.
-func seatBySeat(want int64, parties []Party, uid string) map[string]int64 {
+func seatBySeat(want int64, parties []WeightedCluster, uid string) map[string]int64 {
 	seats := make(map[string]int64, len(parties))
 	for _, party := range parties {
 		seats[party.Name] = 0
 	}
-	offer := func(p Party) float64 {
+	offer := func(p WeightedCluster) float64 {
 		return float64(max(p.Weight, 0)) / float64(2*seats[p.Name]+1)
 	}
 	for ; want > 0; want-- {
@@ -98,12 +98,12 @@ func seatBySeat(want int64, parties []Party, uid string) map[string]int64 {
 	return seats
 }
 
-func weightedClusters(maxWeight int64) *rapid.Generator[[]Party] {
-	return rapid.Custom(func(t *rapid.T) []Party {
+func weightedClusters(maxWeight int64) *rapid.Generator[[]WeightedCluster] {
+	return rapid.Custom(func(t *rapid.T) []WeightedCluster {
 		weights := rapid.SliceOfN(rapid.Int64Range(0, maxWeight), 1, 12).Draw(t, "weights")
-		parties := make([]Party, len(weights))
+		parties := make([]WeightedCluster, len(weights))
 		for i, weight := range weights {
-			parties[i] = Party{Name: fmt.Sprintf("m%d", i), Weight: weight}
+			parties[i] = WeightedCluster{Name: fmt.Sprintf("m%d", i), Weight: weight}
 		}
 		return parties
 	})
@@ -171,7 +171,7 @@ func TestDivideNeverExceedsWeightThatCanHoldAll(t *testing.T) {
 	})
 }
 
-func indexOf(parties []Party, name string) int {
+func indexOf(parties []WeightedCluster, name string) int {
 	for i := range parties {
 		if parties[i].Name == name {
 			return i
@@ -185,7 +185,7 @@ func FuzzDivide(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), int64(1), int64(-1), oddUID)
 	f.Add(int64(100000), int64(7), int64(7), int64(7), evenUID)
 	f.Fuzz(func(t *testing.T, want, a, b, c int64, uid string) {
-		parties := []Party{{"a", a}, {"b", b}, {"c", c}}
+		parties := []WeightedCluster{{"a", a}, {"b", b}, {"c", c}}
 		shares := Divide(want, parties, uid)
 		if got := totalReplicas(shares); got != max(want, 0) {
 			t.Fatalf("Divide(%d, %v) adds up to %d", want, parties, got)
@@ -204,9 +204,9 @@ func FuzzDivide(f *testing.F) {
 }
 
 func BenchmarkDivide100000Over1000(b *testing.B) {
-	parties := make([]Party, 1000)
+	parties := make([]WeightedCluster, 1000)
 	for i := range parties {
-		parties[i] = Party{Name: fmt.Sprintf("member-%04d", i), Weight: int64(i*7919%1009 + 1)}
+		parties[i] = WeightedCluster{Name: fmt.Sprintf("member-%04d", i), Weight: int64(i*7919%1009 + 1)}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -31,9 +31,9 @@ type Failure struct {
 	Reason, Message string
 }
 
-// Of returns the failure that most of the Pods share. ok is false if no Pod fails. Pods that are
+// MostCommon returns the failure that most of the Pods share. ok is false if no Pod fails. Pods that are
 // being created or deleted do not fail.
-func Of(pods []corev1.Pod) (failure Failure, ok bool) {
+func MostCommon(pods []corev1.Pod) (failure Failure, ok bool) {
 	counts := map[Failure]int{}
 	for i := range pods {
 		if each, failed := podFailure(&pods[i]); failed {
@@ -66,7 +66,7 @@ func podFailure(pod *corev1.Pod) (Failure, bool) {
 }
 
 func newFailure(reason, message string) Failure {
-	return Failure{Reason: reason, Message: conditions.Shorten(message, maxMessageBytes)}
+	return Failure{Reason: reason, Message: conditions.Truncate(message, maxMessageBytes)}
 }
 
 // containerFailure returns the reason why a container waits. A container that waits without a

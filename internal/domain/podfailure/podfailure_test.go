@@ -58,7 +58,7 @@ func TestMostCommon(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Of(parsePods(t, tc.pods...))
+			got, ok := MostCommon(parsePods(t, tc.pods...))
 			if ok != (tc.want != Failure{}) {
 				t.Errorf("ok = %v", ok)
 			}
@@ -73,8 +73,8 @@ func TestOrderOfPodsDoesNotMatter(t *testing.T) {
 	all := parsePods(t, unschedulable, pulling, backingOff, creating, running)
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.SampledFrom(all), 0, 8).Draw(t, "pods")
-		want, _ := Of(list)
-		got, _ := Of(rapid.Permutation(list).Draw(t, "order"))
+		want, _ := MostCommon(list)
+		got, _ := MostCommon(rapid.Permutation(list).Draw(t, "order"))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("failure (-want +got):\n%s", diff)
 		}
@@ -102,7 +102,7 @@ func TestFailureIsAddedToStatus(t *testing.T) {
 			if err != nil || string(got.Raw) != tc.want {
 				t.Errorf("status = %s (error %v), want %s", got.Raw, err, tc.want)
 			}
-			if found, ok := In(got); ok != (tc.want != "null") || ok && found != failure {
+			if found, ok := FromStatus(got); ok != (tc.want != "null") || ok && found != failure {
 				t.Errorf("In = %v, %v", found, ok)
 			}
 		})
@@ -110,7 +110,7 @@ func TestFailureIsAddedToStatus(t *testing.T) {
 	if got, err := failure.AddTo(nil); got != nil || err != nil {
 		t.Errorf("no status became %v (error %v)", got, err)
 	}
-	if _, ok := In(nil); ok {
+	if _, ok := FromStatus(nil); ok {
 		t.Error("a missing status has a failure")
 	}
 }

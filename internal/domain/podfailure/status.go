@@ -9,9 +9,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// In returns the failure in a reflected status. ok is false if there is none or if the status
+// FromStatus returns the failure in a reflected status. ok is false if there is none or if the status
 // cannot be parsed.
-func In(status *runtime.RawExtension) (failure Failure, ok bool) {
+func FromStatus(status *runtime.RawExtension) (failure Failure, ok bool) {
 	if status == nil {
 		return failure, false
 	}

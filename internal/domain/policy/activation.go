@@ -11,12 +11,12 @@ import (
 // The annotation distinguishes a change by the user from a restart of the controller.
 const UserStateAnnotation = "policy.karmada.io/user-state"
 
-// Cause is the reason for which a template is reconciled.
-type Cause int
+// Trigger is the reason for which a template is reconciled.
+type Trigger int
 
 const (
 	// TemplateChanged covers creation, changes, and the list at start-up.
-	TemplateChanged Cause = iota
+	TemplateChanged Trigger = iota
 	// PolicyChanged means that a policy was added or changed.
 	PolicyChanged
 )
@@ -32,7 +32,7 @@ type Activation struct {
 	UserState string
 }
 
-// Activate decides whether a pass may change the binding. Policies that are not
+// DecideActivation decides whether a pass may change the binding. Policies that are not
 // Lazy always may. A Lazy policy may if the user changed the template since the
 // recorded state. binding is nil if there is none.
 //
@@ -41,7 +41,7 @@ type Activation struct {
 //	different          any              activated
 //	none               TemplateChanged  activated: the template is new
 //	none               PolicyChanged    deferred: the template was waiting
-func Activate(policy Object, template *unstructured.Unstructured, binding metav1.Object, cause Cause) (Activation, error) {
+func DecideActivation(policy Object, template *unstructured.Unstructured, binding metav1.Object, cause Trigger) (Activation, error) {
 	if !IsLazy(policy) {
 		return Activation{}, nil
 	}

@@ -20,9 +20,9 @@ import (
 // annotation every restart would rewrite every binding.
 const TemplateStateAnnotation = "policy.karmada.io/template-state"
 
-// BindInput holds the sources of a binding. Bind does not modify them, and the
+// BindingInput holds the sources of a binding. Bind does not modify them, and the
 // binding shares no memory with them.
-type BindInput struct {
+type BindingInput struct {
 	// Template is the stored template after the claim was written. The binding
 	// records its uid and resourceVersion.
 	Template *unstructured.Unstructured
@@ -47,37 +47,37 @@ type BindInput struct {
 // OwnerError reports that a binding belongs to a deleted template of the same
 // name. The error ends when the garbage collector removes that binding.
 type OwnerError struct {
-	Binding  string
-	Got, Own types.UID
+	Binding                string
+	ActualUID, ExpectedUID types.UID
 }
 
 // Error implements error.
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", e.Binding, e.Got, e.Own)
+	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", e.Binding, e.ActualUID, e.ExpectedUID)
 }
 
 // CollisionError reports that the binding of a template belongs to another template.
 // Names of bindings do not contain the API group, so two templates can need the
 // same name. The first template keeps the binding.
 type CollisionError struct {
-	Binding         string
-	Holder, Refused workv1alpha2.ObjectReference
+	Binding          string
+	Owner, Requester workv1alpha2.ObjectReference
 }
 
 // Error implements error.
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("binding %s belongs to %s, so %s cannot use it; rename one of them",
-		e.Binding, describeReference(e.Holder), describeReference(e.Refused))
+		e.Binding, describeReference(e.Owner), describeReference(e.Requester))
 }
 
-// Bind updates a binding from its template and the policy that claims the template.
+// UpdateBinding updates a binding from its template and the policy that claims the template.
 // An object without a name (binding.New) is filled for creation. Fields of other
 // writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of
 // scheduling, status) are not changed. On error (*OwnerError, *CollisionError) the
 // binding is not changed.
-func Bind(existing binding.Object, in BindInput) error {
+func UpdateBinding(existing binding.Object, in BindingInput) error {
 	reference := referenceTo(in.Template)
-	if err := CheckHolder(existing, in.Template); err != nil {
+	if err := CheckBindingOwner(existing, in.Template); err != nil {
 		return err
 	}
 	state, err := RelevantHash(in.Template)
@@ -91,7 +91,7 @@ func Bind(existing binding.Object, in BindInput) error {
 	bindMetadata(existing, in, state)
 	bindTemplate(existing, in, reference)
 	bindPolicy(existing, in.Policy.PropagationSpec())
-	if binding.Namespaced(existing) {
+	if binding.IsNamespaced(existing) {
 		bindNamespacedFields(existing.BindingSpec(), in)
 	}
 	return nil
@@ -108,10 +108,10 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// CheckHolder returns an error (*OwnerError, *CollisionError) if a binding belongs to
+// CheckBindingOwner returns an error (*OwnerError, *CollisionError) if a binding belongs to
 // an object other than the template. Objects are compared by uid, so the API version
 // in which the template is read does not matter.
-func CheckHolder(existing binding.Object, template *unstructured.Unstructured) error {
+func CheckBindingOwner(existing binding.Object, template *unstructured.Unstructured) error {
 	if existing.GetName() == "" {
 		return nil
 	}
@@ -121,18 +121,18 @@ func CheckHolder(existing binding.Object, template *unstructured.Unstructured) e
 	}
 	name := types.NamespacedName{Namespace: existing.GetNamespace(), Name: existing.GetName()}.String()
 	reference := referenceTo(template)
-	if !Holds(existing, template.GroupVersionKind().GroupKind(), template.GetName()) {
-		return &CollisionError{Binding: name, Holder: existing.BindingSpec().Resource, Refused: reference}
+	if !IsBindingOf(existing, template.GroupVersionKind().GroupKind(), template.GetName()) {
+		return &CollisionError{Binding: name, Owner: existing.BindingSpec().Resource, Requester: reference}
 	}
 	if owner != nil {
-		return &OwnerError{Binding: name, Got: owner.UID, Own: reference.UID}
+		return &OwnerError{Binding: name, ActualUID: owner.UID, ExpectedUID: reference.UID}
 	}
 	return nil
 }
 
-// Holds reports whether a binding is for the template of that kind and name in
+// IsBindingOf reports whether a binding is for the template of that kind and name in
 // the namespace of the binding. A binding without a template is for every template.
-func Holds(existing binding.Object, kind schema.GroupKind, name string) bool {
+func IsBindingOf(existing binding.Object, kind schema.GroupKind, name string) bool {
 	held := existing.BindingSpec().Resource
 	return held.Name == "" ||
 		held.Name == name && held.Namespace == existing.GetNamespace() &&
@@ -143,7 +143,7 @@ func describeReference(r workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %s %s", r.APIVersion, r.Kind, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 }
 
-func bindMetadata(existing binding.Object, in BindInput, state string) {
+func bindMetadata(existing binding.Object, in BindingInput, state string) {
 	existing.SetName(binding.Name(in.Template.GetName(), in.Template.GetKind()))
 	existing.SetNamespace(in.Template.GetNamespace())
 	existing.SetOwnerReferences([]metav1.OwnerReference{
@@ -164,7 +164,7 @@ func bindMetadata(existing binding.Object, in BindInput, state string) {
 	setMetadata(existing, copyMap(existing.GetLabels()), annotations)
 }
 
-func bindTemplate(existing binding.Object, in BindInput, reference workv1alpha2.ObjectReference) {
+func bindTemplate(existing binding.Object, in BindingInput, reference workv1alpha2.ObjectReference) {
 	spec := existing.BindingSpec()
 	spec.Resource = reference
 	spec.Replicas = in.Replicas
@@ -186,17 +186,17 @@ func bindPolicy(existing binding.Object, policy *policyv1alpha1.PropagationSpec)
 	if policy.PreserveResourcesOnDeletion != nil {
 		spec.PreserveResourcesOnDeletion = new(*policy.PreserveResourcesOnDeletion)
 	}
-	spec.Suspension = Suspend(policy.Suspension, spec.Suspension)
+	spec.Suspension = MergeSuspension(policy.Suspension, spec.Suspension)
 }
 
 // bindNamespacedFields sets the fields that only bindings of namespaced templates have.
-func bindNamespacedFields(spec *workv1alpha2.ResourceBindingSpec, in BindInput) {
+func bindNamespacedFields(spec *workv1alpha2.ResourceBindingSpec, in BindingInput) {
 	spec.SchedulePriority = nil
 	if in.SchedulePriority != nil {
 		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *in.SchedulePriority}
 	}
 	spec.WorkloadAffinityGroups = nil
 	if in.WorkloadAffinity {
-		spec.WorkloadAffinityGroups = AffinityGroups(&in.Policy.PropagationSpec().Placement, in.Template.GetLabels())
+		spec.WorkloadAffinityGroups = WorkloadAffinityGroups(&in.Policy.PropagationSpec().Placement, in.Template.GetLabels())
 	}
 }

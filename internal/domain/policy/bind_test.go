@@ -33,8 +33,8 @@ func setFullSpec(p Object) {
 	}
 }
 
-func fullInput(policy Object) BindInput {
-	return BindInput{
+func fullInput(policy Object) BindingInput {
+	return BindingInput{
 		Template:         newDeployment("shop", "web", map[string]string{"app": "web"}),
 		Policy:           policy,
 		Replicas:         2,
@@ -84,7 +84,7 @@ func withoutTemplateState(b binding.Object) binding.Object {
 func TestBindIgnoresStatusOfTemplate(t *testing.T) {
 	in := fullInput(newPolicy("shop", "web", setFullSpec))
 	bound := binding.New(true)
-	if err := Bind(bound, in); err != nil {
+	if err := UpdateBinding(bound, in); err != nil {
 		t.Fatal(err)
 	}
 	recorded := bound.BindingSpec().Resource.ResourceVersion
@@ -111,7 +111,7 @@ func TestBindIgnoresStatusOfTemplate(t *testing.T) {
 			if later.Template.GetUID() != in.Template.GetUID() {
 				updated.SetOwnerReferences(nil)
 			}
-			if err := Bind(updated, later); err != nil {
+			if err := UpdateBinding(updated, later); err != nil {
 				t.Fatal(err)
 			}
 			if changed := updated.BindingSpec().Resource.ResourceVersion != recorded; changed != test.changes {
@@ -123,7 +123,7 @@ func TestBindIgnoresStatusOfTemplate(t *testing.T) {
 
 func TestBindCreatesBinding(t *testing.T) {
 	got := binding.New(true)
-	if err := Bind(got, fullInput(newPolicy("shop", "web", setFullSpec))); err != nil {
+	if err := UpdateBinding(got, fullInput(newPolicy("shop", "web", setFullSpec))); err != nil {
 		t.Fatal(err)
 	}
 	want := &workv1alpha2.ResourceBinding{ObjectMeta: wantMetadata(), Spec: wantSpec()}
@@ -136,7 +136,7 @@ func TestBindClusterScopedTemplate(t *testing.T) {
 	in := fullInput(newPolicy("", "all", setFullSpec))
 	in.Template = newObject("rbac.authorization.k8s.io/v1", "ClusterRole", "", "system:foo", map[string]string{"app": "web"})
 	got := binding.New(false)
-	if err := Bind(got, in); err != nil {
+	if err := UpdateBinding(got, in); err != nil {
 		t.Fatal(err)
 	}
 	if name := got.GetName(); name != "system.foo-clusterrole" {
@@ -156,7 +156,7 @@ func TestBindClusterScopedTemplate(t *testing.T) {
 func TestBindUpdates(t *testing.T) {
 	tests := map[string]struct {
 		before func(*workv1alpha2.ResourceBinding)
-		input  func(*BindInput)
+		input  func(*BindingInput)
 		want   func(*workv1alpha2.ResourceBinding)
 	}{
 		"no change": {},
@@ -203,15 +203,15 @@ func TestBindUpdates(t *testing.T) {
 			before: func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = nil },
 		},
 		"a priority is removed if the policy has none": {
-			input: func(in *BindInput) { in.SchedulePriority = nil },
+			input: func(in *BindingInput) { in.SchedulePriority = nil },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulePriority = nil },
 		},
 		"no affinity groups if the feature is disabled": {
-			input: func(in *BindInput) { in.WorkloadAffinity = false },
+			input: func(in *BindingInput) { in.WorkloadAffinity = false },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Spec.WorkloadAffinityGroups = nil },
 		},
 		"components replace replicas": {
-			input: func(in *BindInput) {
+			input: func(in *BindingInput) {
 				in.Replicas, in.Requirements, in.Components = 0, nil, []workv1alpha2.Component{{Name: "driver", Replicas: 1}}
 			},
 			want: func(b *workv1alpha2.ResourceBinding) {
@@ -220,7 +220,7 @@ func TestBindUpdates(t *testing.T) {
 			},
 		},
 		"the user state is recorded": {
-			input: func(in *BindInput) { in.UserState = "abc" },
+			input: func(in *BindingInput) { in.UserState = "abc" },
 			want:  func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
 		},
 		"the user state is removed if the policy is no longer lazy": {
@@ -240,7 +240,7 @@ func TestBindUpdates(t *testing.T) {
 			if test.input != nil {
 				test.input(&in)
 			}
-			if err := Bind(got, in); err != nil {
+			if err := UpdateBinding(got, in); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(binding.Object(want), withoutTemplateState(got)); diff != "" {
@@ -289,7 +289,7 @@ func TestBindRejectsBindingOfOtherTemplate(t *testing.T) {
 			got := &workv1alpha2.ResourceBinding{ObjectMeta: wantMetadata(), Spec: wantSpec()}
 			test.before(got)
 			before := got.DeepCopy()
-			err := Bind(got, fullInput(newPolicy("shop", "web", setFullSpec)))
+			err := UpdateBinding(got, fullInput(newPolicy("shop", "web", setFullSpec)))
 			if cmp.Diff(before, got) != "" {
 				t.Error("the binding of another template is changed")
 			}
@@ -316,11 +316,11 @@ func TestBindIsIdempotent(t *testing.T) {
 		got := binding.New(namespace != "")
 		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
 			in := generateInput(t, namespace)
-			if err := Bind(got, in); err != nil {
+			if err := UpdateBinding(got, in); err != nil {
 				t.Fatal(err)
 			}
 			once := got.DeepCopyObject()
-			if err := Bind(got, in); err != nil {
+			if err := UpdateBinding(got, in); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(once, got.DeepCopyObject()); diff != "" {
@@ -330,7 +330,7 @@ func TestBindIsIdempotent(t *testing.T) {
 	})
 }
 
-func generateInput(t *rapid.T, namespace string) BindInput {
+func generateInput(t *rapid.T, namespace string) BindingInput {
 	policyNamespace := namespace
 	if rapid.Bool().Draw(t, "cluster policy") {
 		policyNamespace = ""
@@ -376,7 +376,7 @@ func TestMergeSuspension(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Suspend(test.policy, test.before)); diff != "" {
+			if diff := cmp.Diff(test.want, MergeSuspension(test.policy, test.before)); diff != "" {
 				t.Errorf("suspension differs (-want +got):\n%s", diff)
 			}
 		})
@@ -401,7 +401,7 @@ func TestWorkloadAffinityGroups(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := AffinityGroups(&policyv1alpha1.Placement{WorkloadAffinity: test.affinity}, test.labels)
+			got := WorkloadAffinityGroups(&policyv1alpha1.Placement{WorkloadAffinity: test.affinity}, test.labels)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("groups differ (-want +got):\n%s", diff)
 			}

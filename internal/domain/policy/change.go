@@ -13,32 +13,32 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// RelevantChange reports whether an update of a template can change its binding.
+// HasRelevantChange reports whether an update of a template can change its binding.
 // Updates of status, managedFields and resourceVersion alone cannot. Neither object
 // is modified.
-func RelevantChange(before, after *unstructured.Unstructured) bool {
+func HasRelevantChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(
 		copyWithout(before.Object, "managedFields", "resourceVersion"),
 		copyWithout(after.Object, "managedFields", "resourceVersion"),
 	)
 }
 
-// UserChange reports whether an update of a template changes more than Karmada's own
+// HasUserChange reports whether an update of a template changes more than Karmada's own
 // metadata: labels and annotations with ".karmada.io" in their key. generation is
 // ignored as well, because every change of the spec increments it.
-func UserChange(before, after *unstructured.Unstructured) bool {
+func HasUserChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(userContent(before), userContent(after))
 }
 
 // UserHash returns a hash of the content of a template that users write. The hashes
-// of two objects are equal exactly if UserChange is false (up to collisions of 64
+// of two objects are equal exactly if HasUserChange is false (up to collisions of 64
 // bits). The hash is stored, so it must be the same in all processes and releases.
 func UserHash(template *unstructured.Unstructured) (string, error) {
 	return hashContent(template, userContent(template))
 }
 
 // RelevantHash returns a hash of the content of a template that can change its
-// binding. The hashes of two states are equal exactly if RelevantChange is false (up
+// binding. The hashes of two states are equal exactly if HasRelevantChange is false (up
 // to collisions of 64 bits). The hash is stored, so it must be the same in all
 // processes and releases.
 func RelevantHash(template *unstructured.Unstructured) (string, error) {

@@ -44,16 +44,16 @@ func TestRelevantAndUserChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := changedDeployment(func(*unstructured.Unstructured) {}), changedDeployment(test.change)
 			pristine := after.DeepCopy()
-			if got := RelevantChange(before, after); got != test.relevant {
+			if got := HasRelevantChange(before, after); got != test.relevant {
 				t.Errorf("RelevantChange = %v, want %v", got, test.relevant)
 			}
-			if got := UserChange(before, after); got != test.userChange {
+			if got := HasUserChange(before, after); got != test.userChange {
 				t.Errorf("UserChange = %v, want %v", got, test.userChange)
 			}
 			if got := userHash(t, before) != userHash(t, after); got != test.userChange {
 				t.Errorf("UserHash differs = %v, want %v", got, test.userChange)
 			}
-			if RelevantChange(pristine, after) || len(pristine.GetLabels()) != len(after.GetLabels()) {
+			if HasRelevantChange(pristine, after) || len(pristine.GetLabels()) != len(after.GetLabels()) {
 				t.Error("the comparison changed the object")
 			}
 		})

@@ -51,10 +51,10 @@ func ClaimedBy(object metav1.Object) (Claim, bool) {
 	return Claim{}, false
 }
 
-// Released reports whether a policy released the binding that was made for it: the
+// IsReleased reports whether a policy released the binding that was made for it: the
 // binding has the annotation of Bind but no claim, and no other binding requires it.
 // Its Works stay in place, and changes of the template no longer reach it.
-func Released(of binding.Object) bool {
+func IsReleased(of binding.Object) bool {
 	_, made := of.GetAnnotations()[TemplateStateAnnotation]
 	_, claimed := ClaimedBy(of)
 	return made && !claimed && len(of.BindingSpec().RequiredBy) == 0
@@ -71,17 +71,17 @@ func (c Claim) String() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// Title returns the kind and name of the policy for messages to users.
-func (c Claim) Title() string {
+// DisplayName returns the kind and name of the policy for messages to users.
+func (c Claim) DisplayName() string {
 	if c.IsCluster() {
 		return "ClusterPropagationPolicy " + c.String()
 	}
 	return "PropagationPolicy " + c.String()
 }
 
-// Names reports whether the claim has the namespace and name of that policy. The id is
+// MatchesPolicy reports whether the claim has the namespace and name of that policy. The id is
 // ignored: policies are looked up by name, so a recreated policy takes over.
-func (c Claim) Names(policy Object) bool {
+func (c Claim) MatchesPolicy(policy Object) bool {
 	return c.Namespace == policy.GetNamespace() && c.Name == policy.GetName()
 }
 

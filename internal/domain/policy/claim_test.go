@@ -127,7 +127,7 @@ func TestIsReleased(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bound := &workv1alpha2.ResourceBinding{}
 			bound.Labels, bound.Annotations, bound.Spec.RequiredBy = tc.labels, tc.annotations, tc.requiredBy
-			if got := Released(bound); got != tc.want {
+			if got := IsReleased(bound); got != tc.want {
 				t.Errorf("got %t", got)
 			}
 		})

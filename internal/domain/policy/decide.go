@@ -24,31 +24,31 @@ type Policies interface {
 // and Retry.
 type Decision interface{ isDecision() }
 
-// Ignore means that no policy applies: the template does not exist or belongs to a
+// IgnoreTemplate means that no policy applies: the template does not exist or belongs to a
 // controller. The caller stops tracking it, also as a waiting template.
-type Ignore struct{}
+type IgnoreTemplate struct{}
 
-// Wait means that no policy selects the template yet. The caller tracks the template,
+// WaitForPolicy means that no policy selects the template yet. The caller tracks the template,
 // so that a policy that is created later finds it.
-type Wait struct{}
+type WaitForPolicy struct{}
 
-// Apply means: claim the template for the policy and update its binding, as soon as
+// ApplyPolicy means: claim the template for the policy and update its binding, as soon as
 // the overrides that the policy depends on exist (CheckDependentOverrides).
-type Apply struct{ Policy Object }
+type ApplyPolicy struct{ Policy Object }
 
-// Release means: remove the claim from the binding, then from the template. The
+// ReleaseClaim means: remove the claim from the binding, then from the template. The
 // policy was deleted or no longer selects the template. The update of the template
 // triggers the next decision.
-type Release struct{ Claim Claim }
+type ReleaseClaim struct{ Claim Claim }
 
-// Retry means that no decision is possible yet. Err is the reason.
-type Retry struct{ Err error }
+// RetryLater means that no decision is possible yet. Err is the reason.
+type RetryLater struct{ Err error }
 
-func (Ignore) isDecision()  {}
-func (Wait) isDecision()    {}
-func (Apply) isDecision()   {}
-func (Release) isDecision() {}
-func (Retry) isDecision()   {}
+func (IgnoreTemplate) isDecision() {}
+func (WaitForPolicy) isDecision()  {}
+func (ApplyPolicy) isDecision()    {}
+func (ReleaseClaim) isDecision()   {}
+func (RetryLater) isDecision()     {}
 
 // ErrTerminating reports that the policy that claims a template is being deleted. The
 // deletion of the policy releases the template.
@@ -62,38 +62,38 @@ var ErrNoPermanentID = errors.New("the policy has no permanent id")
 // recreated policy takes over with its new id.
 func Decide(template *unstructured.Unstructured, policies Policies) Decision {
 	if template == nil || template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel] != "" {
-		return Ignore{}
+		return IgnoreTemplate{}
 	}
 	if claim, claimed := ClaimedBy(template); claimed {
 		return decideClaimed(template, claim, policies.Get(claim.Namespace, claim.Name))
 	}
 	policy := policies.Best(template)
 	if policy == nil {
-		return Wait{}
+		return WaitForPolicy{}
 	}
 	return decideApply(policy)
 }
 
 func decideClaimed(template *unstructured.Unstructured, claim Claim, policy Object) Decision {
 	if policy == nil {
-		return Release{Claim: claim}
+		return ReleaseClaim{Claim: claim}
 	}
 	if isTerminating(policy) {
-		return Retry{Err: fmt.Errorf("policy %s: %w", claim, ErrTerminating)}
+		return RetryLater{Err: fmt.Errorf("policy %s: %w", claim, ErrTerminating)}
 	}
 	// A policy never applies to other namespaces. A template that was copied from
 	// another namespace still carries the labels of a claim.
 	if !inScope(policy, template) || !Selects(policy, template) {
-		return Release{Claim: claim}
+		return ReleaseClaim{Claim: claim}
 	}
 	return decideApply(policy)
 }
 
 func decideApply(policy Object) Decision {
 	if claim := ClaimOf(policy); claim.ID == "" {
-		return Retry{Err: fmt.Errorf("policy %s: %w", claim, ErrNoPermanentID)}
+		return RetryLater{Err: fmt.Errorf("policy %s: %w", claim, ErrNoPermanentID)}
 	}
-	return Apply{Policy: policy}
+	return ApplyPolicy{Policy: policy}
 }
 
 // DependentOverrides returns the override policies that must exist before the

@@ -33,17 +33,17 @@ func TestDecide(t *testing.T) {
 		want     Decision
 		err      error
 	}{
-		"a template that does not exist is ignored":                      {policies: []Object{web}, want: Ignore{}},
-		"a template of a controller is ignored":                          {template: ofController, policies: []Object{web}, want: Ignore{}},
-		"the best policy is applied":                                     {template: newDeployment("shop", "web", nil), policies: []Object{all, web, better}, want: Apply{better}},
-		"a cluster policy is applied if no other policy matches":         {template: newDeployment("shop", "db", nil), policies: []Object{all, web}, want: Apply{all}},
-		"without a policy the template waits":                            {template: newDeployment("shop", "db", nil), policies: []Object{web}, want: Wait{}},
-		"a claimed template keeps its policy when a better one is added": {template: claimedTemplate(web), policies: []Object{web, better}, want: Apply{web}},
-		"a template keeps its cluster policy":                            {template: claimedTemplate(all), policies: []Object{all, web}, want: Apply{all}},
-		"a recreated policy takes over by name":                          {template: claimedTemplate(web), policies: []Object{recreated}, want: Apply{recreated}},
-		"a claim of a deleted policy is released":                        {template: claimedTemplate(web), policies: []Object{all}, want: Release{ClaimOf(web)}},
-		"a claim of a policy that no longer matches is released":         {template: claimedTemplate(newPolicy("shop", "l")), policies: []Object{newPolicy("shop", "l", withSelectors(labelledOther)), web}, want: Release{Claim{Namespace: "shop", Name: "l", ID: "id-l"}}},
-		"a claim copied from another namespace is released":              {template: claimedTemplate(foreign), policies: []Object{foreign}, want: Release{ClaimOf(foreign)}},
+		"a template that does not exist is ignored":                      {policies: []Object{web}, want: IgnoreTemplate{}},
+		"a template of a controller is ignored":                          {template: ofController, policies: []Object{web}, want: IgnoreTemplate{}},
+		"the best policy is applied":                                     {template: newDeployment("shop", "web", nil), policies: []Object{all, web, better}, want: ApplyPolicy{better}},
+		"a cluster policy is applied if no other policy matches":         {template: newDeployment("shop", "db", nil), policies: []Object{all, web}, want: ApplyPolicy{all}},
+		"without a policy the template waits":                            {template: newDeployment("shop", "db", nil), policies: []Object{web}, want: WaitForPolicy{}},
+		"a claimed template keeps its policy when a better one is added": {template: claimedTemplate(web), policies: []Object{web, better}, want: ApplyPolicy{web}},
+		"a template keeps its cluster policy":                            {template: claimedTemplate(all), policies: []Object{all, web}, want: ApplyPolicy{all}},
+		"a recreated policy takes over by name":                          {template: claimedTemplate(web), policies: []Object{recreated}, want: ApplyPolicy{recreated}},
+		"a claim of a deleted policy is released":                        {template: claimedTemplate(web), policies: []Object{all}, want: ReleaseClaim{ClaimOf(web)}},
+		"a claim of a policy that no longer matches is released":         {template: claimedTemplate(newPolicy("shop", "l")), policies: []Object{newPolicy("shop", "l", withSelectors(labelledOther)), web}, want: ReleaseClaim{Claim{Namespace: "shop", Name: "l", ID: "id-l"}}},
+		"a claim copied from another namespace is released":              {template: claimedTemplate(foreign), policies: []Object{foreign}, want: ReleaseClaim{ClaimOf(foreign)}},
 		"a claim of a policy that is being deleted is retried":           {template: claimedTemplate(web), policies: []Object{newPolicy("shop", "web", withDeletionTimestamp, withSelectors(webByName))}, err: ErrTerminating},
 		"a policy without permanent id cannot claim":                     {template: newDeployment("shop", "web", nil), policies: []Object{noID}, err: ErrNoPermanentID},
 	}
@@ -54,7 +54,7 @@ func TestDecide(t *testing.T) {
 				index.Put(p)
 			}
 			got := Decide(test.template, index)
-			if retry, ok := got.(Retry); ok || test.err != nil {
+			if retry, ok := got.(RetryLater); ok || test.err != nil {
 				if !errors.Is(retry.Err, test.err) {
 					t.Errorf("Decide = %v, want error %v", got, test.err)
 				}
@@ -98,7 +98,7 @@ func TestActivate(t *testing.T) {
 		policy   Object
 		template *unstructured.Unstructured
 		binding  *unstructured.Unstructured
-		cause    Cause
+		cause    Trigger
 		deferred bool
 	}{
 		"a change of a policy that is not lazy is applied":                  {policy: notLazy, template: template, cause: PolicyChanged},
@@ -114,7 +114,7 @@ func TestActivate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Activate(test.policy, test.template, bindingOrNil(test.binding), test.cause)
+			got, err := DecideActivation(test.policy, test.template, bindingOrNil(test.binding), test.cause)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestPreemptionCandidatesBetweenOldAndNewPriority(t *testing.T) {
 		newPolicy("shop", "none", withPreemption),
 	}
 	var got []string
-	for _, p := range Overtakers(5, 1, candidates) {
+	for _, p := range PreemptionCandidates(5, 1, candidates) {
 		got = append(got, p.GetName())
 	}
 	if diff := cmp.Diff([]string{"high", "high-too", "low"}, got); diff != "" {

@@ -8,21 +8,21 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Priority is the implicit priority of a policy for one template. A more precise
+// MatchPriority is the implicit priority of a policy for one template. A more precise
 // selector has a higher priority.
-type Priority int
+type MatchPriority int
 
 // The implicit priorities, from no match to the most precise one.
 const (
-	MatchNone  Priority = iota // not selected
-	MatchAll                   // by kind (and namespace) only
-	MatchLabel                 // by a label selector, even an empty one
-	MatchName                  // by name
+	MatchNone  MatchPriority = iota // not selected
+	MatchAll                        // by kind (and namespace) only
+	MatchLabel                      // by a label selector, even an empty one
+	MatchName                       // by name
 )
 
 // ImplicitPriority returns the highest priority among the selectors that select
 // the template, or MatchNone.
-func ImplicitPriority(selectors []policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) Priority {
+func ImplicitPriority(selectors []policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) MatchPriority {
 	best := MatchNone
 	for i := range selectors {
 		best = max(best, matchSelector(&selectors[i], template))
@@ -37,7 +37,7 @@ func Selects(policy Object, template *unstructured.Unstructured) bool {
 
 // matchSelector compares apiVersion strings exactly, because templates are read in
 // the preferred version of their kind only.
-func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) Priority {
+func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) MatchPriority {
 	if selector.APIVersion != template.GetAPIVersion() || selector.Kind != template.GetKind() {
 		return MatchNone
 	}

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// Miss is a policy that selects the kind of a template, but not the template.
-type Miss struct {
+// NearMiss is a policy that selects the kind of a template, but not the template.
+type NearMiss struct {
 	Policy Object
 	// Differences explain why the nearest selector does not select the
 	// template. There is at least one.
@@ -25,12 +25,12 @@ type Miss struct {
 }
 
 // String names the policy and why it does not select the template.
-func (m Miss) String() string {
-	return fmt.Sprintf("%s comes nearest: %s", Title(m.Policy), strings.Join(m.Differences, "; "))
+func (m NearMiss) String() string {
+	return fmt.Sprintf("%s comes nearest: %s", DisplayName(m.Policy), strings.Join(m.Differences, "; "))
 }
 
-// Title returns the kind and name of a policy for messages to users.
-func Title(policy Object) string { return ClaimOf(policy).Title() }
+// DisplayName returns the kind and name of a policy for messages to users.
+func DisplayName(policy Object) string { return ClaimOf(policy).DisplayName() }
 
 // The weights of differences. A distance of farDistance or more is not regarded as a
 // mistake: a selector for all namespaces excludes most objects on purpose.
@@ -48,8 +48,8 @@ const (
 // candidate for the kind is close if it is limited to the namespace of the template.
 // A candidate for all namespaces is close only if it nearly selects the template.
 // The order of the candidates is irrelevant.
-func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Miss, bool) {
-	var nearest Miss
+func NearestMiss(template *unstructured.Unstructured, candidates []Object) (NearMiss, bool) {
+	var nearest NearMiss
 	for _, candidate := range candidates {
 		if !inScope(candidate, template) {
 			continue
@@ -61,7 +61,7 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Miss
 				continue
 			}
 			if len(miss.Differences) == 0 {
-				return Miss{}, false
+				return NearMiss{}, false
 			}
 			if nearest.Policy == nil || miss.Compare(&nearest) < 0 {
 				nearest = miss
@@ -72,7 +72,7 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Miss
 }
 
 // Compare is negative when m is nearer than other.
-func (m *Miss) Compare(other *Miss) int {
+func (m *NearMiss) Compare(other *NearMiss) int {
 	if m.distance == other.distance && IsCluster(m.Policy) != IsCluster(other.Policy) {
 		if IsCluster(m.Policy) {
 			return 1
@@ -83,12 +83,12 @@ func (m *Miss) Compare(other *Miss) int {
 }
 
 // compareSelector returns false if the selector is for other kinds or namespaces.
-func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) (Miss, bool) {
+func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) (NearMiss, bool) {
 	if !strings.EqualFold(selector.Kind, template.GetKind()) ||
 		selector.Namespace != "" && selector.Namespace != template.GetNamespace() {
-		return Miss{}, false
+		return NearMiss{}, false
 	}
-	miss := Miss{Policy: policy}
+	miss := NearMiss{Policy: policy}
 	miss.compareVersion(selector, template)
 	otherGroup := miss.distance == groupDistance
 	miss.compareObject(selector, template)
@@ -96,18 +96,18 @@ func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, t
 		miss.add(terminatingDistance, "it is being deleted")
 	}
 	if otherGroup && len(miss.Differences) > 1 {
-		return Miss{}, false // a different kind of the same name in another group
+		return NearMiss{}, false // a different kind of the same name in another group
 	}
 	limitedToNamespace := !IsCluster(policy) || selector.Namespace != ""
 	return miss, limitedToNamespace || miss.distance < farDistance
 }
 
-func (m *Miss) add(distance int, format string, args ...any) {
+func (m *NearMiss) add(distance int, format string, args ...any) {
 	m.distance += distance
 	m.Differences = append(m.Differences, fmt.Sprintf(format, args...))
 }
 
-func (m *Miss) compareVersion(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
+func (m *NearMiss) compareVersion(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	if selector.APIVersion != template.GetAPIVersion() {
 		distance := groupDistance
 		if wanted, err := schema.ParseGroupVersion(selector.APIVersion); err == nil && wanted.Group == template.GroupVersionKind().Group {
@@ -121,7 +121,7 @@ func (m *Miss) compareVersion(selector *policyv1alpha1.ResourceSelector, templat
 }
 
 // compareObject compares the name, or the labels if the selector has no name.
-func (m *Miss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
+func (m *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	name := template.GetName()
 	switch {
 	case selector.Name == name:
@@ -144,7 +144,7 @@ func isSimilarName(a, b string) bool {
 		min(len(a), len(b)) >= enough && (strings.Contains(a, b) || strings.Contains(b, a))
 }
 
-func (m *Miss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
+func (m *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
 	compiled, ok := compileSelector(selector)
 	if !ok {
 		m.add(similarDistance, "its labelSelector is not valid")
@@ -186,7 +186,7 @@ func kindKeys(policy Object) []kindKey {
 // NearestMiss returns the result of the function NearestMiss for the policies of the
 // index. If more than maxCandidates policies select the kind, only those whose names
 // are alphabetically next to the name of the template are compared.
-func (x *Index) NearestMiss(template *unstructured.Unstructured) (Miss, bool) {
+func (x *Index) NearestMiss(template *unstructured.Unstructured) (NearMiss, bool) {
 	kind := strings.ToLower(template.GetKind())
 	candidates := x.candidatesNear(kindKey{"", kind}, template.GetName())
 	if namespace := template.GetNamespace(); namespace != "" {

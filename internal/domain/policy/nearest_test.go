@@ -72,10 +72,10 @@ func TestNearestMiss(t *testing.T) {
 			for _, p := range test.policies {
 				index.Put(p)
 			}
-			for how, find := range map[string]func() (Miss, bool){
-				"in order":    func() (Miss, bool) { return NearestMiss(template, test.policies) },
-				"in reverse":  func() (Miss, bool) { return NearestMiss(template, reversed) },
-				"by an index": func() (Miss, bool) { return index.NearestMiss(template) },
+			for how, find := range map[string]func() (NearMiss, bool){
+				"in order":    func() (NearMiss, bool) { return NearestMiss(template, test.policies) },
+				"in reverse":  func() (NearMiss, bool) { return NearestMiss(template, reversed) },
+				"by an index": func() (NearMiss, bool) { return index.NearestMiss(template) },
 			} {
 				got := ""
 				if miss, ok := find(); ok {
@@ -107,10 +107,10 @@ func TestIndexDeletesKindsOfDeletedPolicies(t *testing.T) {
 }
 
 func TestCheckMatch(t *testing.T) {
-	near := func(*unstructured.Unstructured) (Miss, bool) {
-		return Miss{Policy: newPolicy("shop", "p"), Differences: []string{`selects name "web2", not "web"`}}, true
+	near := func(*unstructured.Unstructured) (NearMiss, bool) {
+		return NearMiss{Policy: newPolicy("shop", "p"), Differences: []string{`selects name "web2", not "web"`}}, true
 	}
-	none := func(*unstructured.Unstructured) (Miss, bool) { return Miss{}, false }
+	none := func(*unstructured.Unstructured) (NearMiss, bool) { return NearMiss{}, false }
 	const nearestMessage = `No policy match for resource: PropagationPolicy shop/p comes nearest: selects name "web2", not "web"`
 	const releasedMessage = "; the policy that claimed it was deleted or no longer selects it, and binding shop/web-deployment is kept unchanged"
 	web := newDeployment("shop", "web", nil)
@@ -130,7 +130,7 @@ func TestCheckMatch(t *testing.T) {
 	tests := map[string]struct {
 		template *unstructured.Unstructured
 		bound    binding.Object
-		nearest  func(*unstructured.Unstructured) (Miss, bool)
+		nearest  func(*unstructured.Unstructured) (NearMiss, bool)
 		want     string
 	}{
 		"a policy nearly selects the object":                         {template: web, nearest: near, want: nearestMessage},
@@ -170,7 +170,7 @@ func TestCheckMatch(t *testing.T) {
 }
 
 func TestNoMatchErrorLengthIsLimited(t *testing.T) {
-	err := &NoMatchError{Nearest: &Miss{Policy: newPolicy("shop", "p"), Differences: []string{strings.Repeat("x", 2000)}}}
+	err := &NoMatchError{Nearest: &NearMiss{Policy: newPolicy("shop", "p"), Differences: []string{strings.Repeat("x", 2000)}}}
 	if length := len(err.Error()); length > conditions.MaxMessageBytes {
 		t.Errorf("the message has %d bytes", length)
 	}

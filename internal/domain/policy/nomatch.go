@@ -17,7 +17,7 @@ import (
 // intended to propagate.
 type NoMatchError struct {
 	// Nearest is the policy that is closest to selecting the template, or nil.
-	Nearest *Miss
+	Nearest *NearMiss
 	// Released is the name of the binding that a policy released; empty if there is
 	// none.
 	Released string
@@ -32,14 +32,14 @@ func (e *NoMatchError) Error() string {
 	if e.Released != "" {
 		text += "; the policy that claimed it was deleted or no longer selects it, and binding " + e.Released + " is kept unchanged"
 	}
-	return conditions.Clip(text)
+	return conditions.LimitMessage(text)
 }
 
 // CheckMatch returns a *NoMatchError for a template that no policy selects, if a user
 // apparently intended to propagate it: a policy nearly selects it, or a policy
 // released its binding. It returns nil for all other templates, which are most objects
 // of a control plane. bound is the binding of the template, or nil.
-func CheckMatch(template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (Miss, bool)) error {
+func CheckMatch(template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (NearMiss, bool)) error {
 	if template.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func CheckMatch(template *unstructured.Unstructured, bound binding.Object, neare
 	if bound != nil && len(bound.BindingSpec().RequiredBy) > 0 {
 		return nil // the object is propagated as a dependency
 	}
-	if bound != nil && metav1.IsControlledBy(bound, template) && Released(bound) {
+	if bound != nil && metav1.IsControlledBy(bound, template) && IsReleased(bound) {
 		noMatch.Released = types.NamespacedName{Namespace: bound.GetNamespace(), Name: bound.GetName()}.String()
 	}
 	if noMatch.Released == "" && isSystemObject(template) {

@@ -21,7 +21,7 @@ import (
 //	any                       itself, or no policy             never
 func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
 	switch {
-	case claim == Claim{} || claim.Names(preemptor):
+	case claim == Claim{} || claim.MatchesPolicy(preemptor):
 		return false, nil
 	case claim.IsCluster() != IsCluster(preemptor):
 		return claim.IsCluster(), nil
@@ -31,20 +31,20 @@ func Preempts(preemptor Object, claim Claim, claimant Object) (bool, error) {
 	return ExplicitPriority(preemptor) > ExplicitPriority(claimant), nil
 }
 
-// MayPreempt reports whether preemption is enabled in the policy.
-func MayPreempt(policy Object) bool {
+// CanPreempt reports whether preemption is enabled in the policy.
+func CanPreempt(policy Object) bool {
 	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
 }
 
-// Overtakers returns the policies that may preempt another policy of their kind after
+// PreemptionCandidates returns the policies that may preempt another policy of their kind after
 // its spec.priority was lowered from before to after: the policies with an explicit
 // priority between the two values, highest first. candidates are the policies of that
 // kind and, for PropagationPolicies, of that namespace.
-func Overtakers(before, after int32, candidates []Object) []Object {
+func PreemptionCandidates(before, after int32, candidates []Object) []Object {
 	var overtakers []Object
 	for _, policy := range candidates {
 		priority := policy.PropagationSpec().Priority
-		if priority != nil && after < *priority && *priority < before && MayPreempt(policy) {
+		if priority != nil && after < *priority && *priority < before && CanPreempt(policy) {
 			overtakers = append(overtakers, policy)
 		}
 	}

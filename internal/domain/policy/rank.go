@@ -44,11 +44,11 @@ type candidate struct {
 	policy   Object
 	cluster  bool
 	explicit int32
-	implicit Priority
+	implicit MatchPriority
 	name     string
 }
 
-func newCandidate(policy Object, implicit Priority) *candidate {
+func newCandidate(policy Object, implicit MatchPriority) *candidate {
 	return &candidate{
 		policy:   policy,
 		cluster:  IsCluster(policy),

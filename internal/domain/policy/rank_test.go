@@ -17,7 +17,7 @@ func TestImplicitPriority(t *testing.T) {
 	rightNameWrongLabels.LabelSelector = labelledOther.LabelSelector
 	tests := map[string]struct {
 		selectors []policyv1alpha1.ResourceSelector
-		want      Priority
+		want      MatchPriority
 	}{
 		"no selector selects nothing":                         {want: MatchNone},
 		"the kind alone matches all objects":                  {selectors: []policyv1alpha1.ResourceSelector{allDeployments}, want: MatchAll},

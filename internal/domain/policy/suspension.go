@@ -9,9 +9,9 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// SuspensionNews is the event for the owner of a template after the suspension of its
+// SuspensionChange is the event for the owner of a template after the suspension of its
 // binding changed.
-type SuspensionNews struct {
+type SuspensionChange struct {
 	// Suspended reports whether scheduling or dispatching is suspended now.
 	Suspended bool
 	Message   string
@@ -19,7 +19,7 @@ type SuspensionNews struct {
 
 // DescribeSuspension describes how the suspension of a binding changed. It returns
 // false if the suspension did not change. before is nil for a new binding.
-func DescribeSuspension(before, after binding.Object) (SuspensionNews, bool) {
+func DescribeSuspension(before, after binding.Object) (SuspensionChange, bool) {
 	previous := ""
 	if before != nil {
 		previous = suspensionText(before)
@@ -27,11 +27,11 @@ func DescribeSuspension(before, after binding.Object) (SuspensionNews, bool) {
 	current := suspensionText(after)
 	switch {
 	case previous == current:
-		return SuspensionNews{}, false
+		return SuspensionChange{}, false
 	case current == "":
-		return SuspensionNews{Message: "Suspension ended: changes are scheduled and dispatched to all clusters"}, true
+		return SuspensionChange{Message: "Suspension ended: changes are scheduled and dispatched to all clusters"}, true
 	}
-	return SuspensionNews{Suspended: true, Message: conditions.Clip(current)}, true
+	return SuspensionChange{Suspended: true, Message: conditions.LimitMessage(current)}, true
 }
 
 // suspensionText returns what is suspended and by which object; empty if nothing is.
@@ -70,5 +70,5 @@ func suspendingObject(of binding.Object) string {
 	if !claimed {
 		return "binding " + of.GetName()
 	}
-	return claim.Title()
+	return claim.DisplayName()
 }

@@ -51,7 +51,7 @@ func TestDescribeSuspension(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, _ := DescribeSuspension(test.before, test.after)
-			if diff := cmp.Diff(SuspensionNews{test.suspended, test.want}, got); diff != "" {
+			if diff := cmp.Diff(SuspensionChange{test.suspended, test.want}, got); diff != "" {
 				t.Errorf("suspension change (-want +got):\n%s", diff)
 			}
 		})

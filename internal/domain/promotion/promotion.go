@@ -23,10 +23,10 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Template returns the template for a member object. Its conflict resolution is Overwrite:
+// NewTemplate returns the template for a member object. Its conflict resolution is Overwrite:
 // otherwise the control plane would not take over an object that it does not own. A
 // conflict resolution that the object already has is kept.
-func Template(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
+func NewTemplate(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
 	template := memberObject.DeepCopy()
 	resolution, found := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
 	work.Release(template)
@@ -43,9 +43,9 @@ func Template(memberObject *unstructured.Unstructured) *unstructured.Unstructure
 	return template
 }
 
-// Manager returns the namespace and name of the Work that manages a member object, or ""
+// ManagingWork returns the namespace and name of the Work that manages a member object, or ""
 // if the object is not managed.
-func Manager(memberObject *unstructured.Unstructured) string {
+func ManagingWork(memberObject *unstructured.Unstructured) string {
 	if memberObject.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
 		return ""
 	}
@@ -53,13 +53,13 @@ func Manager(memberObject *unstructured.Unstructured) string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// Policy returns the policy that keeps an object in its cluster: a PropagationPolicy in
+// NewPolicy returns the policy that keeps an object in its cluster: a PropagationPolicy in
 // the namespace of the template, or a ClusterPropagationPolicy for a cluster-scoped
 // object. If name is empty, it is generated. If dependencies is true, the dependencies of
 // the object are propagated too.
-func Policy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
+func NewPolicy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
 	kind := template.GroupVersionKind()
-	name = cmp.Or(name, policy.NameFor(kind, template.GetNamespace(), template.GetName()))
+	name = cmp.Or(name, policy.GeneratedName(kind, template.GetNamespace(), template.GetName()))
 	spec := policyv1alpha1.PropagationSpec{
 		ResourceSelectors: []policyv1alpha1.ResourceSelector{{
 			APIVersion: template.GetAPIVersion(), Kind: kind.Kind,
@@ -81,20 +81,20 @@ func Policy(template *unstructured.Unstructured, cluster, name string, dependenc
 	}
 }
 
-// Refuse returns an error if an object cannot be a template.
-func Refuse(object *unstructured.Unstructured) error {
+// CheckPromotable returns an error if an object cannot be a template.
+func CheckPromotable(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	if reach.DefaultSkippedAPIs().Skips(kind) {
 		return fmt.Errorf("objects of kind %s (%s) are never propagated, so they cannot be promoted", kind.Kind, object.GetAPIVersion())
 	}
 	if (reach.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
-		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, Reference(object))
+		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, NamespacedName(object))
 	}
 	return nil
 }
 
-// Reference returns namespace/name, or the name alone for a cluster-scoped object.
-func Reference(object metav1.Object) string {
+// NamespacedName returns namespace/name, or the name alone for a cluster-scoped object.
+func NamespacedName(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()
 	}

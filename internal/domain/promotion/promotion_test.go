@@ -114,7 +114,7 @@ spec: {ports: [{port: 80}]}
 		t.Run(name, func(t *testing.T) {
 			member := parseObject(t, test.member)
 			before := member.DeepCopy()
-			if diff := cmp.Diff(parseObject(t, test.want).Object, promotion.Template(member).Object); diff != "" {
+			if diff := cmp.Diff(parseObject(t, test.want).Object, promotion.NewTemplate(member).Object); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before.Object, member.Object); diff != "" {
@@ -135,8 +135,8 @@ func TestTemplateIsIdempotent(t *testing.T) {
 		member.SetName("a")
 		member.SetLabels(text.Draw(t, "labels"))
 		member.SetAnnotations(text.Draw(t, "annotations"))
-		once := promotion.Template(member)
-		if diff := cmp.Diff(once.Object, promotion.Template(once).Object); diff != "" {
+		once := promotion.NewTemplate(member)
+		if diff := cmp.Diff(once.Object, promotion.NewTemplate(once).Object); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}
 	})
@@ -183,7 +183,7 @@ spec:
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := promotion.Policy(parseObject(t, test.object), "m1", test.name, test.dependencies)
+			made := promotion.NewPolicy(parseObject(t, test.object), "m1", test.name, test.dependencies)
 			text, err := yaml.Marshal(made)
 			if err != nil {
 				t.Fatal(err)
@@ -210,7 +210,7 @@ func TestCheckPromotable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := promotion.Refuse(parseObject(t, test.object)); (err != nil) != test.wantErr {
+			if err := promotion.CheckPromotable(parseObject(t, test.object)); (err != nil) != test.wantErr {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -220,7 +220,7 @@ func TestCheckPromotable(t *testing.T) {
 func TestManager(t *testing.T) {
 	kept := "{metadata: {labels: {karmada.io/managed: 'true'}, annotations: {work.karmada.io/namespace: karmada-es-m1, work.karmada.io/name: web-1}}}"
 	for text, want := range map[string]string{kept: "karmada-es-m1/web-1", "{metadata: {labels: {karmada.io/managed: 'false'}}}": ""} {
-		if got := promotion.Manager(parseObject(t, text)); got != want {
+		if got := promotion.ManagingWork(parseObject(t, text)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Marked returns an error for a Secret with the system label of the control plane. The commands
+// CheckSystemLabel returns an error for a Secret with the system label of the control plane. The commands
 // join and register and agents create the credentials of a cluster with this label, before the
 // Cluster that refers to them. Until the Cluster exists, only the label shows what the Secret
 // contains.
-func Marked(object *unstructured.Unstructured) *RefusedError {
+func CheckSystemLabel(object *unstructured.Unstructured) *ForbiddenError {
 	const label, value = clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue
 	if !IsSecret(object.GroupVersionKind().GroupKind()) || object.GetLabels()[label] != value {
 		return nil

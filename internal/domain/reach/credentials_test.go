@@ -19,7 +19,7 @@ func TestCheckSystemLabel(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if refusal := Marked(parseObject(t, tc.object)); refusal != nil {
+			if refusal := CheckSystemLabel(parseObject(t, tc.object)); refusal != nil {
 				got = refusal.Error()
 			}
 			if got != tc.want {

@@ -51,12 +51,12 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// Granting reports whether objects of a kind grant rights in their namespace, set its limits or
+// GrantsRights reports whether objects of a kind grant rights in their namespace, set its limits or
 // redirect its traffic. An author who may write policies in a namespace may not write these
 // objects: the Kubernetes roles edit and admin do not allow it, or check for escalation. An
 // OverridePolicy must therefore not write them either. The list contains kinds of Kubernetes
 // only, because it is not known which other kinds an author may not write.
-func Granting(kind schema.GroupKind) bool {
+func GrantsRights(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
 		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
@@ -67,9 +67,9 @@ func Granting(kind schema.GroupKind) bool {
 	return false
 }
 
-// ChangedContent returns the first field, ordered by name, in which two objects differ. Metadata
+// FirstChangedField returns the first field, ordered by name, in which two objects differ. Metadata
 // and API version are ignored.
-func ChangedContent(before, after *unstructured.Unstructured) (path string, changed bool) {
+func FirstChangedField(before, after *unstructured.Unstructured) (path string, changed bool) {
 	fields := slices.Sorted(maps.Keys(before.Object))
 	for field := range after.Object {
 		if _, found := before.Object[field]; !found {

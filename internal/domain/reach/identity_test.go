@@ -57,7 +57,7 @@ func TestFirstChangedField(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, changed := ChangedContent(parseObject(t, tc.before), parseObject(t, tc.after)); got != tc.want || changed != (tc.want != "") {
+			if got, changed := FirstChangedField(parseObject(t, tc.before), parseObject(t, tc.after)); got != tc.want || changed != (tc.want != "") {
 				t.Errorf("got %q, %v, want %q", got, changed, tc.want)
 			}
 		})
@@ -72,7 +72,7 @@ func TestGrantsRights(t *testing.T) {
 		{Kind: "EndpointSlice"}: false, {Kind: "Service"}: false,
 		{Kind: "Role"}: false, {Kind: "ConfigMap"}: false, {Group: "apps", Kind: "Deployment"}: false,
 	} {
-		if Granting(kind) != want {
+		if GrantsRights(kind) != want {
 			t.Errorf("%s: %v", kind, !want)
 		}
 	}

@@ -24,15 +24,15 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// RefusedError is returned for an object that may not be used. A retry does not help before the
+// ForbiddenError is returned for an object that may not be used. A retry does not help before the
 // referring object or the flags of the control plane change.
-type RefusedError struct{ Reason string }
+type ForbiddenError struct{ Reason string }
 
 // Error implements error.
-func (r *RefusedError) Error() string { return r.Reason }
+func (r *ForbiddenError) Error() string { return r.Reason }
 
-func newForbiddenError(format string, args ...any) *RefusedError {
-	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
+func newForbiddenError(format string, args ...any) *ForbiddenError {
+	return &ForbiddenError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // Scope is the scope of a kind, if it is known.
@@ -45,11 +45,11 @@ const (
 	NamespaceScope
 )
 
-// Bound returns an error unless a binding in the namespace may refer to the object. The
+// CheckReference returns an error unless a binding in the namespace may refer to the object. The
 // namespace of a ClusterResourceBinding is empty. A ResourceBinding may refer to a namespaced
 // kind in its own namespace, a ClusterResourceBinding to a cluster-scoped kind. An empty
 // reference is allowed.
-func Bound(namespace string, to workv1alpha2.ObjectReference, scope Scope) *RefusedError {
+func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Scope) *ForbiddenError {
 	switch {
 	case to.Name == "" && to.Namespace == "":
 		return nil
@@ -69,26 +69,26 @@ func Bound(namespace string, to workv1alpha2.ObjectReference, scope Scope) *Refu
 	return nil
 }
 
-// IsBound reports whether a binding in the namespace may refer to the object, without knowing
+// IsAllowedReference reports whether a binding in the namespace may refer to the object, without knowing
 // the scope of its kind.
-func IsBound(namespace string, to workv1alpha2.ObjectReference) bool {
-	return Bound(namespace, to, UnknownScope) == nil
+func IsAllowedReference(namespace string, to workv1alpha2.ObjectReference) bool {
+	return CheckReference(namespace, to, UnknownScope) == nil
 }
 
 func formatReference(to workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %q", to.Kind, to.Name)
 }
 
-// Propagated holds the flags of the control plane about kinds and namespaces that are never
+// PropagationRules holds the flags of the control plane about kinds and namespaces that are never
 // propagated.
-type Propagated struct {
+type PropagationRules struct {
 	APIs       SkippedAPIs
 	Namespaces SkippedNamespaces
 }
 
-// Refuses returns an error for an object that is never propagated, independent of policies and
+// Check returns an error for an object that is never propagated, independent of policies and
 // bindings.
-func (p Propagated) Refuses(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
+func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	object := formatObject(kind.Kind, key)
 	switch {
 	case p.APIs.Skips(kind) && DefaultSkippedAPIs().Skips(kind):
@@ -116,8 +116,8 @@ func IsSecret(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Secret"}
 }
 
-// SecretsOf returns the Secrets that hold the credentials of a cluster.
-func SecretsOf(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
+// CredentialSecrets returns the Secrets that hold the credentials of a cluster.
+func CredentialSecrets(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	var secrets []types.NamespacedName
 	for _, reference := range []*clusterv1alpha1.LocalSecretReference{cluster.Spec.SecretRef, cluster.Spec.ImpersonatorSecretRef} {
 		if reference == nil {
@@ -131,34 +131,34 @@ func SecretsOf(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
 	return secrets
 }
 
-// Credentials returns an error for a Secret that holds the credentials of clusters, or nil if
+// CheckCredentials returns an error for a Secret that holds the credentials of clusters, or nil if
 // there are no such clusters.
-func Credentials(secret types.NamespacedName, clusters []string) *RefusedError {
+func CheckCredentials(secret types.NamespacedName, clusters []string) *ForbiddenError {
 	if len(clusters) == 0 {
 		return nil
 	}
 	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReferenceHint)
 }
 
-// Party describes the rights of the author of a policy or binding.
-type Party struct {
+// Author describes the rights of the author of a policy or binding.
+type Author struct {
 	// Namespace is the namespace in which the author has rights.
 	Namespace string
-	// Cluster is true for objects that only an administrator of the control plane can create: a
+	// ClusterWide is true for objects that only an administrator of the control plane can create: a
 	// ClusterPropagationPolicy, and a binding that such a policy claims.
-	Cluster bool
+	ClusterWide bool
 }
 
 // covers reports whether the author has rights on objects in the namespace, or on cluster-scoped
 // objects if the namespace is empty.
-func (p Party) covers(namespace string) bool {
-	return p.Cluster || namespace != "" && namespace == p.Namespace
+func (p Author) covers(namespace string) bool {
+	return p.ClusterWide || namespace != "" && namespace == p.Namespace
 }
 
-// TakesAlong returns an error unless the author may propagate the object as a dependency. The
+// CheckDependency returns an error unless the author may propagate the object as a dependency. The
 // namespace of a cluster-scoped object is empty. The name of objects that are selected by labels
 // is empty.
-func (p Party) TakesAlong(kind string, key types.NamespacedName) *RefusedError {
+func (p Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
 	if p.covers(key.Namespace) {
 		return nil
 	}
@@ -173,18 +173,18 @@ func (p Party) TakesAlong(kind string, key types.NamespacedName) *RefusedError {
 		object, p.Namespace, where)
 }
 
-// TakesOver reports whether the author may take over an object that already exists in a member:
+// MayTakeOver reports whether the author may take over an object that already exists in a member:
 // only an object in the namespace of the author, and never a Namespace.
-func (p Party) TakesOver(kind schema.GroupKind, namespace string) bool {
-	if p.Cluster {
+func (p Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
+	if p.ClusterWide {
 		return true
 	}
 	return p.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
 }
 
-// Delivers returns an error unless the author may deliver the object to a member: only an object
+// CheckDelivery returns an error unless the author may deliver the object to a member: only an object
 // in the namespace of the author, and never an object in a namespace of the control plane.
-func (p Party) Delivers(kind schema.GroupVersionKind, key types.NamespacedName) *RefusedError {
+func (p Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
 		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))
 	}

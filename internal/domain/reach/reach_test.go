@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-func errorText(refusal *RefusedError) string {
+func errorText(refusal *ForbiddenError) string {
 	if refusal == nil {
 		return ""
 	}
@@ -42,10 +42,10 @@ func TestCheckReference(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if tc.scope == UnknownScope && IsBound(tc.namespace, tc.to) != (tc.want == "") {
+			if tc.scope == UnknownScope && IsAllowedReference(tc.namespace, tc.to) != (tc.want == "") {
 				t.Error("IsBound returns another result")
 			}
-			got := errorText(Bound(tc.namespace, tc.to, tc.scope))
+			got := errorText(CheckReference(tc.namespace, tc.to, tc.scope))
 			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
@@ -58,7 +58,7 @@ func TestPropagationRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	propagated := Propagated{APIs: DefaultSkippedAPIs(), Namespaces: namespaces}
+	propagated := PropagationRules{APIs: DefaultSkippedAPIs(), Namespaces: namespaces}
 	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
 	tests := map[string]struct {
 		kind            schema.GroupVersionKind
@@ -78,7 +78,7 @@ func TestPropagationRules(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			refusal := propagated.Refuses(tc.kind, types.NamespacedName{Namespace: tc.namespace, Name: tc.name})
+			refusal := propagated.Check(tc.kind, types.NamespacedName{Namespace: tc.namespace, Name: tc.name})
 			if (refusal != nil) != tc.refused || refusal != nil && !strings.Contains(refusal.Error(), "never propagated") {
 				t.Errorf("got %q", errorText(refusal))
 			}
@@ -91,25 +91,25 @@ func TestCredentialSecrets(t *testing.T) {
 	cluster.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1"}
 	cluster.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "clusters", Name: "m1-impersonator"}
 	want := []types.NamespacedName{{Namespace: "clusters", Name: "m1"}, {Namespace: "clusters", Name: "m1-impersonator"}}
-	if diff := cmp.Diff(want, SecretsOf(cluster)); diff != "" {
+	if diff := cmp.Diff(want, CredentialSecrets(cluster)); diff != "" {
 		t.Errorf("Secrets (-want +got):\n%s", diff)
 	}
-	if SecretsOf(&clusterv1alpha1.Cluster{}) != nil {
+	if CredentialSecrets(&clusterv1alpha1.Cluster{}) != nil {
 		t.Error("a cluster without credentials has Secrets")
 	}
-	if got, want := errorText(Credentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"; remove the selector or the binding that refers to it`; got != want {
+	if got, want := errorText(CheckCredentials(want[0], []string{"m2", "m1"})), `Secret clusters/m1 is never propagated: it holds the credentials of cluster "m1"; remove the selector or the binding that refers to it`; got != want {
 		t.Errorf("got %q", got)
 	}
-	if got := errorText(Credentials(want[0], nil)); got != "" {
+	if got := errorText(CheckCredentials(want[0], nil)); got != "" {
 		t.Errorf("a Secret of no cluster: %q", got)
 	}
 }
 
 func TestAuthorRights(t *testing.T) {
-	tenant, operator := Party{Namespace: "shop"}, Party{Namespace: "shop", Cluster: true}
+	tenant, operator := Author{Namespace: "shop"}, Author{Namespace: "shop", ClusterWide: true}
 	configMap, namespace := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Namespace"}
 	tests := map[string]struct {
-		party                Party
+		party                Author
 		kind                 schema.GroupKind
 		namespace            string
 		dependency, takeOver bool
@@ -121,21 +121,21 @@ func TestAuthorRights(t *testing.T) {
 		"a cluster-scoped object":                             {tenant, configMap, "", false, false, false},
 		"a Namespace":                                         {tenant, namespace, "", false, false, false},
 		"a namespaced object of kind Namespace":               {tenant, namespace, "shop", true, false, true},
-		"a cluster-scoped object, author without a namespace": {Party{}, configMap, "", false, false, false},
+		"a cluster-scoped object, author without a namespace": {Author{}, configMap, "", false, false, false},
 		"another namespace, for an administrator":             {operator, configMap, "bank", true, true, true},
 		"a Namespace, for an administrator":                   {operator, namespace, "", true, true, true},
 		"credentials of a cluster":                            {operator, schema.GroupKind{Kind: "Secret"}, "karmada-cluster", true, true, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if refusal := tc.party.TakesAlong(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.dependency {
+			if refusal := tc.party.CheckDependency(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.dependency {
 				t.Errorf("dependency: %q", errorText(refusal))
 			}
-			refusal := tc.party.Delivers(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
+			refusal := tc.party.CheckDelivery(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
 			if (refusal == nil) != tc.deliver {
 				t.Errorf("delivery: %q", errorText(refusal))
 			}
-			if got := tc.party.TakesOver(tc.kind, tc.namespace); got != tc.takeOver {
+			if got := tc.party.MayTakeOver(tc.kind, tc.namespace); got != tc.takeOver {
 				t.Errorf("takeover: %v", got)
 			}
 		})
@@ -151,7 +151,7 @@ func TestErrorsNameObjectAndRemedy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	propagated, tenant := Propagated{APIs: skipped, Namespaces: namespaces}, Party{Namespace: "shop"}
+	propagated, tenant := PropagationRules{APIs: skipped, Namespaces: namespaces}, Author{Namespace: "shop"}
 	kind := func(group, kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
 	}
@@ -159,16 +159,16 @@ func TestErrorsNameObjectAndRemedy(t *testing.T) {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
 	tests := map[string]struct {
-		refusal *RefusedError
+		refusal *ForbiddenError
 		says    []string
 	}{
-		"a Lease":                       {propagated.Refuses(kind("coordination.k8s.io", "Lease"), object("shop", "l")), []string{"Lease shop/l is", "Events and Leases", "remove the selector"}},
-		"a kind that a flag lists":      {propagated.Refuses(kind("apps", "Deployment"), object("shop", "web")), []string{"Deployment shop/web is", "take it out of that flag"}},
-		"a namespace that a flag lists": {propagated.Refuses(kind("", "ConfigMap"), object("kube-public", "c")), []string{"ConfigMap kube-public/c is", "--skipped-propagating-namespaces", "take it out of that flag"}},
-		"a Namespace of the system":     {propagated.Refuses(kind("", "Namespace"), object("", "karmada-system")), []string{"Namespace karmada-system is", "belongs to the control plane", "remove the selector"}},
-		"a dependency":                  {tenant.TakesAlong("Secret", object("bank", "s")), []string{"Secret bank/s: ", `objects in namespace "bank"`}},
-		"a cluster-scoped dependency":   {tenant.TakesAlong("ClusterRole", object("", "r")), []string{"ClusterRole r: ", "cluster-scoped objects"}},
-		"dependencies by their labels":  {tenant.TakesAlong("Secret", object("bank", "")), []string{"Secret selected by labels: "}},
+		"a Lease":                       {propagated.Check(kind("coordination.k8s.io", "Lease"), object("shop", "l")), []string{"Lease shop/l is", "Events and Leases", "remove the selector"}},
+		"a kind that a flag lists":      {propagated.Check(kind("apps", "Deployment"), object("shop", "web")), []string{"Deployment shop/web is", "take it out of that flag"}},
+		"a namespace that a flag lists": {propagated.Check(kind("", "ConfigMap"), object("kube-public", "c")), []string{"ConfigMap kube-public/c is", "--skipped-propagating-namespaces", "take it out of that flag"}},
+		"a Namespace of the system":     {propagated.Check(kind("", "Namespace"), object("", "karmada-system")), []string{"Namespace karmada-system is", "belongs to the control plane", "remove the selector"}},
+		"a dependency":                  {tenant.CheckDependency("Secret", object("bank", "s")), []string{"Secret bank/s: ", `objects in namespace "bank"`}},
+		"a cluster-scoped dependency":   {tenant.CheckDependency("ClusterRole", object("", "r")), []string{"ClusterRole r: ", "cluster-scoped objects"}},
+		"dependencies by their labels":  {tenant.CheckDependency("Secret", object("bank", "")), []string{"Secret selected by labels: "}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

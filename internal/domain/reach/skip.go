@@ -98,10 +98,10 @@ func (s SkippedAPIs) Skips(gvk schema.GroupVersionKind) bool {
 		s.kinds.Has(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)))
 }
 
-// Watchable reports whether a served resource can hold templates: it is not skipped, is no
+// IsWatchable reports whether a served resource can hold templates: it is not skipped, is no
 // subresource, and can be listed, watched and deleted. The caller passes only resources of the
 // preferred version of each group, because other versions contain the same objects.
-func (s SkippedAPIs) Watchable(version schema.GroupVersion, resource metav1.APIResource) bool {
+func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.APIResource) bool {
 	if strings.Contains(resource.Name, "/") || s.Skips(version.WithKind(resource.Kind)) {
 		return false
 	}
@@ -165,5 +165,5 @@ func (s SkippedNamespaces) skipsName(namespace string) bool {
 // such a namespace are never propagated, independent of the flags.
 func IsReservedNamespace(namespace string) bool {
 	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
-		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionSpacePrefix)
+		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 }

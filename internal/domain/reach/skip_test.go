@@ -89,7 +89,7 @@ func TestIsWatchable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := DefaultSkippedAPIs().Watchable(test.version, test.resource); got != test.want {
+			if got := DefaultSkippedAPIs().IsWatchable(test.version, test.resource); got != test.want {
 				t.Errorf("Watchable = %v, want %v", got, test.want)
 			}
 		})

@@ -7,21 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsBuiltIn reports whether a group is built in. The groups of CustomResourceDefinitions contain
+// IsBuiltInGroup reports whether a group is built in. The groups of CustomResourceDefinitions contain
 // a dot.
-func IsBuiltIn(group string) bool { return !strings.Contains(group, ".") }
+func IsBuiltInGroup(group string) bool { return !strings.Contains(group, ".") }
 
-// IsDefinitionOf reports whether a CustomResourceDefinition with this name, which has the form
+// IsCRDOfGroup reports whether a CustomResourceDefinition with this name, which has the form
 // <plural>.<group>, defines a kind of the group.
-func IsDefinitionOf(group, name string) bool {
+func IsCRDOfGroup(group, name string) bool {
 	_, definedGroup, _ := strings.Cut(name, ".")
 	return definedGroup == group
 }
 
-// Defines reports whether a CustomResourceDefinition defines the kind. A definition that cannot
+// CRDDefinesKind reports whether a CustomResourceDefinition defines the kind. A definition that cannot
 // be parsed counts as defining it. The kind of a definition can be changed, so the accepted name
 // counts too.
-func Defines(definition map[string]any, kind schema.GroupKind) bool {
+func CRDDefinesKind(definition map[string]any, kind schema.GroupKind) bool {
 	group, _, _ := unstructured.NestedString(definition, "spec", "group")
 	requested, _, _ := unstructured.NestedString(definition, "spec", "names", "kind")
 	accepted, _, _ := unstructured.NestedString(definition, "status", "acceptedNames", "kind")

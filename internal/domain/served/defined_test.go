@@ -18,13 +18,13 @@ func TestIsDefinitionOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := IsDefinitionOf(test.group, test.name); got != test.want {
+			if got := IsCRDOfGroup(test.group, test.name); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})
 	}
 	for group, want := range map[string]bool{"": true, "apps": true, "example.org": false} {
-		if got := IsBuiltIn(group); got != want {
+		if got := IsBuiltInGroup(group); got != want {
 			t.Errorf("IsBuiltIn(%q) = %v", group, got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestCRDDefinesKind(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Defines(test.definition, kind); got != test.want {
+			if got := CRDDefinesKind(test.definition, kind); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -18,11 +18,11 @@ type Discovery struct {
 	Failed    map[schema.GroupVersion]error
 }
 
-// Versions returns the versions in which a server serves a kind, in the order of the server. The
+// ServedVersions returns the versions in which a server serves a kind, in the order of the server. The
 // kind is Absent only if the groups are known, every version of its group was read, and no
 // version has the kind. The server may still store objects of the kind. The result is Unknown if
 // a version of the group could not be read and no other version has the kind.
-func (d Discovery) Versions(kind schema.GroupKind) ([]string, Answer) {
+func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
 		return nil, Unknown
 	}
@@ -52,8 +52,8 @@ func (d Discovery) Versions(kind schema.GroupKind) ([]string, Answer) {
 	}
 }
 
-// Unread returns the versions of a group whose resources were neither read nor failed.
-func (d Discovery) Unread(group string) []schema.GroupVersion {
+// UnreadVersions returns the versions of a group whose resources were neither read nor failed.
+func (d Discovery) UnreadVersions(group string) []schema.GroupVersion {
 	return slices.DeleteFunc(d.versionsOfGroup(group), func(version schema.GroupVersion) bool {
 		return d.Resources[version] != nil || d.Failed[version] != nil
 	})

@@ -34,7 +34,7 @@ func TestServedVersions(t *testing.T) {
 	tests := map[string]struct {
 		discovery Discovery
 		versions  []string
-		want      Answer
+		want      Availability
 	}{
 		"nothing was read":                            {Discovery{}, nil, Unknown},
 		"an empty list of groups":                     {Discovery{Groups: &metav1.APIGroupList{}}, nil, Unknown},
@@ -50,7 +50,7 @@ func TestServedVersions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			versions, got := test.discovery.Versions(kind)
+			versions, got := test.discovery.ServedVersions(kind)
 			if diff := cmp.Diff(test.versions, versions); diff != "" || got != test.want {
 				t.Errorf("answer %d, want %d, versions (-want +got):\n%s", got, test.want, diff)
 			}

@@ -15,23 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Answer is the result of a discovery for one kind.
-type Answer int
+// Availability is the result of a discovery for one kind.
+type Availability int
 
 const (
 	// Unknown is the result of a discovery that failed or returned nothing.
-	Unknown Answer = iota
+	Unknown Availability = iota
 	// Served means that objects of the kind can be listed and watched.
 	Served
 	// Absent means that the server does not have the kind.
 	Absent
 )
 
-// Of evaluates a discovery for a kind. resources and err are the response for the group version
+// KindAvailability evaluates a discovery for a kind. resources and err are the response for the group version
 // of the kind. groups are all groups that the server listed, or nil if that request failed. A
 // group version that is not found counts as absent only if the listed groups do not contain it
 // either, because the server behind it may be unavailable.
-func Of(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Answer {
+func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Availability {
 	switch {
 	case err == nil:
 		return inResources(kind, resources)
@@ -42,7 +42,7 @@ func Of(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *me
 	}
 }
 
-func inResources(kind schema.GroupVersionKind, resources *metav1.APIResourceList) Answer {
+func inResources(kind schema.GroupVersionKind, resources *metav1.APIResourceList) Availability {
 	switch {
 	case resources == nil || len(resources.APIResources) == 0:
 		return Unknown
@@ -70,43 +70,43 @@ func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion)
 	})
 }
 
-// Watch is the state of the watch of one kind. The zero value is a running watch.
-type Watch struct {
-	// Ended is true from the end of the watch until the kind is served again.
-	Ended bool
+// WatchState is the state of the watch of one kind. The zero value is a running watch.
+type WatchState struct {
+	// Stopped is true from the end of the watch until the kind is served again.
+	Stopped bool
 	// AbsentSince is the time of the first absent result, or zero if the kind was not reported
 	// absent since it was last served.
 	AbsentSince time.Time
 }
 
-// Step is the action for a watch.
-type Step int
+// WatchAction is the action for a watch.
+type WatchAction int
 
 const (
-	// Keep leaves the watch unchanged.
-	Keep Step = iota
-	// End stops the watch.
-	End
-	// Begin starts the watch again.
-	Begin
+	// KeepWatch leaves the watch unchanged.
+	KeepWatch WatchAction = iota
+	// StopWatch stops the watch.
+	StopWatch
+	// StartWatch starts the watch again.
+	StartWatch
 )
 
 // Next returns the new state and the action for a discovery result. The watch of an absent kind
 // stops after the delay, because a server that has just started may lack kinds for a moment.
-func (w Watch) Next(answer Answer, now time.Time, delay time.Duration) (Watch, Step) {
+func (w WatchState) Next(answer Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
 	switch {
-	case answer == Served && w.Ended:
-		return Watch{}, Begin
+	case answer == Served && w.Stopped:
+		return WatchState{}, StartWatch
 	case answer == Served:
-		return Watch{}, Keep
-	case answer == Unknown || w.Ended:
-		return w, Keep
+		return WatchState{}, KeepWatch
+	case answer == Unknown || w.Stopped:
+		return w, KeepWatch
 	case w.AbsentSince.IsZero():
 		w.AbsentSince = now
 	}
 	if now.Sub(w.AbsentSince) < delay {
-		return w, Keep
+		return w, KeepWatch
 	}
-	w.Ended = true
-	return w, End
+	w.Stopped = true
+	return w, StopWatch
 }

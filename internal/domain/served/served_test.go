@@ -30,7 +30,7 @@ func TestKindAvailability(t *testing.T) {
 		groups    *metav1.APIGroupList
 		resources *metav1.APIResourceList
 		err       error
-		want      Answer
+		want      Availability
 	}{
 		"listed": {resources: listing(other, metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: all}), want: Served},
 		"not among the kinds of its group version":          {resources: listing(other), want: Absent},
@@ -49,7 +49,7 @@ func TestKindAvailability(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Of(kind, tc.groups, tc.resources, tc.err); got != tc.want {
+			if got := KindAvailability(kind, tc.groups, tc.resources, tc.err); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
@@ -60,32 +60,32 @@ func TestWatchStateNext(t *testing.T) {
 	const delay = 5 * time.Second
 	type result struct {
 		after  time.Duration
-		answer Answer
+		answer Availability
 	}
 	tests := map[string]struct {
 		results []result
-		want    []Step
+		want    []WatchAction
 	}{
-		"a kind that is served":                      {[]result{{0, Served}, {time.Minute, Served}}, []Step{Keep, Keep}},
-		"one absent result":                          {[]result{{0, Absent}}, []Step{Keep}},
-		"absent, but not long enough":                {[]result{{0, Absent}, {delay - 1, Absent}}, []Step{Keep, Keep}},
-		"absent for long enough":                     {[]result{{0, Absent}, {delay, Absent}}, []Step{Keep, End}},
-		"unknown for ever":                           {[]result{{0, Unknown}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
-		"absent, then unknown":                       {[]result{{0, Absent}, {time.Hour, Unknown}}, []Step{Keep, Keep}},
-		"absent before and after an unknown":         {[]result{{0, Absent}, {time.Second, Unknown}, {delay, Absent}}, []Step{Keep, Keep, End}},
-		"served meanwhile":                           {[]result{{0, Absent}, {time.Second, Served}, {delay, Absent}}, []Step{Keep, Keep, Keep}},
-		"ended, then absent further":                 {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Absent}}, []Step{Keep, End, Keep}},
-		"ended, then unknown":                        {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Unknown}}, []Step{Keep, End, Keep}},
-		"ended, then served again":                   {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Served}}, []Step{Keep, End, Begin}},
-		"the delay starts again after it was served": {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}}, []Step{Keep, End, Begin, Keep}},
-		"ended a second time after a second period":  {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}, {2 * delay, Absent}}, []Step{Keep, End, Begin, Keep, End}},
+		"a kind that is served":                      {[]result{{0, Served}, {time.Minute, Served}}, []WatchAction{KeepWatch, KeepWatch}},
+		"one absent result":                          {[]result{{0, Absent}}, []WatchAction{KeepWatch}},
+		"absent, but not long enough":                {[]result{{0, Absent}, {delay - 1, Absent}}, []WatchAction{KeepWatch, KeepWatch}},
+		"absent for long enough":                     {[]result{{0, Absent}, {delay, Absent}}, []WatchAction{KeepWatch, StopWatch}},
+		"unknown for ever":                           {[]result{{0, Unknown}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, KeepWatch}},
+		"absent, then unknown":                       {[]result{{0, Absent}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, KeepWatch}},
+		"absent before and after an unknown":         {[]result{{0, Absent}, {time.Second, Unknown}, {delay, Absent}}, []WatchAction{KeepWatch, KeepWatch, StopWatch}},
+		"served meanwhile":                           {[]result{{0, Absent}, {time.Second, Served}, {delay, Absent}}, []WatchAction{KeepWatch, KeepWatch, KeepWatch}},
+		"ended, then absent further":                 {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Absent}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
+		"ended, then unknown":                        {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Unknown}}, []WatchAction{KeepWatch, StopWatch, KeepWatch}},
+		"ended, then served again":                   {[]result{{0, Absent}, {delay, Absent}, {time.Hour, Served}}, []WatchAction{KeepWatch, StopWatch, StartWatch}},
+		"the delay starts again after it was served": {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch}},
+		"ended a second time after a second period":  {[]result{{0, Absent}, {delay, Absent}, {delay, Served}, {delay, Absent}, {2 * delay, Absent}}, []WatchAction{KeepWatch, StopWatch, StartWatch, KeepWatch, StopWatch}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			watch, start := Watch{}, time.Unix(0, 0)
-			var got []Step
+			watch, start := WatchState{}, time.Unix(0, 0)
+			var got []WatchAction
 			for _, h := range tc.results {
-				var step Step
+				var step WatchAction
 				watch, step = watch.Next(h.answer, start.Add(h.after), delay)
 				got = append(got, step)
 			}

@@ -21,11 +21,11 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// ByPolicies returns the taints of a cluster after all policies that target it are applied,
+// ApplyPolicies returns the taints of a cluster after all policies that target it are applied,
 // oldest first and then by name. Each policy adds its taints if its AddOnConditions match, then
 // removes them if its RemoveOnConditions match. It sees the taints that the policies before it
 // left. A new taint gets the given time. The arguments are not modified.
-func ByPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.ClusterTaintPolicy, now metav1.Time) []corev1.Taint {
+func ApplyPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.ClusterTaintPolicy, now metav1.Time) []corev1.Taint {
 	byAge := make([]*policyv1alpha1.ClusterTaintPolicy, len(policies))
 	for i := range policies {
 		byAge[i] = &policies[i]
@@ -69,9 +69,9 @@ func Targets(policy *policyv1alpha1.ClusterTaintPolicy, cluster *clusterv1alpha1
 	return placement.Matches(cluster, policy.Spec.TargetClusters)
 }
 
-// Concerns reports whether a change of a cluster may change the taints that policies add: the
+// NeedsReevaluation reports whether a change of a cluster may change the taints that policies add: the
 // status of a condition changed, or a field by which policies select clusters.
-func Concerns(older, newer *clusterv1alpha1.Cluster) bool {
+func NeedsReevaluation(older, newer *clusterv1alpha1.Cluster) bool {
 	return !slices.EqualFunc(older.Status.Conditions, newer.Status.Conditions, func(a, b metav1.Condition) bool {
 		return a.Type == b.Type && a.Status == b.Status
 	}) || !sameSelectorFields(older, newer)

@@ -99,7 +99,7 @@ func TestApplyPolicies(t *testing.T) {
 			for kind, status := range test.conditions {
 				cluster.Status.Conditions = append(cluster.Status.Conditions, metav1.Condition{Type: kind, Status: status})
 			}
-			if diff := cmp.Diff(test.want, ByPolicies(cluster, test.policies, now), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, ApplyPolicies(cluster, test.policies, now), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("taints (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.before, cluster.Spec.Taints); diff != "" {
@@ -122,8 +122,8 @@ func TestApplyPoliciesIsOrderIndependentWithoutDuplicates(t *testing.T) {
 			policies = append(policies, newPolicy(string(rune('a'+i)), time.Duration(rapid.IntRange(0, 2).Draw(t, "age"))*time.Second,
 				rapid.SampledFrom([]string{"x", "y"}).Draw(t, "key"), rapid.SampledFrom([]string{"", "v"}).Draw(t, "value"), match("add"), match("remove")))
 		}
-		first := ByPolicies(cluster, policies, now)
-		if diff := cmp.Diff(first, ByPolicies(cluster, rapid.Permutation(policies).Draw(t, "order"), now)); diff != "" {
+		first := ApplyPolicies(cluster, policies, now)
+		if diff := cmp.Diff(first, ApplyPolicies(cluster, rapid.Permutation(policies).Draw(t, "order"), now)); diff != "" {
 			t.Fatalf("in another order (-first +other):\n%s", diff)
 		}
 		seen := map[string]bool{}
@@ -156,7 +156,7 @@ func TestNeedsReevaluation(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Concerns(test.older, test.newer); got != test.want {
+			if got := NeedsReevaluation(test.older, test.newer); got != test.want {
 				t.Errorf("Concerns = %t, want %t", got, test.want)
 			}
 		})

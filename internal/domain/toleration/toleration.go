@@ -41,24 +41,24 @@ func FirstMatch(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.To
 	return nil
 }
 
-// Stay is the time until which a workload may stay in a tainted cluster. The zero value means
+// Deadline is the time until which a workload may stay in a tainted cluster. The zero value means
 // that it may stay for ever.
-type Stay struct {
+type Deadline struct {
 	// Taint is the taint that leads to the eviction, or nil if there is none.
 	Taint *corev1.Taint
 	// Until is the time of the eviction. With a Taint, the zero time means immediate eviction.
 	Until time.Time
 }
 
-// Over reports whether the time has passed.
-func (d Stay) Over(now time.Time) bool { return d.Taint != nil && !now.Before(d.Until) }
+// IsOver reports whether the time has passed.
+func (d Deadline) IsOver(now time.Time) bool { return d.Taint != nil && !now.Before(d.Until) }
 
 // EvictionDeadline returns how long a workload with these tolerations may stay in a cluster with
 // these taints. Only taints with the effect NoExecute evict: an untolerated taint evicts at
 // once, and a taint that is tolerated for a time evicts when that time has passed since the
 // taint was added. For each taint only its first matching toleration is used. Such a toleration
 // then counts for all taints that it tolerates.
-func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Stay {
+func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Deadline {
 	var matching []*corev1.Toleration
 	for i := range taints {
 		if taints[i].Effect != corev1.TaintEffectNoExecute {
@@ -66,11 +66,11 @@ func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) St
 		}
 		first := FirstMatch(tolerations, &taints[i])
 		if first == nil {
-			return Stay{Taint: &taints[i]}
+			return Deadline{Taint: &taints[i]}
 		}
 		matching = append(matching, first)
 	}
-	var deadline Stay
+	var deadline Deadline
 	for _, toleration := range matching {
 		for i := range taints {
 			taint := &taints[i]
@@ -78,7 +78,7 @@ func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) St
 				continue
 			}
 			if until, ends := tolerationEnd(toleration, taint); ends && (deadline.Taint == nil || until.Before(deadline.Until)) {
-				deadline = Stay{Taint: taint, Until: until}
+				deadline = Deadline{Taint: taint, Until: until}
 			}
 		}
 	}

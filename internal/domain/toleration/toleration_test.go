@@ -54,21 +54,23 @@ func TestTolerates(t *testing.T) {
 func TestEvictionDeadline(t *testing.T) {
 	a, b := noExecuteTaint("a", 0), noExecuteTaint("b", time.Minute)
 	untimed := corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoExecute}
-	later := func(taint corev1.Taint, until time.Duration) Stay { return Stay{Taint: &taint, Until: noon.Add(until)} }
+	later := func(taint corev1.Taint, until time.Duration) Deadline {
+		return Deadline{Taint: &taint, Until: noon.Add(until)}
+	}
 	tests := map[string]struct {
 		taints      []corev1.Taint
 		tolerations []corev1.Toleration
-		want        Stay
+		want        Deadline
 	}{
 		"no taints":                                  {},
-		"an untolerated taint evicts at once":        {taints: []corev1.Taint{a}, want: Stay{Taint: &a}},
+		"an untolerated taint evicts at once":        {taints: []corev1.Taint{a}, want: Deadline{Taint: &a}},
 		"a taint with another effect evicts nothing": {taints: []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoSchedule}}},
 		"a toleration without seconds is for ever":   {taints: []corev1.Taint{a}, tolerations: []corev1.Toleration{existsToleration("a")}},
 		"a toleration with seconds counts from when the taint was added": {
 			taints: []corev1.Taint{b}, tolerations: []corev1.Toleration{existsToleration("b", 30)}, want: later(b, 90*time.Second),
 		},
 		"one untolerated taint of two evicts at once": {
-			taints: []corev1.Taint{a, b}, tolerations: []corev1.Toleration{existsToleration("a", 30)}, want: Stay{Taint: &b},
+			taints: []corev1.Taint{a, b}, tolerations: []corev1.Toleration{existsToleration("a", 30)}, want: Deadline{Taint: &b},
 		},
 		"the earlier of two deadlines counts": {
 			taints: []corev1.Taint{a, b}, tolerations: []corev1.Toleration{existsToleration("a", 300), existsToleration("b", 30)}, want: later(b, 90*time.Second),
@@ -96,14 +98,14 @@ func TestEvictionDeadline(t *testing.T) {
 
 func TestDeadlineIsOver(t *testing.T) {
 	a := noExecuteTaint("a", 0)
-	deadline := Stay{Taint: &a, Until: noon}
-	if deadline.Over(noon.Add(-time.Nanosecond)) || !deadline.Over(noon) {
+	deadline := Deadline{Taint: &a, Until: noon}
+	if deadline.IsOver(noon.Add(-time.Nanosecond)) || !deadline.IsOver(noon) {
 		t.Error("the deadline is not over exactly at its time")
 	}
-	if (Stay{}).Over(noon) {
+	if (Deadline{}).IsOver(noon) {
 		t.Error("a deadline without a taint is over")
 	}
-	if !(Stay{Taint: &a}).Over(noon) {
+	if !(Deadline{Taint: &a}).IsOver(noon) {
 		t.Error("an untolerated taint does not evict at once")
 	}
 }
@@ -123,7 +125,7 @@ func TestMoreTaintsAndShorterTolerationsNeverPostponeDeadline(t *testing.T) {
 		}
 		return existsToleration(keys.Draw(t, "key"), rapid.Int64().Draw(t, "seconds"))
 	})
-	end := func(stay Stay) time.Time {
+	end := func(stay Deadline) time.Time {
 		if stay.Taint == nil {
 			return time.Unix(1<<40, 0)
 		}

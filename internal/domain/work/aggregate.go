@@ -17,32 +17,32 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Circumstances are facts about the clusters of a binding that its Works do not contain. The
+// AggregateOptions are facts about the clusters of a binding that its Works do not contain. The
 // zero value has no such facts.
-type Circumstances struct {
-	// Unready returns since when a cluster has not been ready. It returns the zero time for a
+type AggregateOptions struct {
+	// NotReadySince returns since when a cluster has not been ready. It returns the zero time for a
 	// cluster that is ready or whose readiness is unknown.
-	Unready func(cluster string) time.Time
-	// Unrendered maps a cluster to the reason why no Work could be rendered from the current
+	NotReadySince func(cluster string) time.Time
+	// RenderErrors maps a cluster to the reason why no Work could be rendered from the current
 	// template.
-	Unrendered map[string]string
-	// Purged are the clusters that must be empty before any other cluster gets the template.
-	Purged sets.Set[string]
-	// StatusBytes is the limit for the reflected status of one cluster, in bytes; 0 means
+	RenderErrors map[string]string
+	// PurgedClusters are the clusters that must be empty before any other cluster gets the template.
+	PurgedClusters sets.Set[string]
+	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes; 0 means
 	// MaxStatusBytes.
-	StatusBytes int
+	MaxStatusBytes int
 }
 
-func (c Circumstances) notReadySince(cluster string) time.Time {
-	if c.Unready == nil {
+func (c AggregateOptions) notReadySince(cluster string) time.Time {
+	if c.NotReadySince == nil {
 		return time.Time{}
 	}
-	return c.Unready(cluster)
+	return c.NotReadySince(cluster)
 }
 
-// Account is the state of a template, aggregated from the Works of its binding and from
+// Aggregation is the state of a template, aggregated from the Works of its binding and from
 // Circumstances.
-type Account struct {
+type Aggregation struct {
 	// Items are the statuses, one for each cluster, sorted by the name of the cluster.
 	Items []workv1alpha2.AggregatedStatusItem
 	// outdated are clusters to which an earlier generation of their Work was applied and the
@@ -60,16 +60,16 @@ type Account struct {
 	purging map[string]bool
 }
 
-// Gather aggregates the Works of a binding. It ignores Works in deletion and Works outside any
+// Aggregate aggregates the Works of a binding. It ignores Works in deletion and Works outside any
 // execution namespace.
 //
 // The status from a member counts only once the Work is applied: before that it may belong to
 // another object that was in the member. Health is Unknown if a Work does not hold the
 // template or its member has not reported a status yet. If a cluster is not ready, its last
 // status stays, with a message that names the time of that status.
-func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) Account {
-	account := Account{
-		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.Unrendered)),
+func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) Aggregation {
+	account := Aggregation{
+		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
 		outdated: map[string]bool{}, notReadySince: map[string]time.Time{}, suspended: map[string]bool{}, suspensionObserved: map[string]bool{}, purging: map[string]bool{},
 		suspensionCauses: map[string]string{},
 	}
@@ -78,14 +78,14 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 		switch {
 		case !ok:
 			continue
-		case circumstances.Purged.Has(cluster):
+		case circumstances.PurgedClusters.Has(cluster):
 			account.addPurging(cluster, circumstances)
 		}
 		if work.DeletionTimestamp == nil {
 			account.addWork(cluster, work, template, circumstances)
 		}
 	}
-	account.addRenderErrors(circumstances.Unrendered)
+	account.addRenderErrors(circumstances.RenderErrors)
 	account.limitSize(template)
 	slices.SortStableFunc(account.Items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
@@ -93,10 +93,10 @@ func Gather(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, c
 	return account
 }
 
-func (a *Account) addWork(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances Circumstances) {
-	item, cut := aggregatedItem(cluster, work, template, circumstances.StatusBytes)
-	a.suspended[cluster], a.suspensionObserved[cluster] = Suspended(work), HeldBack(work)
-	a.outdated[cluster] = Behind(work)
+func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) {
+	item, cut := aggregatedItem(cluster, work, template, circumstances.MaxStatusBytes)
+	a.suspended[cluster], a.suspensionObserved[cluster] = IsSuspended(work), IsSuspensionObserved(work)
+	a.outdated[cluster] = HasUnappliedGeneration(work)
 	if missing := a.missingState(&item); a.suspended[cluster] && missing != "" && item.AppliedMessage == "" {
 		a.suspensionCauses[cluster] = missing + ", " + suspendedMessage
 	}
@@ -126,7 +126,7 @@ func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 
 // missingState returns what a cluster lacks of its Work. It is empty if the cluster has the
 // current generation.
-func (a *Account) missingState(item *workv1alpha2.AggregatedStatusItem) string {
+func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 	switch {
 	case !item.Applied:
 		return notAppliedMessage
@@ -138,7 +138,7 @@ func (a *Account) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 }
 
 // addPurging records that other clusters wait for a cluster, which may not be ready itself.
-func (a *Account) addPurging(cluster string, circumstances Circumstances) {
+func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions) {
 	a.purging[cluster] = true
 	if since := circumstances.notReadySince(cluster); !since.IsZero() {
 		a.notReadySince[cluster] = since
@@ -158,7 +158,7 @@ func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) st
 
 // addRenderErrors sets the message of each cluster for which no Work could be rendered. The
 // status that the member has for an earlier template still counts.
-func (a *Account) addRenderErrors(unrendered map[string]string) {
+func (a *Aggregation) addRenderErrors(unrendered map[string]string) {
 	remaining := maps.Clone(unrendered)
 	for i := range a.Items {
 		item := &a.Items[i]
@@ -175,35 +175,35 @@ func (a *Account) addRenderErrors(unrendered map[string]string) {
 	}
 }
 
-// Behind reports whether an earlier generation of a Work was applied and the current one was
+// HasUnappliedGeneration reports whether an earlier generation of a Work was applied and the current one was
 // not yet. A condition without an observed generation counts as current.
-func Behind(work *workv1alpha1.Work) bool {
+func HasUnappliedGeneration(work *workv1alpha1.Work) bool {
 	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue &&
 		applied.ObservedGeneration != 0 && applied.ObservedGeneration < work.Generation
 }
 
-// HeldBack reports whether the delivery of a Work is suspended and the controller that
+// IsSuspensionObserved reports whether the delivery of a Work is suspended and the controller that
 // delivers it has observed that. If the member has an earlier generation then, it keeps that
 // generation.
-func HeldBack(work *workv1alpha1.Work) bool {
+func IsSuspensionObserved(work *workv1alpha1.Work) bool {
 	dispatching := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDispatching)
-	return Suspended(work) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
+	return IsSuspended(work) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
 		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= work.Generation)
 }
 
 // limitSize cuts statuses and messages down to equal shares if they are larger than a binding
 // may be. So the agent of one cluster cannot prevent the statuses of the others from being
 // stored.
-func (a *Account) limitSize(template workv1alpha2.ObjectReference) {
+func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	total := 0
 	for i := range a.Items {
 		total += len(rawStatus(a.Items[i].Status)) + len(a.Items[i].AppliedMessage)
 	}
-	if total <= MaxAccountBytes {
+	if total <= MaxAggregationBytes {
 		return
 	}
-	share := MaxAccountBytes / len(a.Items)
+	share := MaxAggregationBytes / len(a.Items)
 	messages := max(share/4, 8)
 	for i := range a.Items {
 		item := &a.Items[i]
@@ -213,7 +213,7 @@ func (a *Account) limitSize(template workv1alpha2.ObjectReference) {
 				Kind: template.Kind, Namespace: template.Namespace, Name: template.Name,
 			}))
 		}
-		item.AppliedMessage = conditions.Shorten(item.AppliedMessage, messages)
+		item.AppliedMessage = conditions.Truncate(item.AppliedMessage, messages)
 	}
 }
 
@@ -261,9 +261,9 @@ func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 	return nil
 }
 
-// SameItems reports whether two lists are equal. The order of fields in the JSON of their
+// EqualStatusItems reports whether two lists are equal. The order of fields in the JSON of their
 // statuses makes no difference.
-func SameItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
+func EqualStatusItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha2.AggregatedStatusItem) bool {
 		return left.ClusterName == right.ClusterName && left.Applied == right.Applied &&
 			left.AppliedMessage == right.AppliedMessage && left.Health == right.Health &&

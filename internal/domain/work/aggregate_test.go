@@ -90,7 +90,7 @@ func TestAggregate(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Gather(tc.works, webReference, Circumstances{}).Items); diff != "" {
+			if diff := cmp.Diff(tc.want, Aggregate(tc.works, webReference, AggregateOptions{}).Items); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 		})
@@ -133,7 +133,7 @@ func TestAggregationSizeLimit(t *testing.T) {
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			items := Gather(tc.works, webReference, Circumstances{}).Items
+			items := Aggregate(tc.works, webReference, AggregateOptions{}).Items
 			total, cut := 0, 0
 			for _, item := range items {
 				total += len(rawStatus(item.Status)) + len(item.AppliedMessage)
@@ -150,8 +150,8 @@ func TestAggregationSizeLimit(t *testing.T) {
 					cut++
 				}
 			}
-			if total > MaxAccountBytes || (cut == 0) != tc.whole {
-				t.Errorf("%d bytes of %d, %d of %d clusters have a message", total, MaxAccountBytes, cut, len(items))
+			if total > MaxAggregationBytes || (cut == 0) != tc.whole {
+				t.Errorf("%d bytes of %d, %d of %d clusters have a message", total, MaxAggregationBytes, cut, len(items))
 			}
 		})
 	}
@@ -168,25 +168,25 @@ func TestAggregateSuspendedClusters(t *testing.T) {
 	}
 	tests := map[string]struct {
 		work          *workv1alpha1.Work
-		circumstances Circumstances
+		circumstances AggregateOptions
 		applied       bool
 		message       string
 	}{
-		"nothing was applied":                     {suspended("", 0), Circumstances{}, false, "not applied, dispatching is suspended"},
-		"an earlier version was applied":          {suspended("True", 1), Circumstances{}, true, "the present version is not applied, dispatching is suspended"},
-		"the current version was applied before":  {suspended("True", 2), Circumstances{}, true, ""},
-		"the member rejected the manifest before": {suspended("False", 1), Circumstances{}, false, "message of m1"},
+		"nothing was applied":                     {suspended("", 0), AggregateOptions{}, false, "not applied, dispatching is suspended"},
+		"an earlier version was applied":          {suspended("True", 1), AggregateOptions{}, true, "the present version is not applied, dispatching is suspended"},
+		"the current version was applied before":  {suspended("True", 2), AggregateOptions{}, true, ""},
+		"the member rejected the manifest before": {suspended("False", 1), AggregateOptions{}, false, "message of m1"},
 		"nothing was applied, cluster not ready": {
-			suspended("", 0), Circumstances{Unready: notReadySinceNoon("m1")}, false, "not applied, dispatching is suspended"},
+			suspended("", 0), AggregateOptions{NotReadySince: notReadySinceNoon("m1")}, false, "not applied, dispatching is suspended"},
 		"a cluster that is not ready keeps its old status": {
-			suspended("True", 1), Circumstances{Unready: notReadySinceNoon("m1")}, true, "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then"},
+			suspended("True", 1), AggregateOptions{NotReadySince: notReadySinceNoon("m1")}, true, "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then"},
 		"the current template could not be rendered": {
-			suspended("True", 1), Circumstances{Unrendered: map[string]string{"m1": "no such path"}}, false, "no such path"},
+			suspended("True", 1), AggregateOptions{RenderErrors: map[string]string{"m1": "no such path"}}, false, "no such path"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Applied: tc.applied, AppliedMessage: tc.message, Health: "Unknown"}}
-			if diff := cmp.Diff(want, Gather([]*workv1alpha1.Work{tc.work}, webReference, tc.circumstances).Items); diff != "" {
+			if diff := cmp.Diff(want, Aggregate([]*workv1alpha1.Work{tc.work}, webReference, tc.circumstances).Items); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 		})
@@ -197,18 +197,18 @@ func TestSameItems(t *testing.T) {
 	item := func(status string) []workv1alpha2.AggregatedStatusItem {
 		return []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Status: &runtime.RawExtension{Raw: []byte(status)}}}
 	}
-	if !SameItems(item(`{"a":1,"b":2}`), item(`{"b": 2, "a": 1}`)) {
+	if !EqualStatusItems(item(`{"a":1,"b":2}`), item(`{"b": 2, "a": 1}`)) {
 		t.Error("the layout of a status makes a difference")
 	}
 	none := []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1"}}
 	for name, other := range map[string][]workv1alpha2.AggregatedStatusItem{
 		"another status": item(`{"a":2}`), "no status": none, "no item": nil,
 	} {
-		if SameItems(item(`{"a":1}`), other) {
+		if EqualStatusItems(item(`{"a":1}`), other) {
 			t.Errorf("%s makes no difference", name)
 		}
 	}
-	if !SameItems(none, none) {
+	if !EqualStatusItems(none, none) {
 		t.Error("empty lists differ")
 	}
 }
@@ -235,42 +235,42 @@ func TestAggregateNotReadyAndUnrenderedClusters(t *testing.T) {
 	}
 	tests := map[string]struct {
 		works         []*workv1alpha1.Work
-		circumstances Circumstances
+		circumstances AggregateOptions
 		want          []workv1alpha2.AggregatedStatusItem
 	}{
 		"a cluster that is not ready keeps its last status, with its time": {
-			[]*workv1alpha1.Work{served("m1"), served("m2")}, Circumstances{Unready: notReadySinceNoon("m1")},
+			[]*workv1alpha1.Work{served("m1"), served("m2")}, AggregateOptions{NotReadySince: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{
 				reported("m1", "status as of 2030-01-01T12:00:00Z: cluster m1 is not ready since then", true), reported("m2", "", true),
 			},
 		},
 		"a cluster that was not ready before its Work was applied": {
-			[]*workv1alpha1.Work{workWithStatus(t, "m1", "")}, Circumstances{Unready: notReadySinceNoon("m1")},
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "")}, AggregateOptions{NotReadySince: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "cluster m1 is not ready since 2030-01-01T12:00:00Z", Health: "Unknown"}},
 		},
 		"a rejection wins over a later loss of the cluster": {
-			[]*workv1alpha1.Work{workWithStatus(t, "m1", "False")}, Circumstances{Unready: notReadySinceNoon("m1")},
+			[]*workv1alpha1.Work{workWithStatus(t, "m1", "False")}, AggregateOptions{NotReadySince: notReadySinceNoon("m1")},
 			[]workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", AppliedMessage: "message of m1", Health: "Unknown"}},
 		},
 		"a cluster without a Work shows the render error": {
-			[]*workv1alpha1.Work{served("m2")}, Circumstances{Unrendered: map[string]string{"m3": "no such path", "m1": "too many"}},
+			[]*workv1alpha1.Work{served("m2")}, AggregateOptions{RenderErrors: map[string]string{"m3": "no such path", "m1": "too many"}},
 			[]workv1alpha2.AggregatedStatusItem{
 				{ClusterName: "m1", AppliedMessage: "too many", Health: "Unknown"}, reported("m2", "", true),
 				{ClusterName: "m3", AppliedMessage: "no such path", Health: "Unknown"},
 			},
 		},
 		"an outdated Work is not applied, but its status still counts": {
-			[]*workv1alpha1.Work{served("m1")}, Circumstances{Unrendered: map[string]string{"m1": "no such path"}},
+			[]*workv1alpha1.Work{served("m1")}, AggregateOptions{RenderErrors: map[string]string{"m1": "no such path"}},
 			[]workv1alpha2.AggregatedStatusItem{reported("m1", "no such path", false)},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			unrendered := maps.Clone(tc.circumstances.Unrendered)
-			if diff := cmp.Diff(tc.want, Gather(tc.works, webReference, tc.circumstances).Items); diff != "" {
+			unrendered := maps.Clone(tc.circumstances.RenderErrors)
+			if diff := cmp.Diff(tc.want, Aggregate(tc.works, webReference, tc.circumstances).Items); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(unrendered, tc.circumstances.Unrendered); diff != "" {
+			if diff := cmp.Diff(unrendered, tc.circumstances.RenderErrors); diff != "" {
 				t.Errorf("the input was changed (-want +got):\n%s", diff)
 			}
 		})
@@ -304,7 +304,7 @@ func TestHasUnappliedGeneration(t *testing.T) {
 		}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Behind(tc.work); got != tc.want {
+			if got := HasUnappliedGeneration(tc.work); got != tc.want {
 				t.Errorf("Behind = %v, want %v", got, tc.want)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 // divided.
 func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
 	kind := manifest.GroupVersionKind().GroupKind()
-	if kind != (schema.GroupKind{Group: "batch", Kind: "Job"}) || spec.Replicas <= 0 || !binding.Divided(spec) {
+	if kind != (schema.GroupKind{Group: "batch", Kind: "Job"}) || spec.Replicas <= 0 || !binding.IsDivided(spec) {
 		return nil
 	}
 	completions, found, err := unstructured.NestedInt64(manifest.Object, "spec", "completions")
@@ -27,7 +27,7 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 	if !found {
 		return nil
 	}
-	part, divided := completionsShare(completions, binding.Targets(spec), target, tieUID)
+	part, divided := completionsShare(completions, binding.TargetClusters(spec), target, tieUID)
 	if !divided {
 		return nil
 	}
@@ -42,10 +42,10 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 func completionsShare(
 	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
 ) (part int64, divided bool) {
-	parties := make([]placement.Party, 0, len(targets))
+	parties := make([]placement.WeightedCluster, 0, len(targets))
 	weight := int64(0)
 	for _, each := range targets {
-		parties = append(parties, placement.Party{Name: each.Name, Weight: int64(each.Replicas)})
+		parties = append(parties, placement.WeightedCluster{Name: each.Name, Weight: int64(each.Replicas)})
 		weight += int64(each.Replicas)
 	}
 	if weight == 0 {

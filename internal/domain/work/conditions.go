@@ -9,14 +9,14 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Dispatching returns the condition that changes of the Work are delivered. The caller sets
+// DispatchingCondition returns the condition that changes of the Work are delivered. The caller sets
 // the time of the transition.
-func Dispatching(work *workv1alpha1.Work) metav1.Condition {
+func DispatchingCondition(work *workv1alpha1.Work) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkDispatchingReason, Message: "Work is being dispatched to member clusters.",
 	}
-	if Suspended(work) {
+	if IsSuspended(work) {
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = workv1alpha1.WorkSuspendDispatchingReason
 		condition.Message = "Work dispatching is in a suspended state."
@@ -24,14 +24,14 @@ func Dispatching(work *workv1alpha1.Work) metav1.Condition {
 	return condition
 }
 
-// Suspended reports whether the delivery of changes of the Work is suspended.
-func Suspended(work *workv1alpha1.Work) bool {
+// IsSuspended reports whether the delivery of changes of the Work is suspended.
+func IsSuspended(work *workv1alpha1.Work) bool {
 	return work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
 }
 
-// Applied returns the condition that all manifests are applied to the member. failures has one
+// AppliedCondition returns the condition that all manifests are applied to the member. failures has one
 // error for each manifest that is not. The caller sets the time of the transition.
-func Applied(work *workv1alpha1.Work, failures []error) metav1.Condition {
+func AppliedCondition(work *workv1alpha1.Work, failures []error) metav1.Condition {
 	if len(failures) == 0 {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,

@@ -17,15 +17,15 @@ func TestWorkConditions(t *testing.T) {
 	held := active.DeepCopy()
 	held.Spec.SuspendDispatching = new(true)
 	tests := map[string]struct{ got, want metav1.Condition }{
-		"dispatching": {Dispatching(active), metav1.Condition{
+		"dispatching": {DispatchingCondition(active), metav1.Condition{
 			Type: "Dispatching", Status: "True", Reason: "Dispatching", Message: "Work is being dispatched to member clusters."}},
-		"suspended": {Dispatching(held), metav1.Condition{
+		"suspended": {DispatchingCondition(held), metav1.Condition{
 			Type: "Dispatching", Status: "False", Reason: "SuspendDispatching", Message: "Work dispatching is in a suspended state."}},
-		"all applied": {Applied(active, nil), metav1.Condition{
+		"all applied": {AppliedCondition(active, nil), metav1.Condition{
 			Type: "Applied", Status: "True", Reason: "AppliedSuccessful", Message: "Manifest has been successfully applied"}},
-		"one failed": {Applied(active, []error{errors.New("no")}), metav1.Condition{
+		"one failed": {AppliedCondition(active, []error{errors.New("no")}), metav1.Condition{
 			Type: "Applied", Status: "False", Reason: "AppliedFailed", Message: "Failed to apply all manifests (1/2): no"}},
-		"all failed": {Applied(active, []error{errors.New("no"), errors.New("never")}), metav1.Condition{
+		"all failed": {AppliedCondition(active, []error{errors.New("no"), errors.New("never")}), metav1.Condition{
 			Type: "Applied", Status: "False", Reason: "AppliedFailed", Message: "Failed to apply all manifests (0/2): [no, never]"}},
 	}
 	for name, tc := range tests {

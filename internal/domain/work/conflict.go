@@ -25,31 +25,31 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 			resolution = overwrite
 		}
 	}
-	if resolution == overwrite && !binding.PartyOf(bound).TakesOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace()) {
+	if resolution == overwrite && !binding.PartyOf(bound).MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace()) {
 		return abort
 	}
 	return resolution
 }
 
-// TakesOver reports whether a Work may take over the member object of a manifest that requests
+// CanTakeOver reports whether a Work may take over the member object of a manifest that requests
 // it. A Work of a ResourceBinding takes over objects of the binding's namespace, unless a
 // ClusterOverridePolicy moved the object to another namespace. A Work without a namespaced
 // binding may take over any object, because its author has rights for the whole cluster.
-func TakesOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
+func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
 	party, _, ok := partyOf(work)
-	return !ok || party.TakesOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
+	return !ok || party.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
-// Deliverable returns a *reach.RefusedError unless a Work may deliver a manifest to its
+// CheckDeliverable returns a *reach.ForbiddenError unless a Work may deliver a manifest to its
 // member. This also covers Works that were stored before bindings and overrides were checked:
 // the objects that they delivered are neither deleted nor written again.
-func Deliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
+func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
 	party, bound, ok := partyOf(work)
 	if !ok {
 		return nil
 	}
 	object := types.NamespacedName{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}
-	if refusal := party.Delivers(manifest.GroupVersionKind(), object); refusal != nil {
+	if refusal := party.CheckDelivery(manifest.GroupVersionKind(), object); refusal != nil {
 		return fmt.Errorf("%w; nothing is written, and what was delivered stays: delete ResourceBinding %s to remove it", refusal, bound)
 	}
 	return nil
@@ -57,7 +57,7 @@ func Deliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) e
 
 // partyOf returns on whose behalf a Work acts, and its ResourceBinding. ok is false for Works
 // without one, which administrators and the components create.
-func partyOf(work *workv1alpha1.Work) (party reach.Party, bound types.NamespacedName, ok bool) {
-	bound, ok = binding.LedTo(work, true)
-	return reach.Party{Namespace: bound.Namespace, Cluster: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
+func partyOf(work *workv1alpha1.Work) (party reach.Author, bound types.NamespacedName, ok bool) {
+	bound, ok = binding.ReferencedBinding(work, true)
+	return reach.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
 }

@@ -10,53 +10,53 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// DeletionHeld returns the condition that the Work is being deleted and its objects stay in
+// DeletionHeldCondition returns the condition that the Work is being deleted and its objects stay in
 // the cluster until a user confirms or the deletion is explained. The caller sets the time of
 // the transition.
-func DeletionHeld(work *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
+func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 	}
 	confirm := fmt.Sprintf("The objects stay in cluster %s. If the deletion is right, confirm all that were begun so far: %s",
 		cluster, confirmCommand(cluster))
 	switch reason {
-	case guard.FleetDeletion:
+	case guard.ReasonFleetDeletion:
 		condition.Reason = workv1alpha1.WorkFleetDeletionStoppedReason
 		condition.Message = fmt.Sprintf("Many clusters were about to lose Works at the same time, and nothing that a user did explains it; an event on Cluster %s has the numbers. %s. For all clusters at once: %s",
 			cluster, confirm, confirmCommand("--all"))
-	case guard.ClusterChanged:
+	case guard.ReasonClusterChanged:
 		condition.Reason = workv1alpha1.WorkClusterChangedReason
 		condition.Message = fmt.Sprintf("Cluster %s does not match the placements of many workloads since its labels, provider, region or zones changed; to undo that, change them back. %s", cluster, confirm)
-	case guard.TemplateKept:
+	case guard.ReasonTemplateInUse:
 		condition.Reason = workv1alpha1.WorkBindingMissingReason
 		condition.Message = "The binding of the Work was deleted, but its template exists and a policy claims it, or a workload needs it; a new binding takes the objects over. " + confirm
-	case guard.TemplateUnread:
+	case guard.ReasonTemplateUnreadable:
 		condition.Reason = workv1alpha1.WorkTemplateUnknownReason
 		condition.Message = "The binding of the Work is gone, and whether its template was deleted cannot be read in the control plane. " + confirm
-	case guard.TemplateUnserved:
+	case guard.ReasonTemplateNotServed:
 		condition.Reason = workv1alpha1.WorkTemplateKindNotServedReason
 		condition.Message = "The binding of the Work is gone, and the control plane does not serve the kind of its template; install its CustomResourceDefinition again to keep the objects. " + confirm
 	default:
 		condition.Reason = workv1alpha1.WorkMassDeletionStoppedReason
-		condition.Message = MassDeletionStopped(cluster)
+		condition.Message = MassDeletionMessage(cluster)
 	}
 	return condition
 }
 
-// RestoreNotConfirmed returns the condition that the Work is being deleted and its objects
+// RestoreNotConfirmedCondition returns the condition that the Work is being deleted and its objects
 // stay in the cluster until a user confirms the restore of the control plane. The caller sets
 // the time of the transition.
-func RestoreNotConfirmed(work *workv1alpha1.Work, message string) metav1.Condition {
+func RestoreNotConfirmedCondition(work *workv1alpha1.Work, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkRestoreNotConfirmedReason, Message: message,
 	}
 }
 
-// KindNotServed returns the condition that the objects of a deleted Work cannot be read in the
+// KindNotServedCondition returns the condition that the objects of a deleted Work cannot be read in the
 // cluster. Either its API server does not serve their kind but may store them, or it does not
 // tell whether it serves the kind.
-func KindNotServed(work *workv1alpha1.Work, cluster, message string) metav1.Condition {
+func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkKindNotServedReason,
@@ -65,24 +65,24 @@ func KindNotServed(work *workv1alpha1.Work, cluster, message string) metav1.Cond
 	}
 }
 
-// HeldAsMassDeletion reports whether the deletion of a Work was stopped as part of a mass
+// IsHeldAsMassDeletion reports whether the deletion of a Work was stopped as part of a mass
 // deletion in its cluster or in many clusters.
-func HeldAsMassDeletion(work *workv1alpha1.Work) bool {
+func IsHeldAsMassDeletion(work *workv1alpha1.Work) bool {
 	held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
 	return held != nil && held.Status == metav1.ConditionTrue &&
 		(held.Reason == workv1alpha1.WorkMassDeletionStoppedReason || held.Reason == workv1alpha1.WorkClusterChangedReason || held.Reason == workv1alpha1.WorkFleetDeletionStoppedReason)
 }
 
-// MassDeletionStopped returns the message on a mass deletion that was stopped in a cluster,
+// MassDeletionMessage returns the message on a mass deletion that was stopped in a cluster,
 // with the command that confirms it.
-func MassDeletionStopped(cluster string) string {
+func MassDeletionMessage(cluster string) string {
 	return fmt.Sprintf("A large part of what cluster %s holds was about to be deleted, and nothing that a user did explains it. "+
 		"The objects stay in the cluster. If it is right, confirm all that was begun so far: %s", cluster, confirmCommand(cluster))
 }
 
-// FleetDeletionStopped returns the message on a mass deletion that was stopped in many
+// FleetDeletionMessage returns the message on a mass deletion that was stopped in many
 // clusters, with the command that confirms it.
-func FleetDeletionStopped(losses string) string {
+func FleetDeletionMessage(losses string) string {
 	return fmt.Sprintf("%s were about to be deleted within minutes, and nothing that a user did explains it. "+
 		"The objects stay in the clusters. If it is right, confirm all that was begun so far: %s", losses, confirmCommand("--all"))
 }

@@ -11,18 +11,18 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Retain copies the values that the member owns from observed to desired. It may change or
+// RetainFunc copies the values that the member owns from observed to desired. It may change or
 // replace desired, and only reads observed.
-type Retain func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
+type RetainFunc func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-// Desired returns the desired state of a member object: the manifest, with the values that the
+// DesiredObject returns the desired state of a member object: the manifest, with the values that the
 // member owns taken from the observed object.
 //
 // Labels and annotations of the manifest win. Those that only the member has stay. Those that
 // an earlier manifest set and this one does not are removed. resourceVersion makes the write
 // fail if the object has changed since it was observed. The status is kept: for kinds without
 // a status subresource, a write would remove it. retain may be nil.
-func Desired(manifest, observed *unstructured.Unstructured, retain Retain) (*unstructured.Unstructured, error) {
+func DesiredObject(manifest, observed *unstructured.Unstructured, retain RetainFunc) (*unstructured.Unstructured, error) {
 	desired := manifest.DeepCopy()
 	desired.SetResourceVersion(observed.GetResourceVersion())
 	desired.SetFinalizers(observed.GetFinalizers())
@@ -56,9 +56,9 @@ func mergeRetainedKeys(manifest, member map[string]string, managedKeys string) m
 	return mergedMap(memberOwned, manifest)
 }
 
-// Same reports whether writing the desired object would change nothing relevant in the
+// IsInSync reports whether writing the desired object would change nothing relevant in the
 // observed one. Status and fields that the API server sets do not count.
-func Same(desired, observed *unstructured.Unstructured) bool {
+func IsInSync(desired, observed *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(prunedCopy(desired).Object, prunedCopy(observed).Object)
 }
 

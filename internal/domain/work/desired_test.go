@@ -54,7 +54,7 @@ metadata:
 spec: {replicas: 2}
 status: {replicas: 9}`)
 	manifestBefore, observedBefore := manifest.DeepCopy(), observed.DeepCopy()
-	got, err := Desired(manifest, observed, nil)
+	got, err := DesiredObject(manifest, observed, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestDesiredObjectRetain(t *testing.T) {
 		}
 		return desired, unstructured.SetNestedField(desired.Object, replicas, "spec", "replicas")
 	}
-	got, err := Desired(manifest, observed, retain)
+	got, err := DesiredObject(manifest, observed, retain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestDesiredObjectRetain(t *testing.T) {
 		t.Errorf("%d replicas, want those of the member", replicas)
 	}
 	cause := errors.New("script failed")
-	_, err = Desired(manifest, observed, func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, cause })
+	_, err = DesiredObject(manifest, observed, func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) { return nil, cause })
 	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "Deployment shop/web") {
 		t.Errorf("got %v, want the cause and the object", err)
 	}
@@ -125,11 +125,11 @@ func TestIsInSync(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			manifest, observed := parseObject(t, deployment), parseObject(t, deployment)
 			tc.change(observed)
-			desired, err := Desired(manifest, observed, nil)
+			desired, err := DesiredObject(manifest, observed, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := Same(desired, observed); got != tc.want {
+			if got := IsInSync(desired, observed); got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -157,18 +157,18 @@ func TestDesiredObjectIsStable(t *testing.T) {
 		}
 		manifest, observed := draw("manifest"), draw("observed")
 		Prune(manifest)
-		once, err := Desired(manifest, observed, nil)
+		once, err := DesiredObject(manifest, observed, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		twice, err := Desired(manifest, once, nil)
+		twice, err := DesiredObject(manifest, once, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(once, twice); diff != "" {
 			t.Fatalf("not stable: %s", diff)
 		}
-		if !Same(twice, once) {
+		if !IsInSync(twice, once) {
 			t.Fatal("stable, but not in sync")
 		}
 	})
@@ -178,8 +178,8 @@ func BenchmarkIsInSync(b *testing.B) {
 	manifest, observed := parseObject(b, deployment), parseObject(b, deployment)
 	b.ReportAllocs()
 	for b.Loop() {
-		desired, err := Desired(manifest, observed, nil)
-		if err != nil || !Same(desired, observed) {
+		desired, err := DesiredObject(manifest, observed, nil)
+		if err != nil || !IsInSync(desired, observed) {
 			b.Fatal(err)
 		}
 	}

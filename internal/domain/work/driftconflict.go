@@ -10,14 +10,14 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Contest is the history of the repairs of one member object. If a client in the member undoes
+// RepairBackoff is the history of the repairs of one member object. If a client in the member undoes
 // each of them, repairing at once would be an endless loop. So repairs in close succession are
 // delayed more and more. The zero value is an object that was never repaired.
-type Contest struct {
-	// Repairs is the number of repairs in close succession.
-	Repairs int
-	// Last is the time of the last repair.
-	Last time.Time
+type RepairBackoff struct {
+	// CloseRepairs is the number of repairs in close succession.
+	CloseRepairs int
+	// LastRepair is the time of the last repair.
+	LastRepair time.Time
 }
 
 const (
@@ -34,44 +34,44 @@ const (
 )
 
 // repairDelay returns the minimum time between the last repair and the next one.
-func (c Contest) repairDelay() time.Duration {
-	if c.Repairs < repairsWithoutDelay {
+func (c RepairBackoff) repairDelay() time.Duration {
+	if c.CloseRepairs < repairsWithoutDelay {
 		return 0
 	}
-	return min(initialRepairDelay<<min(c.Repairs-repairsWithoutDelay, 10), maxRepairDelay)
+	return min(initialRepairDelay<<min(c.CloseRepairs-repairsWithoutDelay, 10), maxRepairDelay)
 }
 
 // resetTime returns when the last repair has lasted long enough to end the drift conflict.
-func (c Contest) resetTime() time.Time { return c.Last.Add(2*c.repairDelay() + resetAfter) }
+func (c RepairBackoff) resetTime() time.Time { return c.LastRepair.Add(2*c.repairDelay() + resetAfter) }
 
-// Wait returns the time until the next repair may be made; 0 means at once.
-func (c Contest) Wait(now time.Time) time.Duration {
+// RemainingDelay returns the time until the next repair may be made; 0 means at once.
+func (c RepairBackoff) RemainingDelay(now time.Time) time.Duration {
 	if c.repairDelay() == 0 {
 		return 0
 	}
-	return max(c.Last.Add(c.repairDelay()).Sub(now), 0)
+	return max(c.LastRepair.Add(c.repairDelay()).Sub(now), 0)
 }
 
-// Repaired returns the history with one more repair.
-func (c Contest) Repaired(now time.Time) Contest {
+// WithRepair returns the history with one more repair.
+func (c RepairBackoff) WithRepair(now time.Time) RepairBackoff {
 	if now.After(c.resetTime()) {
-		c.Repairs = 0
+		c.CloseRepairs = 0
 	}
-	return Contest{Repairs: c.Repairs + 1, Last: now}
+	return RepairBackoff{CloseRepairs: c.CloseRepairs + 1, LastRepair: now}
 }
 
-// Rages reports whether repairs do not last, and the minimum time until it may report false.
-func (c Contest) Rages(now time.Time) (rages bool, left time.Duration) {
-	if c.Repairs < repairsWithoutDelay || now.After(c.resetTime()) {
+// IsDriftConflict reports whether repairs do not last, and the minimum time until it may report false.
+func (c RepairBackoff) IsDriftConflict(now time.Time) (rages bool, left time.Duration) {
+	if c.CloseRepairs < repairsWithoutDelay || now.After(c.resetTime()) {
 		return false, 0
 	}
 	return true, c.resetTime().Sub(now) + time.Millisecond
 }
 
-// Contested returns the condition DriftContested, given a description of each object with a
+// DriftContestedCondition returns the condition DriftContested, given a description of each object with a
 // drift conflict. Without descriptions the condition is False. The caller sets the time of the
 // transition.
-func Contested(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
+func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	if len(descriptions) == 0 {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkDriftContested, Status: metav1.ConditionFalse, ObservedGeneration: work.Generation,
@@ -88,10 +88,10 @@ func Contested(work *workv1alpha1.Work, descriptions []string) metav1.Condition 
 	}
 }
 
-// DescribeContest returns which object has a drift conflict, which client causes it, and what
+// DescribeDriftConflict returns which object has a drift conflict, which client causes it, and what
 // to do. observed is the object with its managed fields, nil if it was deleted. ourManager is the
 // field manager of Karmada.
-func DescribeContest(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
+func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
 	client := "an unknown client"
 	action := "changes"
 	switch {

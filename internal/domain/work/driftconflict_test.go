@@ -15,10 +15,10 @@ import (
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // repairedTimes is the history after n repairs without a pause.
-func repairedTimes(n int) Contest {
-	var contest Contest
+func repairedTimes(n int) RepairBackoff {
+	var contest RepairBackoff
 	for range n {
-		contest = contest.Repaired(noon)
+		contest = contest.WithRepair(noon)
 	}
 	return contest
 }
@@ -45,26 +45,26 @@ func TestRepairBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := noon.Add(test.after)
 			contest := repairedTimes(test.repairs)
-			if got := contest.Wait(now); got != test.wait {
+			if got := contest.RemainingDelay(now); got != test.wait {
 				t.Errorf("Wait = %v, want %v", got, test.wait)
 			}
-			if rages, left := contest.Rages(now); rages != test.rages || rages != (left > 0) {
+			if rages, left := contest.IsDriftConflict(now); rages != test.rages || rages != (left > 0) {
 				t.Errorf("Rages = %v, %v, want %v", rages, left, test.rages)
 			}
 		})
 	}
-	if got := repairedTimes(5).Repaired(noon.Add(time.Minute)); got.Repairs != 1 {
-		t.Errorf("%d repairs after a pause, want 1", got.Repairs)
+	if got := repairedTimes(5).WithRepair(noon.Add(time.Minute)); got.CloseRepairs != 1 {
+		t.Errorf("%d repairs after a pause, want 1", got.CloseRepairs)
 	}
 }
 
 func TestRepairRateIsLimited(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		now, contest, made := noon, Contest{}, 0
+		now, contest, made := noon, RepairBackoff{}, 0
 		for now.Before(noon.Add(time.Hour)) {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "reaction")))
-			now = now.Add(contest.Wait(now))
-			contest = contest.Repaired(now)
+			now = now.Add(contest.RemainingDelay(now))
+			contest = contest.WithRepair(now)
 			made++
 		}
 		// The delay reaches a minute after about a dozen repairs.
@@ -116,7 +116,7 @@ func TestDescribeDriftConflict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := DescribeContest("m1", manifest, test.observed, "karmada"); !strings.Contains(got, test.want) {
+			if got := DescribeDriftConflict("m1", manifest, test.observed, "karmada"); !strings.Contains(got, test.want) {
 				t.Errorf("%q lacks %q", got, test.want)
 			}
 		})
@@ -125,13 +125,13 @@ func TestDescribeDriftConflict(t *testing.T) {
 
 func TestDriftContestedCondition(t *testing.T) {
 	of := &workv1alpha1.Work{}
-	if got := Contested(of, nil); got.Status != metav1.ConditionFalse {
+	if got := DriftContestedCondition(of, nil); got.Status != metav1.ConditionFalse {
 		t.Errorf("without a drift conflict: %+v", got)
 	}
-	if got := Contested(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
+	if got := DriftContestedCondition(of, []string{"a"}); got.Status != metav1.ConditionTrue || got.Message != "a" {
 		t.Errorf("with one drift conflict: %+v", got)
 	}
-	if got := Contested(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
+	if got := DriftContestedCondition(of, []string{"a", "b", "c"}); got.Message != "a (and 2 more)" {
 		t.Errorf("with three drift conflicts: %+v", got)
 	}
 }

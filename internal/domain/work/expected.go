@@ -18,10 +18,10 @@ import (
 // controllers create the Works of a namespace within minutes.
 const minNamespaceAge = 10 * time.Minute
 
-// CheckSettled returns nil if the execution namespace holds all Works of the cluster, as far
+// CheckWorksComplete returns nil if the execution namespace holds all Works of the cluster, as far
 // as the state of the namespace shows. space is nil if the namespace does not exist. The error
 // explains why Works may be missing.
-func CheckSettled(name string, namespace *corev1.Namespace, now time.Time) error {
+func CheckWorksComplete(name string, namespace *corev1.Namespace, now time.Time) error {
 	switch {
 	case namespace == nil:
 		return fmt.Errorf("namespace %s does not exist in the control plane, so the Works of the cluster may be missing: wait until the control plane has created both again", name)
@@ -34,29 +34,29 @@ func CheckSettled(name string, namespace *corev1.Namespace, now time.Time) error
 	}
 }
 
-// Awaited are the objects that bindings expect in some clusters, whether their Works exist or
+// ExpectedObjects are the objects that bindings expect in some clusters, whether their Works exist or
 // not.
-type Awaited map[string]*expectedInCluster
+type ExpectedObjects map[string]*expectedInCluster
 
 type expectedInCluster struct {
 	templates sets.Set[types.UID]
 	objects   sets.Set[objectKey]
 }
 
-// NewAwaited returns an empty set for the given clusters.
-func NewAwaited(clusters ...string) Awaited {
-	awaited := Awaited{}
+// NewExpectedObjects returns an empty set for the given clusters.
+func NewExpectedObjects(clusters ...string) ExpectedObjects {
+	awaited := ExpectedObjects{}
 	for _, cluster := range clusters {
 		awaited[cluster] = &expectedInCluster{templates: sets.New[types.UID](), objects: sets.New[objectKey]()}
 	}
 	return awaited
 }
 
-// Add adds the objects that a binding expects. A binding in deletion counts too.
-func (a Awaited) Add(spec *workv1alpha2.ResourceBindingSpec) {
+// AddBinding adds the objects that a binding expects. A binding in deletion counts too.
+func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	template := spec.Resource
 	version, err := schema.ParseGroupVersion(template.APIVersion)
-	for cluster := range binding.Expected(spec) {
+	for cluster := range binding.ExpectedClusters(spec) {
 		in := a[cluster]
 		if in == nil {
 			continue
@@ -73,7 +73,7 @@ func (a Awaited) Add(spec *workv1alpha2.ResourceBindingSpec) {
 // Has reports whether a binding expects an object in a cluster: by the UID of its template, or
 // by kind and name if the template was created again. The object needs only its metadata and
 // kind.
-func (a Awaited) Has(cluster string, observed *unstructured.Unstructured) bool {
+func (a ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
 	in := a[cluster]
 	if in == nil {
 		return false
@@ -83,9 +83,9 @@ func (a Awaited) Has(cluster string, observed *unstructured.Unstructured) bool {
 		in.objects.Has(objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()})
 }
 
-// ContainsOthers reports whether deleting an object of a kind also deletes objects that
+// DeletionCascades reports whether deleting an object of a kind also deletes objects that
 // Karmada does not manage: the objects in a Namespace, or those of a CustomResourceDefinition.
-func ContainsOthers(kind schema.GroupKind) bool {
+func DeletionCascades(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} ||
 		kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }

@@ -40,7 +40,7 @@ func TestCheckWorksComplete(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckSettled("karmada-es-m1", test.space, now)
+			err := CheckWorksComplete("karmada-es-m1", test.space, now)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -88,8 +88,8 @@ func TestExpectedObjects(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			awaited := NewAwaited("m1")
-			awaited.Add(test.spec)
+			awaited := NewExpectedObjects("m1")
+			awaited.AddBinding(test.spec)
 			if got := awaited.Has("m1", test.object); got != test.want {
 				t.Errorf("expected: %v, want %v", got, test.want)
 			}
@@ -105,7 +105,7 @@ func TestDeletionCascades(t *testing.T) {
 		{Kind: "Namespace"}: true, {Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 		{Kind: "ConfigMap"}: false, {Group: "example.org", Kind: "Namespace"}: false,
 	} {
-		if got := ContainsOthers(kind); got != want {
+		if got := DeletionCascades(kind); got != want {
 			t.Errorf("%s: %v, want %v", kind, got, want)
 		}
 	}

@@ -47,7 +47,7 @@ func decodedManifest(t testing.TB, of *workv1alpha1.Work) *unstructured.Unstruct
 	if len(of.Spec.Workload.Manifests) != 1 {
 		t.Fatalf("%d manifests, want 1", len(of.Spec.Workload.Manifests))
 	}
-	manifest, err := Decode(of.Spec.Workload.Manifests[0])
+	manifest, err := DecodeManifest(of.Spec.Workload.Manifests[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 }
 
 // inputForFirstTarget is the input for the first target of a binding.
-func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object) Input {
-	target := binding.Targets(of.BindingSpec())[0]
-	return Input{
+func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object) RenderInput {
+	target := binding.TargetClusters(of.BindingSpec())[0]
+	return RenderInput{
 		Template: template, Binding: of, Cluster: newCluster(target.Name), Target: target,
-		Revise: setReplicas, PermanentID: "work-id",
+		ReviseReplicas: setReplicas, PermanentID: "work-id",
 	}
 }
 

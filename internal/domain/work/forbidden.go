@@ -26,9 +26,9 @@ type MissingRule struct {
 // Quotas and admission use other messages with the same code 403.
 var deniedPattern = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
-// ParseDenial parses the missing rule from the error message of a member. ok is false for
+// ParseMissingRule parses the missing rule from the error message of a member. ok is false for
 // messages that do not name a missing rule.
-func ParseDenial(message string) (rule MissingRule, ok bool) {
+func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 	found := deniedPattern.FindStringSubmatch(message)
 	if found == nil {
 		return MissingRule{}, false
@@ -77,24 +77,24 @@ func ExplainForbidden(failures []error, role string) []error {
 		if !apierrors.IsForbidden(failure) {
 			continue
 		}
-		if rule, ok := ParseDenial(failure.Error()); ok {
+		if rule, ok := ParseMissingRule(failure.Error()); ok {
 			explained[i] = &ForbiddenError{Rule: rule, role: role, err: failure}
 		}
 	}
 	return explained
 }
 
-// StatusCollected returns the condition that the status of the objects is read from the
+// StatusCollectedCondition returns the condition that the status of the objects is read from the
 // cluster. denials are the reasons why some kinds cannot be watched there. The caller sets the
 // time of the transition.
-func StatusCollected(work *workv1alpha1.Work, denials []error) metav1.Condition {
+func StatusCollectedCondition(work *workv1alpha1.Work, denials []error) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
 		Reason: workv1alpha1.WorkStatusCollectedReason, Message: "The objects are watched in the cluster",
 	}
 	if len(denials) > 0 {
 		condition.Status, condition.Reason = metav1.ConditionFalse, workv1alpha1.WorkMemberForbidsReason
-		condition.Message = conditions.Clip(fmt.Sprintf("The status of objects is not read, and changes in the cluster are not undone: %v", utilerrors.NewAggregate(denials)))
+		condition.Message = conditions.LimitMessage(fmt.Sprintf("The status of objects is not read, and changes in the cluster are not undone: %v", utilerrors.NewAggregate(denials)))
 	}
 	return condition
 }

@@ -29,7 +29,7 @@ func TestParseMissingRule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, ok := ParseDenial(test.message)
+			got, ok := ParseMissingRule(test.message)
 			if diff := cmp.Diff(test.want, got); diff != "" || ok != (test.want != MissingRule{}) {
 				t.Errorf("%t (-want +got):\n%s", ok, diff)
 			}
@@ -53,7 +53,7 @@ func TestAppliedConditionNamesMissingRule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Applied(&workv1alpha1.Work{}, ExplainForbidden([]error{test.failure}, test.role))
+			got := AppliedCondition(&workv1alpha1.Work{}, ExplainForbidden([]error{test.failure}, test.role))
 			if got.Reason != test.reason || !strings.Contains(got.Message, test.want) {
 				t.Errorf("%s: %s, want %s with %q", got.Reason, got.Message, test.reason, test.want)
 			}
@@ -64,7 +64,7 @@ func TestAppliedConditionNamesMissingRule(t *testing.T) {
 func FuzzParseMissingRule(f *testing.F) {
 	f.Add(deniedCreateMessage)
 	f.Fuzz(func(t *testing.T, message string) {
-		if rule, ok := ParseDenial(message); ok && (rule.Verb == "" || rule.Resource == "") {
+		if rule, ok := ParseMissingRule(message); ok && (rule.Verb == "" || rule.Resource == "") {
 			t.Errorf("%+v of %q", rule, message)
 		}
 	})

@@ -20,14 +20,14 @@ const (
 	outdatedMessage    = "the present version is not applied"
 )
 
-// FullyApplied returns the condition that all expected clusters have the current template, and
+// FullyAppliedCondition returns the condition that all expected clusters have the current template, and
 // no others have it. generation is that of the binding. The caller sets the time of the
 // transition.
 //
 // The message names as many clusters as fit, in the order of their names, each with its first
 // cause. If suspension is the only cause, the message does not mention a failure. The reason
 // stays the same, because clients rely on it.
-func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav1.Condition {
+func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
 		Reason: workv1alpha2.FullyAppliedSuccessReason, Message: workv1alpha2.FullyAppliedSuccessMessage,
@@ -48,7 +48,7 @@ func (a Account) FullyApplied(expected sets.Set[string], generation int64) metav
 }
 
 // failureMessage returns the message for clusters that do not have their desired state.
-func (a Account) failureMessage(byCluster map[string]string) string {
+func (a Aggregation) failureMessage(byCluster map[string]string) string {
 	suspended := map[string]string{}
 	for cluster, cause := range byCluster {
 		if cause == a.suspensionCauses[cluster] {
@@ -61,9 +61,9 @@ func (a Account) failureMessage(byCluster map[string]string) string {
 	return causes.Enumerate(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
 }
 
-// Behind reports whether an expected cluster does not have the current generation of its Work
+// HasPendingApply reports whether an expected cluster does not have the current generation of its Work
 // yet and is likely to get it soon.
-func (a Account) Behind(expected sets.Set[string]) bool {
+func (a Aggregation) HasPendingApply(expected sets.Set[string]) bool {
 	for cluster := range expected {
 		if _, unready := a.notReadySince[cluster]; a.outdated[cluster] && !unready && !a.suspensionObserved[cluster] {
 			return true
@@ -74,7 +74,7 @@ func (a Account) Behind(expected sets.Set[string]) bool {
 
 // causesByCluster maps a cluster to the reason why it does not have the current template, or
 // has it without being expected to.
-func (a Account) causesByCluster(expected sets.Set[string]) map[string]string {
+func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
 		byCluster[cluster] = "there is no Work yet"
@@ -93,7 +93,7 @@ func (a Account) causesByCluster(expected sets.Set[string]) map[string]string {
 }
 
 // purgeCause returns why a cluster that is no longer expected blocks other clusters.
-func (a Account) purgeCause(cluster string) string {
+func (a Aggregation) purgeCause(cluster string) string {
 	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
 	if since, unready := a.notReadySince[cluster]; unready {
 		return fmt.Sprintf("%s; the cluster is not ready since %s", cause, since.UTC().Format(time.RFC3339))
@@ -102,7 +102,7 @@ func (a Account) purgeCause(cluster string) string {
 }
 
 // failureCause returns "" for a cluster that has its desired state.
-func (a Account) failureCause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
+func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
 	since, unready := a.notReadySince[item.ClusterName]
 	switch {
 	case !expected:
@@ -123,7 +123,7 @@ func (a Account) failureCause(item *workv1alpha2.AggregatedStatusItem, expected 
 }
 
 // remarksByCluster returns remarks on clusters that have the template.
-func (a Account) remarksByCluster(expected sets.Set[string]) map[string]string {
+func (a Aggregation) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
 		if _, unready := a.notReadySince[cluster]; unready {

@@ -12,9 +12,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Identify returns the manifest of a Work from which a member object was made: the first with
+// IdentifyManifest returns the manifest of a Work from which a member object was made: the first with
 // the same apiVersion, kind, namespace and name.
-func Identify(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
+func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
 	wanted := objectIdentifier(object)
 	for ordinal, manifest := range manifests {
 		identifier, err := manifestIdentifier(manifest)
@@ -56,9 +56,9 @@ func DropManifestStatus(
 	return kept
 }
 
-// SameManifestStatuses reports whether two lists are equal. The order of fields in the JSON of
+// EqualManifestStatuses reports whether two lists are equal. The order of fields in the JSON of
 // their statuses makes no difference.
-func SameManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
+func EqualManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha1.ManifestStatus) bool {
 		return left.Identifier == right.Identifier && left.Health == right.Health &&
 			equalJSON(rawStatus(left.Status), rawStatus(right.Status))

@@ -24,7 +24,7 @@ const (
 )
 
 func TestIdentifyManifest(t *testing.T) {
-	got, err := Identify(newManifests(configMapJSON, webJSON), parseObject(t, deployment))
+	got, err := IdentifyManifest(newManifests(configMapJSON, webJSON), parseObject(t, deployment))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,10 +32,10 @@ func TestIdentifyManifest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("identifier (-want +got):\n%s", diff)
 	}
-	if got, err := Identify(newManifests(configMapJSON), parseObject(t, deployment)); err == nil {
+	if got, err := IdentifyManifest(newManifests(configMapJSON), parseObject(t, deployment)); err == nil {
 		t.Errorf("found %+v among other manifests", got)
 	}
-	if got, err := Identify(newManifests(`{`), parseObject(t, deployment)); err == nil {
+	if got, err := IdentifyManifest(newManifests(`{`), parseObject(t, deployment)); err == nil {
 		t.Errorf("found %+v in a manifest that is no JSON", got)
 	}
 }
@@ -72,15 +72,15 @@ func TestMergeManifestStatus(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("statuses (-want +got):\n%s", diff)
 			}
-			if again := MergeManifestStatus(got, tc.entry, both); !SameManifestStatuses(got, again) {
+			if again := MergeManifestStatus(got, tc.entry, both); !EqualManifestStatuses(got, again) {
 				t.Error("merging again changes something")
 			}
 		})
 	}
-	if got := DropManifestStatus(list{configured, web}, web.Identifier, both); !SameManifestStatuses(got, list{configured}) {
+	if got := DropManifestStatus(list{configured, web}, web.Identifier, both); !EqualManifestStatuses(got, list{configured}) {
 		t.Errorf("after the object is gone: %+v", got)
 	}
-	if SameManifestStatuses(list{web}, list{newer}) || SameManifestStatuses(list{web}, nil) {
+	if EqualManifestStatuses(list{web}, list{newer}) || EqualManifestStatuses(list{web}, nil) {
 		t.Error("different lists are reported as equal")
 	}
 }
@@ -99,7 +99,7 @@ func TestHasManifestOfKind(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Carries(of, tc.kind); got != tc.want {
+			if got := HasManifestOfKind(of, tc.kind); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})

@@ -59,10 +59,10 @@ func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 	return slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, sameText) && equality.Semantic.DeepEqual(left, right)
 }
 
-// Bound reports whether a binding owns the Work. An object that is propagated without a policy
+// HasBinding reports whether a binding owns the Work. An object that is propagated without a policy
 // and is also selected by one has a single Work for both. The binding wins, and the other
 // controller does not write the Work.
-func Bound(stored *workv1alpha1.Work) bool {
+func HasBinding(stored *workv1alpha1.Work) bool {
 	return stored.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" ||
 		stored.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
 }
@@ -81,11 +81,11 @@ func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work,
 	return adopted, nil
 }
 
-// Complete prepares a new or changed Work, in place, for storage: it sets a permanent ID,
+// PrepareForStorage prepares a new or changed Work, in place, for storage: it sets a permanent ID,
 // taken from newID if the Work has none, prunes the manifests, and adds the ID and the lists
 // of managed labels and annotations to them. Works that were rendered with an ID are complete
 // already and stay the same, byte for byte.
-func Complete(work *workv1alpha1.Work, newID func() string) error {
+func PrepareForStorage(work *workv1alpha1.Work, newID func() string) error {
 	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" {
 		id = newID()
@@ -96,7 +96,7 @@ func Complete(work *workv1alpha1.Work, newID func() string) error {
 
 func prepareManifests(work *workv1alpha1.Work, id string) error {
 	for i, manifest := range work.Spec.Workload.Manifests {
-		object, err := Decode(manifest)
+		object, err := DecodeManifest(manifest)
 		if err != nil {
 			return fmt.Errorf("completing manifest %d: %w", i, err)
 		}
@@ -107,7 +107,7 @@ func prepareManifests(work *workv1alpha1.Work, id string) error {
 		if reflect.DeepEqual(before.Object, object.Object) {
 			continue
 		}
-		if work.Spec.Workload.Manifests[i], err = Encode(object); err != nil {
+		if work.Spec.Workload.Manifests[i], err = EncodeManifest(object); err != nil {
 			return fmt.Errorf("completing manifest %d: %w", i, err)
 		}
 	}
@@ -132,11 +132,11 @@ func equalManifests(a, b workv1alpha1.Manifest) bool {
 	if bytes.Equal(a.Raw, b.Raw) {
 		return true
 	}
-	left, err := Decode(a)
+	left, err := DecodeManifest(a)
 	if err != nil {
 		return false
 	}
-	right, err := Decode(b)
+	right, err := DecodeManifest(b)
 	if err != nil {
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-func renderedWork(t testing.TB, change func(*Input)) *workv1alpha1.Work {
+func renderedWork(t testing.TB, change func(*RenderInput)) *workv1alpha1.Work {
 	t.Helper()
 	in := inputForFirstTarget(parseObject(t, deployment), resourceBinding(2, 3))
 	if change != nil {
@@ -66,7 +66,7 @@ func TestMergeWithoutDifference(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	stored := renderedWork(t, func(in *Input) {
+	stored := renderedWork(t, func(in *RenderInput) {
 		in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]`)}
 	})
 	stored.ResourceVersion = "9"
@@ -74,7 +74,7 @@ func TestMerge(t *testing.T) {
 	stored.Annotations["foreign"] = "x"
 	stored.Finalizers = []string{"z/z", "a/a"}
 	before := stored.DeepCopy()
-	desired := renderedWork(t, func(in *Input) {
+	desired := renderedWork(t, func(in *RenderInput) {
 		in.PermanentID = "new-id"
 		in.Target.Replicas = 4
 		in.Binding.BindingSpec().PreserveResourcesOnDeletion = new(true)
@@ -117,10 +117,10 @@ func TestMerge(t *testing.T) {
 }
 
 func TestHasBinding(t *testing.T) {
-	if !Bound(renderedWork(t, nil)) {
+	if !HasBinding(renderedWork(t, nil)) {
 		t.Error("the Work of a binding has no binding")
 	}
-	if Bound(&workv1alpha1.Work{}) {
+	if HasBinding(&workv1alpha1.Work{}) {
 		t.Error("a Work without a binding has one")
 	}
 }
@@ -130,7 +130,7 @@ func TestPrepareForStorage(t *testing.T) {
 
 	complete := renderedWork(t, nil)
 	before := complete.DeepCopy()
-	if err := Complete(complete, never); err != nil {
+	if err := PrepareForStorage(complete, never); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, complete); diff != "" {
@@ -141,7 +141,7 @@ func TestPrepareForStorage(t *testing.T) {
 	manual.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","uid":"u","labels":{"a":"b"}},"status":{}}`),
 	}}}
-	if err := Complete(manual, func() string { return "fresh" }); err != nil {
+	if err := PrepareForStorage(manual, func() string { return "fresh" }); err != nil {
 		t.Fatal(err)
 	}
 	want := parseObject(t, `
@@ -160,7 +160,7 @@ metadata:
 		t.Error("the Work has no id")
 	}
 	once := manual.DeepCopy()
-	if err := Complete(manual, never); err != nil {
+	if err := PrepareForStorage(manual, never); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(once, manual); diff != "" {
@@ -169,7 +169,7 @@ metadata:
 
 	broken := &workv1alpha1.Work{}
 	broken.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{`)}}}
-	if err := Complete(broken, func() string { return "x" }); err == nil {
+	if err := PrepareForStorage(broken, func() string { return "x" }); err == nil {
 		t.Error("a manifest that is not JSON was accepted")
 	}
 }

@@ -6,12 +6,12 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// CarriesAnother reports whether the name of the desired Work is taken: the stored Work holds
+// NameCollision reports whether the name of the desired Work is taken: the stored Work holds
 // none of the objects of the desired one. It returns the first object of the stored Work. Work
 // names are short, so two objects can have the same Work name. Then the Work must not be taken
 // from the first object. The API version of an object makes no difference. A Work without
 // manifests collides with nothing.
-func CarriesAnother(stored, desired *workv1alpha1.Work) (object string, another bool) {
+func NameCollision(stored, desired *workv1alpha1.Work) (object string, another bool) {
 	if len(desired.Spec.Workload.Manifests) == 0 {
 		return "", false
 	}

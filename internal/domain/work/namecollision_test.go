@@ -32,7 +32,7 @@ func TestNameCollision(t *testing.T) {
 				}
 				return work
 			}
-			object, another := CarriesAnother(carrying(tc.stored...), carrying(web))
+			object, another := NameCollision(carrying(tc.stored...), carrying(web))
 			if object != tc.want || another != (tc.want != "") {
 				t.Errorf("got %q, %v, want %q", object, another, tc.want)
 			}

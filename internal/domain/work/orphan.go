@@ -6,11 +6,11 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Orphans returns the Works of a binding that must be removed: those in clusters that are not
+// OrphanWorks returns the Works of a binding that must be removed: those in clusters that are not
 // expected, and those with an outdated name. names maps a cluster to the current name of its
 // Work. The name changes if an override renames the object. Works outside any execution
 // namespace are ignored.
-func Orphans(works []*workv1alpha1.Work, expected sets.Set[string], names map[string]string) []*workv1alpha1.Work {
+func OrphanWorks(works []*workv1alpha1.Work, expected sets.Set[string], names map[string]string) []*workv1alpha1.Work {
 	var orphans []*workv1alpha1.Work
 	for _, work := range works {
 		cluster, ok := ClusterOf(work.Namespace)
@@ -25,8 +25,8 @@ func Orphans(works []*workv1alpha1.Work, expected sets.Set[string], names map[st
 	return orphans
 }
 
-// Inside reports whether any of the Works, in deletion or not, belongs to one of the clusters.
-func Inside(works []*workv1alpha1.Work, clusters sets.Set[string]) bool {
+// HasWorkIn reports whether any of the Works, in deletion or not, belongs to one of the clusters.
+func HasWorkIn(works []*workv1alpha1.Work, clusters sets.Set[string]) bool {
 	for _, work := range works {
 		if cluster, ok := ClusterOf(work.Namespace); ok && clusters.Has(cluster) {
 			return true

@@ -39,7 +39,7 @@ func TestOrphanWorks(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, orphan := range Orphans(all, binding.Expected(spec), tc.names) {
+			for _, orphan := range OrphanWorks(all, binding.ExpectedClusters(spec), tc.names) {
 				got = append(got, orphan.Namespace+"/"+orphan.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -47,8 +47,8 @@ func TestOrphanWorks(t *testing.T) {
 			}
 		})
 	}
-	purged := binding.DirectlyPurged(spec)
-	if !Inside(all, purged) || Inside(all[:3], purged) || Inside(all, sets.New("default")) {
+	purged := binding.DirectlyPurgedClusters(spec)
+	if !HasWorkIn(all, purged) || HasWorkIn(all[:3], purged) || HasWorkIn(all, sets.New("default")) {
 		t.Error("a purged cluster is not recognized")
 	}
 }

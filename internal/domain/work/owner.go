@@ -11,7 +11,7 @@ import (
 
 // MayWrite reports whether the object that exists in the member may be changed to the
 // manifest: it was created for the same Work, or the manifest requests to overwrite and the
-// Work may do so (see TakesOver). If not, owner is the Work that owns the object, empty if no
+// Work may do so (see CanTakeOver). If not, owner is the Work that owns the object, empty if no
 // Work does.
 //
 // A user who removes the managed label from a member object takes it away from Karmada. A
@@ -19,7 +19,7 @@ import (
 // permanent ID shows the owner.
 func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
 	overwrite := workv1alpha2.ResourceConflictResolutionOverwrite
-	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite && TakesOver(work, manifest) {
+	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite && CanTakeOver(work, manifest) {
 		return true, ""
 	}
 	if !isManaged(observed) {

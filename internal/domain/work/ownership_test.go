@@ -30,7 +30,7 @@ func TestOwnershipOfMemberObject(t *testing.T) {
 	of := workv1alpha1.Work{}
 	of.Namespace, of.Name = space, "web-1"
 	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: carried}}}
-	claims, err := NewClaims("m1", []workv1alpha1.Work{of})
+	claims, err := NewManifestIndex("m1", []workv1alpha1.Work{of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,32 +40,32 @@ func TestOwnershipOfMemberObject(t *testing.T) {
 	}
 	tests := map[string]struct {
 		object *unstructured.Unstructured
-		want   Belonging
+		want   Ownership
 		work   string
 	}{
 		"created for the Work that holds it": {labelledObject("web", "one", "web-1", space), Owned, "web-1"},
 		"another version of the kind": {change(labelledObject("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
 			o.SetAPIVersion("apps/v1beta1")
 		}), Owned, "web-1"},
-		"created for an earlier Work, and another one holds it": {labelledObject("web", "two", "web-0", space), Wanted, "web-1"},
-		"no Work holds it":       {labelledObject("api", "three", "api-1", space), Orphan, ""},
-		"a Work of another name": {labelledObject("api", "one", "web-1", space), Orphan, ""},
+		"created for an earlier Work, and another one holds it": {labelledObject("web", "two", "web-0", space), Adoptable, "web-1"},
+		"no Work holds it":       {labelledObject("api", "three", "api-1", space), Orphaned, ""},
+		"a Work of another name": {labelledObject("api", "one", "web-1", space), Orphaned, ""},
 		"another kind with the same name": {change(labelledObject("web", "one", "web-1", space), func(o *unstructured.Unstructured) {
 			o.SetAPIVersion("example.org/v1")
-		}), Orphan, ""},
-		"annotations of another control plane": {labelledObject("api", "three", "api-1", "karmada-es-other"), Foreign, ""},
-		"without the label":                    {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) { o.SetLabels(nil) }), Unmarked, ""},
+		}), Orphaned, ""},
+		"annotations of another control plane": {labelledObject("api", "three", "api-1", "karmada-es-other"), OwnedElsewhere, ""},
+		"without the label":                    {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) { o.SetLabels(nil) }), Unmanaged, ""},
 		"only the label, as controllers copy it": {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
 			o.SetAnnotations(nil)
-		}), Unmarked, ""},
+		}), Unmanaged, ""},
 		"created by a controller in the member": {change(labelledObject("api", "three", "api-1", space), func(o *unstructured.Unstructured) {
 			o.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Service", "name": "a", "uid": "u", "controller": true}}
-		}), Unmarked, ""},
+		}), Unmanaged, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, claim := claims.Of(test.object); got != test.want || claim.Work != test.work {
-				t.Errorf("ownership %d of Work %q, want %d of %q", got, claim.Work, test.want, test.work)
+			if got, claim := claims.OwnershipOf(test.object); got != test.want || claim.WorkName != test.work {
+				t.Errorf("ownership %d of Work %q, want %d of %q", got, claim.WorkName, test.want, test.work)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestOwnershipOfMemberObject(t *testing.T) {
 func TestManifestIndexRejectsInvalidManifest(t *testing.T) {
 	of := workv1alpha1.Work{}
 	of.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":`)}}}
-	if _, err := NewClaims("m1", []workv1alpha1.Work{of}); err == nil {
+	if _, err := NewManifestIndex("m1", []workv1alpha1.Work{of}); err == nil {
 		t.Error("an invalid manifest was accepted")
 	}
 }
@@ -84,7 +84,7 @@ func TestAdoptedObjectIsWritable(t *testing.T) {
 		t.Run(fmt.Sprintf("id %q", id), func(t *testing.T) {
 			manifest := labelledObject("web", id, "web-1", "karmada-es-m1")
 			object := labelledObject("web", "two", "web-0", "karmada-es-m1")
-			Adopt(object, Claim{Work: "web-1", Manifest: manifest})
+			AdoptObject(object, WorkManifest{WorkName: "web-1", Manifest: manifest})
 			if ok, _ := MayWrite(&workv1alpha1.Work{}, object, manifest); !ok {
 				t.Errorf("the Work may not write %v", object)
 			}

@@ -22,7 +22,7 @@ import (
 // would start from scratch and the user would not notice.
 func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[string]string, error) {
 	tasks := spec.GracefulEvictionTasks
-	if len(tasks) == 0 || len(binding.Targets(spec)) != 1 {
+	if len(tasks) == 0 || len(binding.TargetClusters(spec)) != 1 {
 		return nil, nil
 	}
 	last := tasks[len(tasks)-1]

@@ -19,27 +19,27 @@ type replicaCounts struct {
 	NumberUnavailable   int64 `json:"numberUnavailable"`
 }
 
-// Progress is what a status shows of a rollout.
-type Progress struct {
-	// Settled is false during a rolling update. Its status is healthy at every step, but is
+// RolloutProgress is what a status shows of a rollout.
+type RolloutProgress struct {
+	// IsStable is false during a rolling update. Its status is healthy at every step, but is
 	// about to change again.
-	Settled bool
+	IsStable bool
 	// TemplateGeneration is the generation of the template from which the object was made, 0
 	// if the status does not contain it.
 	TemplateGeneration int64
 }
 
-// ProgressOf parses a status that a member reported. A status without replica counts is
+// ParseProgress parses a status that a member reported. A status without replica counts is
 // settled. The result only decides how soon a status is written, so a guess is good enough.
-func ProgressOf(status *runtime.RawExtension) Progress {
+func ParseProgress(status *runtime.RawExtension) RolloutProgress {
 	if status == nil || len(status.Raw) == 0 {
-		return Progress{Settled: true}
+		return RolloutProgress{IsStable: true}
 	}
 	var c replicaCounts
 	if err := json.Unmarshal(status.Raw, &c); err != nil {
-		return Progress{Settled: true}
+		return RolloutProgress{IsStable: true}
 	}
-	return Progress{Settled: c.isStable(), TemplateGeneration: c.TemplateGeneration}
+	return RolloutProgress{IsStable: c.isStable(), TemplateGeneration: c.TemplateGeneration}
 }
 
 func (c replicaCounts) isStable() bool {

@@ -25,19 +25,19 @@ func TestParseProgressStable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := ProgressOf(&runtime.RawExtension{Raw: []byte(test.status)}).Settled; got != test.want {
+			if got := ParseProgress(&runtime.RawExtension{Raw: []byte(test.status)}).IsStable; got != test.want {
 				t.Errorf("ProgressOf(%s).Settled = %t, want %t", test.status, got, test.want)
 			}
 		})
 	}
-	if !ProgressOf(nil).Settled {
+	if !ParseProgress(nil).IsStable {
 		t.Error("ProgressOf(nil).Settled = false, want true")
 	}
 }
 
 func TestParseProgressTemplateGeneration(t *testing.T) {
 	for status, want := range map[string]int64{"": 0, `{}`: 0, `{"resourceTemplateGeneration":7}`: 7, `{"resourceTemplateGeneration":"7"}`: 0} {
-		if got := ProgressOf(&runtime.RawExtension{Raw: []byte(status)}).TemplateGeneration; got != want {
+		if got := ParseProgress(&runtime.RawExtension{Raw: []byte(status)}).TemplateGeneration; got != want {
 			t.Errorf("ProgressOf(%s).TemplateGeneration = %d, want %d", status, got, want)
 		}
 	}

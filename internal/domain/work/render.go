@@ -21,30 +21,30 @@ type Overrides struct {
 	Cluster    []override.Object // ClusterOverridePolicies
 	Namespaced []override.Object // OverridePolicies of the template's namespace
 	// Allowed are the further changes that the policies may make to an object, such as its identity.
-	Allowed override.Allowed
+	Allowed override.Options
 }
 
-// Input are the parts from which the Work of one target of a binding is rendered.
-type Input struct {
+// RenderInput are the parts from which the Work of one target of a binding is rendered.
+type RenderInput struct {
 	Template *unstructured.Unstructured
 	Binding  binding.Object
 	Cluster  *clusterv1alpha1.Cluster
-	// Target is the entry for the cluster in binding.Targets.
+	// Target is the entry for the cluster in binding.TargetClusters.
 	Target workv1alpha2.TargetCluster
-	// Revise sets the replicas of an object. It may change or replace the object. It is nil if
+	// ReviseReplicas sets the replicas of an object. It may change or replace the object. It is nil if
 	// the interpreter cannot set replicas for the template's kind.
-	Revise    func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
-	Overrides Overrides
+	ReviseReplicas func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
+	Overrides      Overrides
 	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
 	PermanentID string
-	// InjectState enables passing the state of an evicted application to the target.
-	InjectState bool
+	// PassPreservedState enables passing the state of an evicted application to the target.
+	PassPreservedState bool
 }
 
 // Render makes the Work for one target of a binding. A binding without a permanent ID is an
 // error: its Works are selected, and deleted, by that ID, and an empty one would select Works
 // of other bindings.
-func Render(in Input) (*workv1alpha1.Work, error) {
+func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	if binding.PermanentID(in.Binding) == "" {
 		return nil, fmt.Errorf("binding %q has no label %s yet, which admission sets", in.Binding.GetName(), binding.PermanentIDLabel(in.Binding))
 	}
@@ -57,7 +57,7 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.InjectState {
+	if in.PassPreservedState {
 		state, err := preservedState(spec, in.Target.Name)
 		if err != nil {
 			return nil, err
@@ -66,14 +66,14 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 	}
 	resolution := conflictResolution(manifest, in.Binding)
 	id := map[string]string{binding.PermanentIDLabel(in.Binding): binding.PermanentID(in.Binding)}
-	origin := mergedMap(binding.Coordinates(in.Binding), map[string]string{
+	origin := mergedMap(binding.ReferenceAnnotations(in.Binding), map[string]string{
 		workv1alpha2.ResourceConflictResolutionAnnotation: resolution,
 	})
 
 	rendered := newWork(manifest, in.Cluster.Name)
 	rendered.Labels = id
 	rendered.Annotations = mergedMap(origin, appliedOverrideAnnotations(applied))
-	rendered.Spec.SuspendDispatching = new(binding.Suspended(spec, in.Target.Name))
+	rendered.Spec.SuspendDispatching = new(binding.IsDispatchSuspended(spec, in.Target.Name))
 	rendered.Spec.PreserveResourcesOnDeletion = new(spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion)
 
 	addLabels(manifest, id)
@@ -81,8 +81,8 @@ func Render(in Input) (*workv1alpha1.Work, error) {
 	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// OwnedInput are the parts from which a Work without a binding is rendered.
-type OwnedInput struct {
+// RenderForOwnerInput are the parts from which a Work without a binding is rendered.
+type RenderForOwnerInput struct {
 	Template *unstructured.Unstructured
 	Cluster  *clusterv1alpha1.Cluster
 	// Owner controls the Work, which is garbage-collected with it. The owner is
@@ -91,15 +91,15 @@ type OwnedInput struct {
 	// ClusterOverrides are ClusterOverridePolicies. OverridePolicies do not apply.
 	ClusterOverrides []override.Object
 	// Allowed are the further changes that the policies may make to an object, such as its identity.
-	Allowed override.Allowed
+	Allowed override.Options
 	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
 	PermanentID string
 }
 
-// RenderOwned makes the Work of an object that goes to a cluster without a policy, such as a
+// RenderForOwner makes the Work of an object that goes to a cluster without a policy, such as a
 // Namespace. It sets no conflict resolution, so an object that the member created itself is
 // not changed.
-func RenderOwned(in OwnedInput) (*workv1alpha1.Work, error) {
+func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	manifest, applied, err := in.Allowed.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
 	if err != nil {
 		return nil, err
@@ -112,12 +112,12 @@ func RenderOwned(in OwnedInput) (*workv1alpha1.Work, error) {
 
 // scaledManifest returns a copy of the template with the target's share of replicas and
 // completions. The numbers of the scheduler replace those of the template.
-func scaledManifest(in Input) (*unstructured.Unstructured, error) {
+func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	spec := in.Binding.BindingSpec()
 	manifest := in.Template.DeepCopy()
-	if in.Revise != nil && binding.IsWorkload(spec) {
+	if in.ReviseReplicas != nil && binding.IsWorkload(spec) {
 		var err error
-		if manifest, err = in.Revise(manifest, int64(in.Target.Replicas)); err != nil {
+		if manifest, err = in.ReviseReplicas(manifest, int64(in.Target.Replicas)); err != nil {
 			return nil, fmt.Errorf("setting %d replicas for cluster %q: %w", in.Target.Replicas, in.Target.Name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstr
 		addLabels(manifest, map[string]string{workv1alpha1.WorkPermanentIDLabel: permanentID})
 	}
 	recordManagedKeys(manifest)
-	encoded, err := Encode(manifest)
+	encoded, err := EncodeManifest(manifest)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstr
 }
 
 // appliedOverrideAnnotations returns the annotations that record which overrides were applied.
-func appliedOverrideAnnotations(applied override.Applied) map[string]string {
+func appliedOverrideAnnotations(applied override.AppliedRecord) map[string]string {
 	annotations := map[string]string{}
 	if applied.Cluster != "" {
 		annotations[policyv1alpha1.AppliedClusterOverrides] = applied.Cluster
@@ -169,9 +169,9 @@ func appliedOverrideAnnotations(applied override.Applied) map[string]string {
 	return annotations
 }
 
-// Overridden reports whether overrides are applied to the desired Work that differ from those
+// HasNewOverrides reports whether overrides are applied to the desired Work that differ from those
 // of the stored one, which may be empty.
-func Overridden(stored, desired *workv1alpha1.Work) bool {
+func HasNewOverrides(stored, desired *workv1alpha1.Work) bool {
 	for _, record := range overrideAnnotations {
 		if now := desired.Annotations[record]; now != "" && now != stored.Annotations[record] {
 			return true

@@ -107,18 +107,18 @@ func TestRenderForAClusterResourceBinding(t *testing.T) {
 
 func TestRenderReplicas(t *testing.T) {
 	tests := map[string]struct {
-		change func(*Input)
+		change func(*RenderInput)
 		want   int64
 	}{
-		"the number of the scheduler wins":                          {func(*Input) {}, 2},
-		"a target without replicas":                                 {func(in *Input) { in.Target.Replicas = 0 }, 0},
-		"the template's number stays if the kind cannot be revised": {func(in *Input) { in.Revise = nil }, 5},
-		"the template's number stays if it is not a workload":       {func(in *Input) { in.Binding.BindingSpec().Replicas = 0 }, 5},
-		"requirements alone make a workload": {func(in *Input) {
+		"the number of the scheduler wins":                          {func(*RenderInput) {}, 2},
+		"a target without replicas":                                 {func(in *RenderInput) { in.Target.Replicas = 0 }, 0},
+		"the template's number stays if the kind cannot be revised": {func(in *RenderInput) { in.ReviseReplicas = nil }, 5},
+		"the template's number stays if it is not a workload":       {func(in *RenderInput) { in.Binding.BindingSpec().Replicas = 0 }, 5},
+		"requirements alone make a workload": {func(in *RenderInput) {
 			in.Binding.BindingSpec().Replicas = 0
 			in.Binding.BindingSpec().ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
 		}, 2},
-		"an override wins": {func(in *Input) {
+		"an override wins": {func(in *RenderInput) {
 			in.Overrides.Cluster = []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 9}]}}]`)}
 		}, 9},
 	}
@@ -198,7 +198,7 @@ func TestRenderWithOverrides(t *testing.T) {
   labelsOverrider: [{operator: remove, value: {app: ""}}],
   annotationsOverrider: [{operator: remove, value: {note: ""}}],
   plaintext: [{path: /metadata/name, operator: replace, value: other}]}}]`)}
-	in.Overrides.Allowed.Identity = true
+	in.Overrides.Allowed.AllowIdentityChange = true
 	got, err := Render(in)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestRenderErrors(t *testing.T) {
 	}
 	in = inputForFirstTarget(parseObject(t, deployment), resourceBinding(1))
 	cause := errors.New("script failed")
-	in.Revise = func(*unstructured.Unstructured, int64) (*unstructured.Unstructured, error) { return nil, cause }
+	in.ReviseReplicas = func(*unstructured.Unstructured, int64) (*unstructured.Unstructured, error) { return nil, cause }
 	if _, err := Render(in); !errors.Is(err, cause) || !strings.Contains(err.Error(), `"m1"`) {
 		t.Errorf("got %v, want the cause and the cluster", err)
 	}
@@ -269,7 +269,7 @@ func TestRenderPreservedState(t *testing.T) {
 			from := resourceBinding(tc.replicas...)
 			from.Spec.GracefulEvictionTasks = tc.tasks
 			in := inputForFirstTarget(parseObject(t, deployment), from)
-			in.InjectState = !tc.off
+			in.PassPreservedState = !tc.off
 			got, err := Render(in)
 			if (err != nil) != tc.fails {
 				t.Fatalf("error %v", err)
@@ -292,7 +292,7 @@ func TestRenderPreservedState(t *testing.T) {
 func TestRenderForOwner(t *testing.T) {
 	namespace := parseObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: ns-uid, labels: {a: b}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}`)
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "shop", UID: "ns-uid", Controller: new(true), BlockOwnerDeletion: new(true)}
-	got, err := RenderOwned(OwnedInput{
+	got, err := RenderForOwner(RenderForOwnerInput{
 		Template: namespace, Cluster: newCluster("m1"), Owner: owner, PermanentID: "work-id",
 		ClusterOverrides: []override.Object{newClusterOverride(t, "p", `overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {c: d}}]}}]`)},
 	})

@@ -18,17 +18,17 @@ const (
 	// MaxStatusBytes limits the reflected status of one object, in bytes, without the feature
 	// gate LargeStatus.
 	MaxStatusBytes = 16 << 10
-	// MaxAccountBytes limits the statuses and messages of all clusters of a binding together,
+	// MaxAggregationBytes limits the statuses and messages of all clusters of a binding together,
 	// in bytes. etcd accepts objects of 1.5 MiB.
-	MaxAccountBytes = 1 << 20
+	MaxAggregationBytes = 1 << 20
 	// maxStatusDepth limits the nesting of JSON in a status.
 	maxStatusDepth = 64
 	// maxListedFields is the number of omitted fields that a message names.
 	maxListedFields = 8
 )
 
-// StatusCut describes the fields that were omitted from a status.
-type StatusCut struct {
+// OmittedStatus describes the fields that were omitted from a status.
+type OmittedStatus struct {
 	// Bytes is the size of the whole status, Limit is the limit for the reflected part.
 	Bytes, Limit int
 	// Fields are the names of the omitted fields, sorted.
@@ -39,12 +39,12 @@ type StatusCut struct {
 // it; nil for nothing. The smallest fields stay, which are usually counts and phases.
 //
 // limit is in bytes; 0 means MaxStatusBytes.
-func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *StatusCut) {
+func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *OmittedStatus) {
 	limit = cmp.Or(limit, MaxStatusBytes)
 	if status == nil || len(status.Raw) <= limit && jsonDepth(status.Raw) <= maxStatusDepth {
 		return status, nil
 	}
-	cut := &StatusCut{Bytes: len(status.Raw), Limit: limit}
+	cut := &OmittedStatus{Bytes: len(status.Raw), Limit: limit}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(status.Raw, &fields); err != nil {
 		return nil, cut
@@ -95,13 +95,13 @@ func jsonDepth(raw []byte) int {
 }
 
 // Describe returns the message on the fields that were omitted from the status of an object.
-func (c StatusCut) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
+func (c OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
 	name := strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 	what := "the status is left out"
 	if len(c.Fields) > 0 {
 		named := make([]string, 0, maxListedFields)
 		for _, field := range c.Fields[:min(len(c.Fields), maxListedFields)] {
-			named = append(named, conditions.Shorten(conditions.Printable(field), 64))
+			named = append(named, conditions.Truncate(conditions.ToPrintable(field), 64))
 		}
 		what = "left out: " + strings.Join(named, ", ")
 		if more := len(c.Fields) - len(named); more > 0 {
@@ -117,6 +117,6 @@ func (c StatusCut) Describe(cluster string, of workv1alpha1.ResourceIdentifier) 
 func StatusCutCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
-		Reason: workv1alpha1.WorkStatusTooLargeReason, Message: conditions.Clip(strings.Join(descriptions, "; ")),
+		Reason: workv1alpha1.WorkStatusTooLargeReason, Message: conditions.LimitMessage(strings.Join(descriptions, "; ")),
 	}
 }

@@ -62,7 +62,7 @@ func TestCutStatus(t *testing.T) {
 }
 
 func TestDescribeStatusCut(t *testing.T) {
-	cut := StatusCut{Bytes: 40960, Limit: MaxStatusBytes, Fields: []string{"conditions", "images\x1b[2J"}}
+	cut := OmittedStatus{Bytes: 40960, Limit: MaxStatusBytes, Fields: []string{"conditions", "images\x1b[2J"}}
 	got := cut.Describe("m1", workv1alpha1.ResourceIdentifier{Kind: "Deployment", Namespace: "shop", Name: "web"})
 	want := "cluster m1: the status of Deployment shop/web has 40960 bytes and at most 16384 are reflected, nested at most 64 deep; left out: conditions, images?[2J"
 	if diff := cmp.Diff(want, got); diff != "" {

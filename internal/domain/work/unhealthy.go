@@ -21,9 +21,9 @@ var unhealthyConditions = []struct{ kind, status string }{
 	{"Progressing", "False"},
 }
 
-// Troubles maps a cluster to the reason why an applied workload is unhealthy, as far as the
+// UnhealthyReasons maps a cluster to the reason why an applied workload is unhealthy, as far as the
 // member reports one. A rollout in progress is no reason.
-func Troubles(items []workv1alpha2.AggregatedStatusItem) map[string]string {
+func UnhealthyReasons(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 	troubles := map[string]string{}
 	for i := range items {
 		item := &items[i]
@@ -31,7 +31,7 @@ func Troubles(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 			continue
 		}
 		if trouble := unhealthyReason(item.Status.Raw); trouble != "" {
-			troubles[item.ClusterName] = conditions.Shorten(trouble, maxReasonBytes)
+			troubles[item.ClusterName] = conditions.Truncate(trouble, maxReasonBytes)
 		}
 	}
 	return troubles

@@ -45,7 +45,7 @@ func TestUnhealthyReasons(t *testing.T) {
 			if tc.want != "" {
 				want["m1"] = tc.want
 			}
-			if diff := cmp.Diff(want, Troubles(items)); diff != "" {
+			if diff := cmp.Diff(want, UnhealthyReasons(items)); diff != "" {
 				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
 		})

@@ -17,10 +17,10 @@ func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	return owner
 }
 
-// Unbind returns the stored Work without the data of its binding. The member object stays, and
+// WithoutBinding returns the stored Work without the data of its binding. The member object stays, and
 // the other owner of the Work goes on with it. That owner renders the manifest again, which
 // removes what the binding wrote into it.
-func Unbind(stored *workv1alpha1.Work) *workv1alpha1.Work {
+func WithoutBinding(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	result := stored.DeepCopy()
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
 		delete(result.Labels, label)

@@ -21,11 +21,11 @@ func TestWithoutBinding(t *testing.T) {
 	}
 	stored.Annotations["note"], stored.Labels["team"] = "hi", "a"
 	before := stored.DeepCopy()
-	if !Bound(stored) {
+	if !HasBinding(stored) {
 		t.Fatal("a Work of a binding has no binding")
 	}
-	got := Unbind(stored)
-	if Bound(got) {
+	got := WithoutBinding(stored)
+	if HasBinding(got) {
 		t.Error("the Work still has a binding")
 	}
 	if diff := cmp.Diff(map[string]string{"work.karmada.io/permanent-id": "work-id", "team": "a"}, got.Labels); diff != "" {

@@ -31,18 +31,18 @@ import (
 // ExecutionNamespace returns the namespace of the control plane that holds the Works of a
 // cluster.
 func ExecutionNamespace(cluster string) string {
-	return clusterv1alpha1.ExecutionSpacePrefix + cluster
+	return clusterv1alpha1.ExecutionNamespacePrefix + cluster
 }
 
 // ClusterOf returns the cluster whose Works the namespace holds. ok is false for a namespace
 // that holds no Works.
 func ClusterOf(namespace string) (cluster string, ok bool) {
-	cluster, ok = strings.CutPrefix(namespace, clusterv1alpha1.ExecutionSpacePrefix)
+	cluster, ok = strings.CutPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 	return cluster, ok && cluster != ""
 }
 
-// Decode parses a manifest.
-func Decode(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
+// DecodeManifest parses a manifest.
+func DecodeManifest(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(manifest.Raw); err != nil {
 		return nil, fmt.Errorf("decoding the manifest: %w", err)
@@ -50,16 +50,16 @@ func Decode(manifest workv1alpha1.Manifest) (*unstructured.Unstructured, error) 
 	return object, nil
 }
 
-// Carries reports whether a Work has a manifest of a kind.
-func Carries(work *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
+// HasManifestOfKind reports whether a Work has a manifest of a kind.
+func HasManifestOfKind(work *workv1alpha1.Work, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(manifest workv1alpha1.Manifest) bool {
 		var head metav1.TypeMeta
 		return json.Unmarshal(manifest.Raw, &head) == nil && head.GroupVersionKind() == kind
 	})
 }
 
-// Encode serializes a manifest. Equal objects give equal bytes.
-func Encode(object *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
+// EncodeManifest serializes a manifest. Equal objects give equal bytes.
+func EncodeManifest(object *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
 		return workv1alpha1.Manifest{}, fmt.Errorf("encoding the manifest of %s %q: %w", object.GetKind(), object.GetName(), err)

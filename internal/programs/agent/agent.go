@@ -40,7 +40,7 @@ func Program() command.Program {
 // Options are the parsed flags of the agent.
 type Options struct {
 	// Cluster describes the Cluster to register. Run sets its client configurations.
-	Cluster enroll.Agent
+	Cluster enroll.Enrollment
 	// ReportSecrets are the names of the credentials that the agent reports to the control
 	// plane.
 	ReportSecrets []string
@@ -48,7 +48,7 @@ type Options struct {
 	Kubeconfig, Context string
 	// Rate limits the requests to the control plane. Members limits the requests to the
 	// cluster.
-	Rate, Members flags.Rate
+	Rate, MemberRate flags.Rate
 	// Member configures the connection to the cluster.
 	Member flags.Connection
 
@@ -68,11 +68,11 @@ type Options struct {
 // Default returns the default options.
 func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
-	settings.Mode = clusterv1alpha1.Pull
+	settings.SyncMode = clusterv1alpha1.Pull
 	return &Options{
-		Cluster:       enroll.Agent{ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster},
+		Cluster:       enroll.Enrollment{ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster},
 		ReportSecrets: []string{kubeCredentials, kubeImpersonator},
-		Rate:          flags.DefaultRate(), Members: flags.DefaultRate(), Member: flags.DefaultConnection(),
+		Rate:          flags.DefaultRate(), MemberRate: flags.DefaultRate(), Member: flags.DefaultConnection(),
 		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(),
 		Controllers: settings.Controllers.Selected, Settings: settings,
 	}
@@ -166,12 +166,12 @@ func (a *agent) run(ctx context.Context) error {
 func (o *Options) hostOptions() programs.HostOptions {
 	settings := o.Settings
 	controllers := &settings.Controllers
-	settings.Only, controllers.Selected = o.Cluster.Name, o.Controllers
+	settings.OnlyCluster, controllers.Selected = o.Cluster.Name, o.Controllers
 	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
-	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings, Storage: &epoch.Memory{}}
+	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings, EpochMemory: &epoch.StorageRecord{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
-	if qps, burst := o.Members.Limit(); qps > 0 {
-		host.Members = member.Throttle{QPS: qps, Burst: burst}
+	if qps, burst := o.MemberRate.Limit(); qps > 0 {
+		host.MemberThrottle = member.Throttle{QPS: qps, Burst: burst}
 	}
 	return host
 }
@@ -179,7 +179,7 @@ func (o *Options) hostOptions() programs.HostOptions {
 // ineffectiveFlags returns the given flags that have no effect.
 func (o *Options) ineffectiveFlags() []string {
 	given := flags.GivenFlags(o.flags, "concurrent-cluster-syncs", flags.BackoffQPS, flags.BackoffBucketSize)
-	for _, controller := range programs.AbsentOf(programs.AgentControllers(), o.Controllers) {
+	for _, controller := range programs.UnimplementedIn(programs.AgentControllers(), o.Controllers) {
 		given = append(given, "--controllers="+controller)
 	}
 	return append(given, flags.GivenGates(o.Settings.Gates, gates.MultiClusterService)...)

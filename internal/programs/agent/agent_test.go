@@ -86,23 +86,23 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := enroll.Agent{
+	want := enroll.Enrollment{
 		Name: "east", ClusterNamespace: "ns", Endpoint: "https://east:6443", ProxyURL: "http://proxy",
-		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, Report: grant.Reported{Impersonator: true},
+		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, ReportedAccounts: grant.ReportedAccounts{Impersonator: true},
 	}
 	if diff := cmp.Diff(want, o.Cluster); diff != "" {
 		t.Errorf("Cluster (-want +got):\n%s", diff)
 	}
 	host := o.hostOptions()
 	controllers, agent := host.Settings.Controllers, host.Settings.Agent
-	if host.Settings.Only != "east" || host.Settings.Mode != clusterv1alpha1.Pull {
-		t.Errorf("the agent serves %q in mode %s", host.Settings.Only, host.Settings.Mode)
+	if host.Settings.OnlyCluster != "east" || host.Settings.SyncMode != clusterv1alpha1.Pull {
+		t.Errorf("the agent serves %q in mode %s", host.Settings.OnlyCluster, host.Settings.SyncMode)
 	}
 	if host.Election.Name != "karmada-agent-east" || host.Election.Namespace != "karmada-system" || !host.Election.Enabled {
 		t.Errorf("election %+v", host.Election)
 	}
 	delays := []time.Duration{
-		controllers.Backoff.Base, controllers.Backoff.Max, controllers.MemberBackoff.Max, controllers.StatusPeriod, controllers.Thresholds.Failure, controllers.Thresholds.Success, controllers.MemberSettle, host.Resync,
+		controllers.Backoff.Base, controllers.Backoff.Max, controllers.MemberBackoff.Max, controllers.StatusPeriod, controllers.Thresholds.Failure, controllers.Thresholds.Success, controllers.MemberCacheSyncTimeout, host.Resync,
 		agent.Lease.Duration, agent.Lease.Interval(), agent.Rotation.Interval,
 	}
 	wantDelays := []time.Duration{
@@ -118,8 +118,8 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff([]string{"*", "certRotation"}, controllers.Selected); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
-	if host.Members != (member.Throttle{QPS: 9, Burst: 60}) {
-		t.Errorf("limit of requests to the cluster: %+v", host.Members)
+	if host.MemberThrottle != (member.Throttle{QPS: 9, Burst: 60}) {
+		t.Errorf("limit of requests to the cluster: %+v", host.MemberThrottle)
 	}
 }
 

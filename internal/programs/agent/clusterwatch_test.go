@@ -60,7 +60,7 @@ func TestForbiddenAgentChecksItsCluster(t *testing.T) {
 				if test.otherID {
 					clusters.id = "2"
 				}
-				p := &clusterWatch{agent: &agent{clusters: clusters, cluster: enroll.Agent{Name: "east"}}, id: "1"}
+				p := &clusterWatch{agent: &agent{clusters: clusters, cluster: enroll.Enrollment{Name: "east"}}, id: "1"}
 				err := p.checkCluster(ctx)
 				if test.otherID {
 					if !isRegisteredByOther(err) {

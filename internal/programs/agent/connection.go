@@ -55,8 +55,8 @@ func newConnection(path, context string, qps float32, burst int) (*connection, e
 		}
 	}
 	c.directConfig = rest.AddUserAgent(config, programs.Agent)
-	c.waitingConfig = withReconnect(c.directConfig, reconnect.Options{Limit: requestWaitTimeout, WatchLimit: -1, Ended: loaded.targetChanged, Unavailable: true, Lost: logDisconnected(config.Host), Back: logReconnected(config.Host)})
-	c.unlimitedWaitConfig = withReconnect(c.directConfig, reconnect.Options{Limit: 365 * 24 * time.Hour, Ended: loaded.targetChanged})
+	c.waitingConfig = withReconnect(c.directConfig, reconnect.Options{Timeout: requestWaitTimeout, WatchTimeout: -1, Closed: loaded.targetChanged, RetryUnavailable: true, OnLost: logDisconnected(config.Host), OnRecovered: logReconnected(config.Host)})
+	c.unlimitedWaitConfig = withReconnect(c.directConfig, reconnect.Options{Timeout: 365 * 24 * time.Hour, Closed: loaded.targetChanged})
 	return c, nil
 }
 
@@ -69,7 +69,7 @@ func hasReloadableCredentials(config *rest.Config) bool {
 
 func withReconnect(config *rest.Config, o reconnect.Options) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reconnect.Transport(next, o) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reconnect.NewTransport(next, o) })
 	return config
 }
 
@@ -131,14 +131,14 @@ func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dial
 	if err != nil {
 		return nil, fmt.Errorf("configuring HTTP/2: %w", err)
 	}
-	http2Transport.ReadIdleTimeout, http2Transport.PingTimeout = reconnect.IdleLimit, reconnect.PingLimit
+	http2Transport.ReadIdleTimeout, http2Transport.PingTimeout = reconnect.ReadIdleTimeout, reconnect.PingTimeout
 	return transport, nil
 }
 
 // setHTTP2PingDefaults makes the HTTP/2 connections of client-go detect a dead peer early,
 // unless the environment already configures it.
 func setHTTP2PingDefaults() {
-	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.IdleLimit, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingLimit} {
+	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.ReadIdleTimeout, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingTimeout} {
 		if os.Getenv(name) == "" {
 			_ = os.Setenv(name, fmt.Sprintf("%.0f", limit.Seconds()))
 		}
@@ -176,7 +176,7 @@ func (a *authTransport) RoundTrip(request *http.Request) (*http.Response, error)
 			return response, nil
 		}
 		a.credentials.markRejected(ctx, used)
-		if !reconnect.OnlyReads(request) || !a.awaitRetry(ctx, request, used, timeout.C) {
+		if !reconnect.IsRetryable(request) || !a.awaitRetry(ctx, request, used, timeout.C) {
 			return response, nil
 		}
 		_ = response.Body.Close()
@@ -186,7 +186,7 @@ func (a *authTransport) RoundTrip(request *http.Request) (*http.Response, error)
 // awaitRetry waits until a rejected request should be sent again. It returns false when the
 // rejection must be returned to the caller.
 func (a *authTransport) awaitRetry(ctx context.Context, request *http.Request, used *identity, timeout <-chan time.Time) bool {
-	if reconnect.Watches(request) {
+	if reconnect.IsWatch(request) {
 		timeout = nil
 	}
 	retry := time.NewTimer(unauthorizedRetryPeriod)

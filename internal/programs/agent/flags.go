@@ -45,7 +45,7 @@ func (o *Options) addConnectionFlags(set *pflag.FlagSet) {
 	o.Rate.AddFlags(set, "kube-api", "the API server of the control plane")
 	set.StringVar(&o.Member.Kubeconfig, "kubeconfig", o.Member.Kubeconfig,
 		"Kubeconfig file of the cluster that the agent serves. If empty, $KUBECONFIG, else the service account of the Pod that the agent runs in.")
-	o.Members.AddFlags(set, "cluster-api", "the API server of the cluster")
+	o.MemberRate.AddFlags(set, "cluster-api", "the API server of the cluster")
 }
 
 func (o *Options) addClusterFlags(set *pflag.FlagSet) {
@@ -67,7 +67,7 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 }
 
 func (o *Options) addControllerFlags(set *pflag.FlagSet) {
-	known, off := programs.NamesOf(programs.AgentControllers())
+	known, off := programs.ControllerNamesIn(programs.AgentControllers())
 	set.StringSliceVar(&o.Controllers, "controllers", o.Controllers, fmt.Sprintf(
 		"Controllers to run: * enables all that are on by default, name enables a controller, -name disables it.\nAll controllers: %s.\nOff by default: %s.",
 		strings.Join(known, ", "), strings.Join(off, ", ")))
@@ -77,7 +77,7 @@ func (o *Options) addControllerFlags(set *pflag.FlagSet) {
 	set.DurationVar(&controllers.StatusPeriod, "cluster-status-update-frequency", controllers.StatusPeriod, "How often the health of the cluster is checked.")
 	set.DurationVar(&controllers.Thresholds.Failure, "cluster-failure-threshold", controllers.Thresholds.Failure, "How long health checks must fail before the cluster is not Ready.")
 	set.DurationVar(&controllers.Thresholds.Success, "cluster-success-threshold", controllers.Thresholds.Success, "How long health checks must succeed before the cluster is Ready again.")
-	set.DurationVar(&controllers.MemberSettle, "cluster-cache-sync-timeout", controllers.MemberSettle, "Timeout of the initial cache sync of nodes and Pods.")
+	set.DurationVar(&controllers.MemberCacheSyncTimeout, "cluster-cache-sync-timeout", controllers.MemberCacheSyncTimeout, "Timeout of the initial cache sync of nodes and Pods.")
 	set.BoolVar(&controllers.Inventory, "enable-cluster-resource-modeling", controllers.Inventory, "Watch the nodes and Pods of the cluster to report its resources and resource models.")
 	set.DurationVar(&lease.Duration, "cluster-lease-duration", lease.Duration, "Duration of the Lease that the agent renews as its heartbeat.")
 	set.Float64Var(&lease.RenewFraction, "cluster-lease-renew-interval-fraction", lease.RenewFraction, "Interval between two renewals, as a fraction of the duration of the Lease, between 0 and 1.")
@@ -85,19 +85,19 @@ func (o *Options) addControllerFlags(set *pflag.FlagSet) {
 
 // Validate implements command.Options.
 func (o *Options) Validate() error {
-	known, _ := programs.NamesOf(programs.AgentControllers())
+	known, _ := programs.ControllerNamesIn(programs.AgentControllers())
 	election, controllers, agent := o.Election, o.Settings.Controllers, o.Settings.Agent
 	election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	report, err := parseReportSecrets(o.ReportSecrets)
-	o.Cluster.Report = report
+	o.Cluster.ReportedAccounts = report
 	errs := []error{
-		o.validateName(), err, o.Rate.Validate(), o.Members.Validate(),
+		o.validateName(), err, o.Rate.Validate(), o.MemberRate.Validate(),
 		election.Validate(), o.Serving.Validate(), o.Backoff.Validate(),
-		programs.CheckSelection("controllers", "controller", o.Controllers, known),
+		programs.ValidateSelection("controllers", "controller", o.Controllers, known),
 		flags.ValidatePositive("cluster-status-update-frequency", controllers.StatusPeriod), flags.ValidatePositive("cluster-lease-duration", agent.Lease.Duration),
 		flags.ValidatePositive("cert-rotation-checking-interval", agent.Rotation.Interval),
 		flags.ValidateNotNegative("cluster-failure-threshold", controllers.Thresholds.Failure), flags.ValidateNotNegative("cluster-success-threshold", controllers.Thresholds.Success),
-		flags.ValidateNotNegative("cluster-cache-sync-timeout", controllers.MemberSettle), flags.ValidateNotNegative("resync-period", o.Resync),
+		flags.ValidateNotNegative("cluster-cache-sync-timeout", controllers.MemberCacheSyncTimeout), flags.ValidateNotNegative("resync-period", o.Resync),
 		validateFraction("cluster-lease-renew-interval-fraction", agent.Lease.RenewFraction),
 		validateFraction("cert-rotation-remaining-time-threshold", agent.Rotation.Threshold),
 	}
@@ -119,15 +119,15 @@ func (o *Options) validateName() error {
 		return errors.New("--cluster-name must not be empty: the cluster needs a name in the control plane")
 	case registration.ValidateName(name) != nil:
 		return fmt.Errorf("--cluster-name: %w", registration.ValidateName(name))
-	case !domain.ValidName(name):
+	case !domain.IsValidName(name):
 		return fmt.Errorf("--cluster-name %q: a cluster with an agent cannot have this name, because names derived from it are reserved for Karmada; choose another name", name)
 	}
 	return nil
 }
 
 // parseReportSecrets parses --report-secrets.
-func parseReportSecrets(names []string) (grant.Reported, error) {
-	report := grant.Reported{
+func parseReportSecrets(names []string) (grant.ReportedAccounts, error) {
+	report := grant.ReportedAccounts{
 		Credentials: slices.Contains(names, kubeCredentials), Impersonator: slices.Contains(names, kubeImpersonator),
 	}
 	for _, name := range names {

@@ -38,7 +38,7 @@ type agent struct {
 	clusters client.Reader
 	// member is the client configuration of the cluster.
 	member  *rest.Config
-	cluster enroll.Agent
+	cluster enroll.Enrollment
 	options programs.HostOptions
 	// lease is the Lease of the leader election. It is nil until the controllers start for the
 	// first time.
@@ -68,7 +68,7 @@ func (o *Options) newAgent() (*agent, error) {
 	a.cluster.Karmada, a.cluster.Member = karmada.directConfig, local
 	rotation := &a.options.Settings.Agent.Rotation
 	rotation.Member, rotation.Context = member, o.Context
-	rotation.Renewed = func(kubeconfig []byte) {
+	rotation.OnRenewed = func(kubeconfig []byte) {
 		if err := karmada.update(context.Background(), kubeconfig, "certificate rotation"); err != nil {
 			klog.Background().Error(err, "Keeping the credentials for the control plane")
 		}
@@ -123,7 +123,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 			return registered, nil
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // a program that is stopped while it waits ends without an error
-		case enroll.Final(err):
+		case enroll.IsPermanent(err):
 			return nil, err
 		}
 		if !apierrors.IsForbidden(err) {
@@ -145,7 +145,7 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 }
 
 func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	if err := programs.Served(ctx, a.karmada.directConfig, programs.AgentComponent()); err != nil {
+	if err := programs.CheckPrerequisites(ctx, a.karmada.directConfig, programs.AgentComponent()); err != nil {
 		return nil, err
 	}
 	return a.cluster.Run(ctx)
@@ -167,7 +167,7 @@ func checkClusterID(cluster *clusterv1alpha1.Cluster, id string) error {
 	if cluster.Spec.ID == id {
 		return nil
 	}
-	return &registration.RegisteredError{Name: cluster.Name, ID: id, By: *cluster}
+	return &registration.RegisteredError{Name: cluster.Name, ID: id, Existing: *cluster}
 }
 
 // isRegisteredByOther reports whether the Cluster belongs to another cluster.

@@ -80,7 +80,7 @@ func nextRestartDelay(led bool, before time.Duration) time.Duration {
 // the error. Errors of controllers that ran for a while are retried, except if the Cluster
 // belongs to another cluster.
 func isFinal(err error, worked bool) bool {
-	return isRegisteredByOther(err) || !worked && !isTransient(err) && !errors.Is(err, epoch.ErrAnother)
+	return isRegisteredByOther(err) || !worked && !isTransient(err) && !errors.Is(err, epoch.ErrStorageReplaced)
 }
 
 // isTransient reports whether an error came from a server and may disappear. Other errors are
@@ -98,7 +98,7 @@ func (a *agent) runControllers(ctx context.Context, id string, lock *electionLoc
 	lock.hasLed.Store(false)
 	watch := &clusterWatch{agent: a, id: id, checkRequests: make(chan struct{}, 1)}
 	options := a.options
-	options.Lock, options.LocalMember, options.Denied, options.Waits = lock, a.memberConfig(id), watch.requestCheck, true
+	options.Lock, options.LocalMember, options.OnWatchForbidden, options.RetriesRequests = lock, a.memberConfig(id), watch.requestCheck, true
 	host, err := programs.NewHost(ctx, a.karmada.waitingConfig, options)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (a *agent) newElectionLock() (*electionLock, error) {
 	if a.lease == nil {
 		a.lease, err = programs.NewLease(a.karmada.unlimitedWaitConfig, election)
 	} else {
-		a.lease, err = a.lease.Through(a.karmada.unlimitedWaitConfig)
+		a.lease, err = a.lease.WithConfig(a.karmada.unlimitedWaitConfig)
 	}
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func TestFinalErrors(t *testing.T) {
 		"an invalid flag":                           {errors.New("there is no controller x"), false, true},
 		"controllers that ended without an error":   {errControllersEnded, true, false},
 		"an unavailable control plane at the start": {apierrors.NewInternalError(errors.New("etcd is away")), false, false},
-		"a control plane restored from a backup":    {fmt.Errorf("watching: %w", epoch.ErrAnother), false, false},
+		"a control plane restored from a backup":    {fmt.Errorf("watching: %w", epoch.ErrStorageReplaced), false, false},
 		"an unavailable control plane later":        {apierrors.NewInternalError(errors.New("etcd is away")), true, false},
 	}
 	for name, test := range tests {

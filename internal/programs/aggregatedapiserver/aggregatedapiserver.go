@@ -102,7 +102,7 @@ func (o *options) Run(ctx context.Context) error {
 
 // newEpochWatch returns a watch that ends the program when the storage of the control plane is
 // replaced. The program must restart, because the storage cache of the server cannot be reset.
-func (o *options) newEpochWatch() (*epoch.Watch, error) {
+func (o *options) newEpochWatch() (*epoch.Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)

@@ -35,14 +35,14 @@ type Options struct {
 	Election   flags.Election
 	Serving    flags.Serving
 	Backoff    flags.Backoff
-	// Members limits the requests to each member.
-	Members flags.Rate
+	// MemberRate limits the requests to each member.
+	MemberRate flags.Rate
 	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
 	// Controllers selects the controllers to run, in the format of --controllers.
 	Controllers []string
-	// Namespaces is the number of namespaces that are reconciled in parallel.
-	Namespaces int
+	// NamespaceWorkers is the number of namespaces that are reconciled in parallel.
+	NamespaceWorkers int
 	// Settings are the settings of the controllers.
 	Settings programs.Settings
 	// SkippedAPIs and SkippedNamespaces are never propagated.
@@ -58,33 +58,33 @@ func Default(set *gates.Set) *Options {
 	settings := programs.DefaultSettings(set)
 	return &Options{
 		Connection: flags.DefaultConnection(), Election: flags.DefaultElection(programs.ControllerManager),
-		Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(), Members: flags.DefaultRate(),
-		Controllers: settings.Controllers.Selected, Namespaces: 1, Settings: settings,
+		Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(), MemberRate: flags.DefaultRate(),
+		Controllers: settings.Controllers.Selected, NamespaceWorkers: 1, Settings: settings,
 		SkippedNamespaces: []string{"kube-.*"}, unimplemented: defaultUnimplementedFlags(),
 	}
 }
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	o.TellIneffective(ctx)
+	o.LogIneffectiveFlags(ctx)
 	karmada, err := o.Connection.Config(programs.ControllerManager)
 	if err != nil {
 		return err
 	}
-	host, err := o.Host()
+	host, err := o.HostOptions()
 	if err != nil {
 		return err
 	}
 	return programs.Run(ctx, karmada, host, programs.ControllerManager)
 }
 
-// TellIneffective logs which of the given flags have no effect.
-func (o *Options) TellIneffective(ctx context.Context) {
+// LogIneffectiveFlags logs which of the given flags have no effect.
+func (o *Options) LogIneffectiveFlags(ctx context.Context) {
 	flags.LogIneffective(ctx, programs.ControllerManager, o.ineffectiveFlags())
 }
 
-// Host converts the options to those of the host.
-func (o *Options) Host() (programs.HostOptions, error) {
+// HostOptions converts the options to those of the host.
+func (o *Options) HostOptions() (programs.HostOptions, error) {
 	settings := o.Settings
 	controllers := &settings.Controllers
 	skipped, err := reach.ParseSkippedAPIs(o.SkippedAPIs)
@@ -92,15 +92,15 @@ func (o *Options) Host() (programs.HostOptions, error) {
 		return programs.HostOptions{}, err
 	}
 	controllers.Selected, controllers.SkippedAPIs = o.Controllers, skipped
-	controllers.Workers.Pairs = o.Namespaces * programs.DefaultSettings(settings.Gates).Controllers.Workers.Pairs
+	controllers.Workers.NamespaceClusterPairs = o.NamespaceWorkers * programs.DefaultSettings(settings.Gates).Controllers.Workers.NamespaceClusterPairs
 	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
 	controllers.RetryRate, controllers.RetryBurst = o.Backoff.QPS, o.Backoff.BucketSize
 	host := programs.HostOptions{
 		Election: o.Election, Serving: o.Serving, Resync: o.Resync,
 		SkippedNamespaces: o.SkippedNamespaces, Settings: &settings,
 	}
-	if qps, burst := o.Members.Limit(); qps > 0 {
-		host.Members = member.Throttle{QPS: qps, Burst: burst}
+	if qps, burst := o.MemberRate.Limit(); qps > 0 {
+		host.MemberThrottle = member.Throttle{QPS: qps, Burst: burst}
 	}
 	return host, nil
 }
@@ -108,7 +108,7 @@ func (o *Options) Host() (programs.HostOptions, error) {
 // ineffectiveFlags returns the given flags that have no effect.
 func (o *Options) ineffectiveFlags() []string {
 	given := flags.GivenFlags(o.flags, o.unimplemented.names...)
-	for _, controller := range programs.AbsentControllers(o.Controllers) {
+	for _, controller := range programs.UnimplementedControllers(o.Controllers) {
 		given = append(given, "--controllers="+controller)
 	}
 	if o.Settings.Gates.Enabled(gates.ControllerPriorityQueue) {

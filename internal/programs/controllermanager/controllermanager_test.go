@@ -80,13 +80,13 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
 		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
 		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
-	).Host()
+	).HostOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
 	settings := host.Settings.Controllers
 	want := programs.Workers{
-		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, Pairs: 10,
+		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, NamespaceClusterPairs: 10,
 	}
 	if diff := cmp.Diff(want, settings.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
@@ -96,7 +96,7 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
 	delays := []time.Duration{settings.Backoff.Base, settings.Backoff.Max, settings.MemberBackoff.Max, settings.StatusPeriod, settings.Thresholds.Failure, settings.Thresholds.Success, host.Resync,
-		settings.MemberSettle, settings.Monitor.Period, settings.Monitor.Grace.Period, settings.Monitor.Grace.Startup}
+		settings.MemberCacheSyncTimeout, settings.Monitor.Period, settings.Monitor.Grace.Period, settings.Monitor.Grace.Startup}
 	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second,
 		21 * time.Second, 22 * time.Second, 23 * time.Second, 24 * time.Second}
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
@@ -114,14 +114,14 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff([]string{"dev-.*"}, host.SkippedNamespaces); diff != "" {
 		t.Errorf("skipped namespaces (-want +got):\n%s", diff)
 	}
-	if host.Members != (member.Throttle{QPS: 9, Burst: 60}) || host.Election.Enabled || host.Serving.Metrics != ":1" || host.Serving.Health != ":2" {
-		t.Errorf("members %+v, election %+v, serving %+v", host.Members, host.Election, host.Serving)
+	if host.MemberThrottle != (member.Throttle{QPS: 9, Burst: 60}) || host.Election.Enabled || host.Serving.Metrics != ":1" || host.Serving.Health != ":2" {
+		t.Errorf("members %+v, election %+v, serving %+v", host.MemberThrottle, host.Election, host.Serving)
 	}
 }
 
 func TestDefaultsMatchKarmadaUp(t *testing.T) {
 	o := parseOptions(t)
-	host, err := o.Host()
+	host, err := o.HostOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func TestDefaultsMatchKarmadaUp(t *testing.T) {
 		want.StatusPeriod != got.StatusPeriod || want.Thresholds != got.Thresholds || want.Inventory != got.Inventory {
 		t.Errorf("without flags %+v, want %+v", got, want)
 	}
-	if host.Members != (member.Throttle{}) {
-		t.Errorf("limit of requests to members: %+v", host.Members)
+	if host.MemberThrottle != (member.Throttle{}) {
+		t.Errorf("limit of requests to members: %+v", host.MemberThrottle)
 	}
 }
 
 func TestShorterBackoffAppliesToMembers(t *testing.T) {
-	host, err := parseOptions(t, "--rate-limiter-max-delay=10s").Host()
+	host, err := parseOptions(t, "--rate-limiter-max-delay=10s").HostOptions()
 	if err != nil {
 		t.Fatal(err)
 	}

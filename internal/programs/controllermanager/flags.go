@@ -27,7 +27,7 @@ func (o *Options) AddSettings(set *pflag.FlagSet) {
 	o.Backoff.AddFlags(set,
 		"Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.",
 		"Applies to templates and policies, and only without the feature gate ControllerPriorityQueue: the priority queue reconciles changes before retries.")
-	o.Members.AddFlags(set, "cluster-api", "the API server of each member cluster")
+	o.MemberRate.AddFlags(set, "cluster-api", "the API server of each member cluster")
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
 	o.addControllersFlag(set)
 	o.addWorkersFlags(set)
@@ -61,7 +61,7 @@ func (o *Options) workersFlags() []workersFlag {
 		{"concurrent-cluster-syncs", "Clusters", &counts.Clusters},
 		{"concurrent-clusterresourcebinding-syncs", "ClusterResourceBindings", &counts.ClusterBindings},
 		{"concurrent-dependent-resource-syncs", "dependencies of templates", &counts.Dependents},
-		{"concurrent-namespace-syncs", "Namespaces, each for five clusters,", &o.Namespaces},
+		{"concurrent-namespace-syncs", "Namespaces, each for five clusters,", &o.NamespaceWorkers},
 		{"concurrent-propagation-policy-syncs", "PropagationPolicies", &counts.Policies},
 		{"concurrent-resource-template-syncs", "resource templates", &counts.Templates},
 		{"concurrent-resourcebinding-syncs", "ResourceBindings", &counts.Bindings},
@@ -80,7 +80,7 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 	set.DurationVar(&settings.StatusPeriod, "cluster-status-update-frequency", settings.StatusPeriod, "How often the health of each cluster is checked.")
 	set.DurationVar(&settings.Thresholds.Failure, "cluster-failure-threshold", settings.Thresholds.Failure, "How long health checks must fail before a cluster is not Ready.")
 	set.DurationVar(&settings.Thresholds.Success, "cluster-success-threshold", settings.Thresholds.Success, "How long health checks must succeed before a cluster is Ready again.")
-	set.DurationVar(&settings.MemberSettle, "cluster-cache-sync-timeout", settings.MemberSettle,
+	set.DurationVar(&settings.MemberCacheSyncTimeout, "cluster-cache-sync-timeout", settings.MemberCacheSyncTimeout,
 		"Timeout of the initial cache sync of the nodes and Pods of a cluster, after which a failure is reported. 0 means no timeout.")
 	set.DurationVar(&settings.Monitor.Period, "cluster-monitor-period", settings.Monitor.Period, "How often the heartbeats of pull mode clusters are checked.")
 	set.DurationVar(&settings.Monitor.Grace.Period, "cluster-monitor-grace-period", settings.Monitor.Grace.Period,
@@ -95,12 +95,12 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	known, _ := programs.ControllerNames()
 	errs := []error{
-		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(), o.Members.Validate(),
-		programs.CheckSelection("controllers", "controller", o.Controllers, known),
+		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(), o.MemberRate.Validate(),
+		programs.ValidateSelection("controllers", "controller", o.Controllers, known),
 		flags.ValidatePositive("cluster-status-update-frequency", o.Settings.Controllers.StatusPeriod),
 		flags.ValidateNotNegative("cluster-failure-threshold", o.Settings.Controllers.Thresholds.Failure),
 		flags.ValidateNotNegative("cluster-success-threshold", o.Settings.Controllers.Thresholds.Success),
-		flags.ValidateNotNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberSettle),
+		flags.ValidateNotNegative("cluster-cache-sync-timeout", o.Settings.Controllers.MemberCacheSyncTimeout),
 		flags.ValidatePositive("cluster-monitor-period", o.Settings.Controllers.Monitor.Period),
 		flags.ValidatePositive("cluster-monitor-grace-period", o.Settings.Controllers.Monitor.Grace.Period),
 		flags.ValidatePositive("cluster-startup-grace-period", o.Settings.Controllers.Monitor.Grace.Startup),

@@ -19,7 +19,7 @@ func AddEventsFlag(set *pflag.FlagSet, mode *observe.Mode) {
 	set.Var(&eventMode{mode}, "propagation-events", fmt.Sprintf(
 		"Which events are written about propagation, one of %s: %s writes decisions and failures; "+
 			"%s also writes the success of each step, once for an object after each change of it.",
-		strings.Join(names, ", "), observe.Changes, observe.All))
+		strings.Join(names, ", "), observe.ModeChanges, observe.ModeAll))
 }
 
 // eventMode is the flag value of an event mode.

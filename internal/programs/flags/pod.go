@@ -100,12 +100,12 @@ func DefaultListenAddress(address string) string {
 	if podIP == "" {
 		return address
 	}
-	return Narrow(address, podIP)
+	return ReplaceUnspecifiedHost(address, podIP)
 }
 
-// Narrow replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, by the host to. It
+// ReplaceUnspecifiedHost replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, by the host to. It
 // returns any other address unchanged.
-func Narrow(address, to string) string {
+func ReplaceUnspecifiedHost(address, to string) string {
 	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
 		return to
 	}

@@ -98,7 +98,7 @@ func (o *Options) AddSettings(set *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	errs := []error{
 		o.Connection.Validate(), o.Election.Validate(), o.Serving.Validate(), o.Backoff.Validate(),
-		programs.CheckSelection("plugins", "plugin", o.Plugins, plugins), o.estimators.validate(),
+		programs.ValidateSelection("plugins", "plugin", o.Plugins, plugins), o.estimators.validate(),
 	}
 	if o.Settings.Scheduler.Name == "" {
 		errs = append(errs, errors.New("--scheduler-name must not be empty: omit the flag for default-scheduler"))
@@ -108,21 +108,21 @@ func (o *Options) Validate() error {
 
 // Run implements command.Options.
 func (o *Options) Run(ctx context.Context) error {
-	o.TellIneffective(ctx)
+	o.LogIneffectiveFlags(ctx)
 	karmada, err := o.Connection.Config(programs.Scheduler)
 	if err != nil {
 		return err
 	}
-	return programs.Run(ctx, karmada, o.Host(), programs.Scheduler)
+	return programs.Run(ctx, karmada, o.HostOptions(), programs.Scheduler)
 }
 
-// TellIneffective logs which of the given flags have no effect.
-func (o *Options) TellIneffective(ctx context.Context) {
+// LogIneffectiveFlags logs which of the given flags have no effect.
+func (o *Options) LogIneffectiveFlags(ctx context.Context) {
 	flags.LogIneffective(ctx, programs.Scheduler, o.ineffectiveFlags())
 }
 
-// Host converts the options to those of the host.
-func (o *Options) Host() programs.HostOptions {
+// HostOptions converts the options to those of the host.
+func (o *Options) HostOptions() programs.HostOptions {
 	settings := o.Settings
 	settings.Scheduler.Plugins = o.Plugins
 	if !settings.Gates.Enabled(gates.PriorityBasedScheduling) {

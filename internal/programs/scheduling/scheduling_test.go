@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 func TestFlagsReachTheScheduler(t *testing.T) {
 	host := parseOptions(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
 		"--feature-gates=PriorityBasedScheduling=false", "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3s",
-		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").Host()
+		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").HostOptions()
 	settings := host.Settings.Scheduler
 	if settings.Name != "mine" || !settings.Features.EmptyWorkload || settings.BaseDelay != 2*time.Second || settings.MaxDelay != 3*time.Second {
 		t.Errorf("scheduler %+v", settings)
@@ -68,7 +68,7 @@ func TestFlagsReachTheScheduler(t *testing.T) {
 }
 
 func TestPriorityBasedSchedulingHasItsOwnBackoff(t *testing.T) {
-	settings := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").Host().Settings.Scheduler
+	settings := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").HostOptions().Settings.Scheduler
 	if settings.BaseDelay != time.Second || settings.MaxDelay != 10*time.Second {
 		t.Errorf("bindings wait from %s to %s, want 1s to 10s", settings.BaseDelay, settings.MaxDelay)
 	}

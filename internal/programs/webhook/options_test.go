@@ -91,7 +91,7 @@ func TestReviewerUsesFlagsAndGates(t *testing.T) {
 	if !rules.AllowNoExecuteTaints || !rules.MultiplePodTemplates || rules.ParseSchedule == nil || reviewer.Customizations == nil {
 		t.Errorf("the rules are %+v", rules)
 	}
-	if !rules.Disabled("Failover") || rules.Disabled("MultiplePodTemplatesScheduling") {
+	if !rules.IsGateDisabled("Failover") || rules.IsGateDisabled("MultiplePodTemplatesScheduling") {
 		t.Error("the rules do not use the gates")
 	}
 }

@@ -49,7 +49,7 @@ func New(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server,
 		return nil, err
 	}
 	s := &Server{certificate: certificate}
-	if err := s.listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), withReadiness(serverMetrics.observe(admission.Webhook(reviewer)))); err != nil {
+	if err := s.listen(ctx, "--secure-port", net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort)), withReadiness(serverMetrics.observe(admission.NewWebhookHandler(reviewer)))); err != nil {
 		return nil, err
 	}
 	s.servers[0].TLSConfig = &tls.Config{

@@ -32,7 +32,7 @@ type runningServer struct {
 
 func issueCertificate(t *testing.T, issuer *pki.Authority, commonName string) {
 	t.Helper()
-	if _, err := issuer.Ensure("tls", pki.Leaf{CommonName: commonName, Hosts: []string{"127.0.0.1"}}); err != nil {
+	if _, err := issuer.EnsureLeaf("tls", pki.Leaf{CommonName: commonName, Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,7 +60,7 @@ func startServer(t *testing.T) *runningServer {
 	o.BindAddress, o.SecurePort, o.CertDir = "127.0.0.1", 0, dir.Path
 	o.Serving.Health = freeAddress(t)
 	o.Serving.Metrics = o.Serving.Health
-	server, err := New(t.Context(), o, admission.Reviewer{Rules: admission.StandardRules()})
+	server, err := New(t.Context(), o, admission.Reviewer{Rules: admission.DefaultRules()})
 	if err != nil {
 		t.Fatal(err)
 	}

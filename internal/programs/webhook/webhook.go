@@ -58,12 +58,12 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
 	}
-	reviewer := admission.Reviewer{Rules: admission.StandardRules(), Customizations: admission.StoredCustomizations(karmada)}
-	reviewer.Rules.Served, reviewer.Rules.Clusters = admission.ServedKinds(resources), admission.StoredClusters(karmada)
+	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada)}
+	reviewer.Rules.ServedKinds, reviewer.Rules.ClusterNames = admission.ServedKinds(resources), admission.StoredClusters(karmada)
 	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
 	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
 	reviewer.Rules.OverrideIdentity = o.gates.Enabled(gates.OverrideIdentity)
 	reviewer.LargeStatus = o.gates.Enabled(gates.LargeStatus)
-	reviewer.Rules.Disabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
+	reviewer.Rules.IsGateDisabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
 	return reviewer, nil
 }

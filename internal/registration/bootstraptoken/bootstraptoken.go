@@ -30,11 +30,11 @@ const DefaultTTL = 24 * time.Hour
 
 // The usages of a token.
 const (
-	// Signing lets the token sign cluster-info, which proves that it comes from the control
+	// UsageSigning lets the token sign cluster-info, which proves that it comes from the control
 	// plane.
-	Signing = "signing"
-	// Authentication lets the token authenticate requests to the API server.
-	Authentication = "authentication"
+	UsageSigning = "signing"
+	// UsageAuthentication lets the token authenticate requests to the API server.
+	UsageAuthentication = "authentication"
 )
 
 // createAttempts is how many random IDs Create tries.
@@ -95,7 +95,7 @@ func (t Token) Validate() error {
 // Create stores a token in the control plane and returns it.
 func Create(ctx context.Context, karmada *rest.Config, token Token) (Token, error) {
 	if len(token.Usages) == 0 {
-		token.Usages = []string{Signing, Authentication}
+		token.Usages = []string{UsageSigning, UsageAuthentication}
 	}
 	if len(token.Groups) == 0 {
 		token.Groups = []string{agent.BootstrapGroup}

@@ -22,7 +22,7 @@ func TestTokenSecretRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		token := Token{
 			ID: rapid.StringMatching(`[a-z0-9]{6}`).Draw(t, "id"), Secret: rapid.StringMatching(`[a-z0-9]{16}`).Draw(t, "secret"),
-			Usages:      rapid.SampledFrom([][]string{{Signing}, {Authentication}, {Signing, Authentication}}).Draw(t, "usages"),
+			Usages:      rapid.SampledFrom([][]string{{UsageSigning}, {UsageAuthentication}, {UsageSigning, UsageAuthentication}}).Draw(t, "usages"),
 			Groups:      rapid.SampledFrom([][]string{nil, {agent.BootstrapGroup}, {agent.BootstrapGroup, "system:bootstrappers:x"}}).Draw(t, "groups"),
 			Description: rapid.String().Draw(t, "description"),
 		}
@@ -66,7 +66,7 @@ func TestValidate(t *testing.T) {
 		want  string
 	}{
 		"the default":              {Token{}, ""},
-		"an unknown usage":         {Token{Usages: []string{Signing, "cooking"}}, "usages signing,cooking: choose from signing, authentication"},
+		"an unknown usage":         {Token{Usages: []string{UsageSigning, "cooking"}}, "usages signing,cooking: choose from signing, authentication"},
 		"another group":            {Token{Groups: []string{"system:masters"}}, `group "system:masters"`},
 		"a group in several lines": {Token{Groups: []string{agent.BootstrapGroup + "\nx"}}, "a group must begin with"},
 	}
@@ -115,14 +115,14 @@ func TestCAPins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pins, err := Pins(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: append(authority.PEM(), authority.PEM()...)}})
+	pins, err := CAPins(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: append(authority.PEM(), authority.PEM()...)}})
 	if err != nil || len(pins) != 2 || pins[0] != pins[1] {
 		t.Fatalf("pins %v, %v, want two equal pins", pins, err)
 	}
 	if got, err := ParsePin(pins[0].String()); err != nil || got != pins[0] {
 		t.Errorf("ParsePin(%q) = %v, %v", pins[0], got, err)
 	}
-	if _, err := Pins(&rest.Config{}); err == nil || !strings.Contains(err.Error(), "has no CA certificates") {
+	if _, err := CAPins(&rest.Config{}); err == nil || !strings.Contains(err.Error(), "has no CA certificates") {
 		t.Errorf("without a CA: %v", err)
 	}
 }

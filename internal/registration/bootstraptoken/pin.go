@@ -17,8 +17,8 @@ const pinPrefix = "sha256:"
 // Pin is the SHA-256 hash of the public key of a certificate authority.
 type Pin [sha256.Size]byte
 
-// PinOf returns the pin of a certificate.
-func PinOf(certificate *x509.Certificate) Pin {
+// NewPin returns the pin of a certificate.
+func NewPin(certificate *x509.Certificate) Pin {
 	return sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 }
 
@@ -35,9 +35,9 @@ func ParsePin(text string) (Pin, error) {
 // String returns the pin in the form that ParsePin accepts.
 func (p Pin) String() string { return pinPrefix + hex.EncodeToString(p[:]) }
 
-// Pins returns the pins of the certificate authorities in the client configuration of the
+// CAPins returns the pins of the certificate authorities in the client configuration of the
 // control plane. It returns an error if there are none.
-func Pins(karmada *rest.Config) ([]Pin, error) {
+func CAPins(karmada *rest.Config) ([]Pin, error) {
 	config := rest.CopyConfig(karmada)
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("reading the CA certificates of the kubeconfig: %w", err)
@@ -51,7 +51,7 @@ func Pins(karmada *rest.Config) ([]Pin, error) {
 	}
 	pins := make([]Pin, 0, len(certificates))
 	for _, certificate := range certificates {
-		pins = append(pins, PinOf(certificate))
+		pins = append(pins, NewPin(certificate))
 	}
 	return pins, nil
 }

@@ -24,9 +24,9 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Agent registers a cluster as a member in pull mode. It runs at every start of the agent
+// Enrollment registers a cluster as a member in pull mode. It runs at every start of the agent
 // and writes only the differences from the stored objects.
-type Agent struct {
+type Enrollment struct {
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
 	// ClusterNamespace is the namespace of the created objects on both sides. Default
@@ -43,8 +43,8 @@ type Agent struct {
 	// An empty field leaves the stored value unchanged.
 	Provider, Region string
 	Zones            []string
-	// Report selects the accounts whose tokens are stored in the control plane.
-	Report grant.Reported
+	// ReportedAccounts selects the accounts whose tokens are stored in the control plane.
+	ReportedAccounts grant.ReportedAccounts
 	// Karmada and Member are the client configurations of the control plane and of the
 	// cluster.
 	Karmada, Member *rest.Config
@@ -61,7 +61,7 @@ type Agent struct {
 // a second agent with the same name changes nothing of the first one. Run returns a
 // *RegisteredError if the cluster or the name is taken. Created objects stay after a
 // failure because the agent tries again.
-func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	a.TokenTimeout = cmp.Or(a.TokenTimeout, grant.DefaultTokenTimeout)
 	if err := registration.ValidateName(a.Name); err != nil {
@@ -84,7 +84,7 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 		return stored, err
 	}
 	accounts := grant.Grant{Cluster: a.Name, Namespace: a.ClusterNamespace, Member: member, Config: a.Member, Timeout: a.TokenTimeout}
-	credentials, err := accounts.IssueTokens(ctx, a.Report)
+	credentials, err := accounts.IssueTokens(ctx, a.ReportedAccounts)
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +97,10 @@ func (a Agent) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 
 // checkRegistration returns the stored Cluster, or nil if there is none. It returns an
 // error if the name belongs to another cluster or the flags are invalid.
-func (a Agent) checkRegistration(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) checkRegistration(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", Again(a.Name), err)
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(a.Name), err)
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (a Agent) checkRegistration(ctx context.Context, karmada *side.Client, id s
 		return nil, a.dryRunCreate(ctx, karmada, id)
 	}
 	stored := have.(*clusterv1alpha1.Cluster)
-	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, By: *stored}); !taken.Same() {
+	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, Existing: *stored}); !taken.IsSameCluster() {
 		return nil, taken
 	}
 	wanted := stored.DeepCopy()
@@ -120,7 +120,7 @@ func (a Agent) checkRegistration(ctx context.Context, karmada *side.Client, id s
 // dryRunCreate returns an error if the Cluster cannot be created, before accounts are
 // created in the member. The identity may be registered under a name that the agent cannot
 // read. Other errors are reported by the creation itself.
-func (a Agent) dryRunCreate(ctx context.Context, karmada *side.Client, id string) error {
+func (a Enrollment) dryRunCreate(ctx context.Context, karmada *side.Client, id string) error {
 	wanted := a.newCluster(id)
 	if err := validate(wanted); err != nil {
 		return err
@@ -131,19 +131,19 @@ func (a Agent) dryRunCreate(ctx context.Context, karmada *side.Client, id string
 	return nil
 }
 
-func (a Agent) newInvalidError(err error) error {
+func (a Enrollment) newInvalidError(err error) error {
 	return &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
 }
 
-// Again returns the advice how to register a cluster again after its Cluster was removed
+// ReregistrationAdvice returns the advice how to register a cluster again after its Cluster was removed
 // while its agent still runs.
-func Again(name string) string {
+func ReregistrationAdvice(name string) string {
 	return fmt.Sprintf("to register it again, run in the cluster: karmadactl unregister %s --force, and then the command that 'karmadactl token create --print-register-command' prints for the control plane; to end the membership, run only the first command", name)
 }
 
 // createOrUpdate creates the Cluster from the flags of the agent, or updates its connection
 // fields.
-func (a Agent) createOrUpdate(ctx context.Context, karmada *side.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) createOrUpdate(ctx context.Context, karmada *side.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return a.create(ctx, karmada, id)
 	}
@@ -169,7 +169,7 @@ func (a Agent) createOrUpdate(ctx context.Context, karmada *side.Client, stored 
 	return wanted, nil
 }
 
-func (a Agent) create(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) create(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	wanted := a.newCluster(id)
 	err := karmada.API.Create(ctx, wanted)
 	switch {
@@ -186,14 +186,14 @@ func (a Agent) create(ctx context.Context, karmada *side.Client, id string) (*cl
 }
 
 // newCluster returns the Cluster that the agent creates.
-func (a Agent) newCluster(id string) *clusterv1alpha1.Cluster {
+func (a Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
 	a.SetSpec(cluster, id)
 	return cluster
 }
 
 // SetSpec sets the fields of a new Cluster that the agent knows and leaves the others.
-func (a Agent) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
+func (a Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	a.SetConnection(cluster, id)
 	spec := &cluster.Spec
 	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
@@ -204,7 +204,7 @@ func (a Agent) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 
 // SetConnection sets the fields that say how the control plane reaches the cluster. These
 // are the only fields that an agent changes in a stored Cluster.
-func (a Agent) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
+func (a Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
 	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, registration.Endpoint(a.Member))
@@ -213,23 +213,23 @@ func (a Agent) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
 		return &clusterv1alpha1.LocalSecretReference{Namespace: a.ClusterNamespace, Name: name}
 	}
-	if a.Report.Credentials {
+	if a.ReportedAccounts.Credentials {
 		spec.SecretRef = reference(a.Name)
 	}
-	if a.Report.Impersonator {
+	if a.ReportedAccounts.Impersonator {
 		spec.ImpersonatorSecretRef = reference(a.Name + grant.ImpersonatorSuffix)
 	}
 }
 
 // storeTokens stores the reported tokens in the control plane as Secrets that the Cluster
 // owns.
-func (a Agent) storeTokens(ctx context.Context, karmada *side.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+func (a Enrollment) storeTokens(ctx context.Context, karmada *side.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
 	credentialsSecret, impersonatorSecret := credentials.Secrets(a.Name, a.ClusterNamespace)
 	var wanted []*corev1.Secret
-	if a.Report.Impersonator {
+	if a.ReportedAccounts.Impersonator {
 		wanted = append(wanted, impersonatorSecret)
 	}
-	if a.Report.Credentials {
+	if a.ReportedAccounts.Credentials {
 		wanted = append(wanted, credentialsSecret)
 	}
 	if len(wanted) == 0 {
@@ -259,9 +259,9 @@ func validate(wanted *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// Final reports whether another try cannot succeed: the name is taken, or the Cluster is
+// IsPermanent reports whether another try cannot succeed: the name is taken, or the Cluster is
 // invalid.
-func Final(err error) bool {
+func IsPermanent(err error) bool {
 	var taken *registration.RegisteredError
 	var invalid *InvalidError
 	return errors.As(err, &taken) || errors.As(err, &invalid)

@@ -27,7 +27,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 	member := &rest.Config{Host: "https://10.0.0.1"}
 	tainted := []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
 	tests := map[string]struct {
-		agent          Agent
+		agent          Enrollment
 		stored, wanted clusterv1alpha1.ClusterSpec
 		// restart is true if the Cluster is stored already.
 		restart bool
@@ -36,7 +36,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://10.0.0.1"},
 		},
 		"flags set more fields": {
-			agent: Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Report: grant.AllAccounts()},
+			agent: Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, ReportedAccounts: grant.AllAccounts()},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy",
 				Provider: "metal", Region: "north", Zones: []string{"a"}, SecretRef: reference("east"), ImpersonatorSecretRef: reference("east-impersonator"),
@@ -57,7 +57,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine"},
 		},
 		"a restart with other flags changes the connection but not the location": {
-			agent:  Agent{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, Report: grant.AllAccounts()},
+			agent:  Enrollment{Endpoint: "https://east", ProxyURL: "http://proxy", Provider: "cloud", Region: "south", Zones: []string{"b"}, ReportedAccounts: grant.AllAccounts()},
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted},
 			wanted: clusterv1alpha1.ClusterSpec{
 				ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://east", ProxyURL: "http://proxy", Provider: "metal", Region: "north", Zones: []string{"a"}, Taints: tainted,
@@ -66,7 +66,7 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 			restart: true,
 		},
 		"zones replace the zone": {
-			agent:  Agent{Zones: []string{"a", "b"}},
+			agent:  Enrollment{Zones: []string{"a", "b"}},
 			stored: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Zone: "a"},
 			wanted: clusterv1alpha1.ClusterSpec{ID: "id", SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://mine", Zones: []string{"a", "b"}},
 		},
@@ -92,19 +92,19 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 
 func TestCheckRegistrationRejectsOtherCluster(t *testing.T) {
 	stored := sidetest.NewCluster("east", "id", clusterv1alpha1.Pull)
-	karmada, agent := sidetest.NewClient(t, "", &stored), Agent{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
+	karmada, agent := sidetest.NewClient(t, "", &stored), Enrollment{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
 	if found, err := agent.checkRegistration(t.Context(), karmada, "id"); err != nil || found == nil {
 		t.Errorf("its own Cluster: %v, %v", found, err)
 	}
 	_, err := agent.checkRegistration(t.Context(), karmada, "another")
-	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !Final(err) {
+	if want := `the cluster ID another or the cluster name east has been registered: Cluster "east" is another cluster, with ID id`; err == nil || !strings.HasPrefix(err.Error(), want) || !IsPermanent(err) {
 		t.Errorf("the Cluster of another member: got %v, want %q", err, want)
 	}
 }
 
 func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 	tests := map[string]struct {
-		agent     Agent
+		agent     Enrollment
 		serverErr error
 		want      string
 	}{
@@ -112,7 +112,7 @@ func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 			serverErr: apierrors.NewInvalid(schema.GroupKind{Kind: "Cluster"}, "east", field.ErrorList{field.Duplicate(field.NewPath("spec", "id"), "id")}),
 			want:      `registering "east": Cluster "east" is invalid: spec.id: Duplicate value: "id"`,
 		},
-		"invalid flags": {agent: Agent{Endpoint: "nonsense"}, want: `cluster "east" would be invalid: spec.apiEndpoint`},
+		"invalid flags": {agent: Enrollment{Endpoint: "nonsense"}, want: `cluster "east" would be invalid: spec.apiEndpoint`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 			})
 			test.agent.Name, test.agent.ClusterNamespace, test.agent.Member = "east", "ns", &rest.Config{Host: "https://10.0.0.1"}
 			_, err := test.agent.checkRegistration(t.Context(), karmada, "id")
-			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !Final(err) {
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) || !IsPermanent(err) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -137,16 +137,16 @@ func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 func TestPatchCommand(t *testing.T) {
 	stored := clusterv1alpha1.ClusterSpec{Provider: "metal", Region: "north", Zones: []string{"a"}}
 	tests := map[string]struct {
-		agent  Agent
+		agent  Enrollment
 		stored clusterv1alpha1.ClusterSpec
 		want   string
 	}{
 		"no flags":                {stored: stored},
-		"equal flags":             {agent: Agent{Provider: "metal", Region: "north", Zones: []string{"a"}}, stored: stored},
-		"the same zone":           {agent: Agent{Zones: []string{"a"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}},
-		"another region":          {agent: Agent{Provider: "metal", Region: "south"}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"region":"south"}}'`},
-		"other zones":             {agent: Agent{Zones: []string{"a", "b"}}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zones":["a","b"]}}'`},
-		"zones instead of a zone": {agent: Agent{Zones: []string{"b"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zone":null,"zones":["b"]}}'`},
+		"equal flags":             {agent: Enrollment{Provider: "metal", Region: "north", Zones: []string{"a"}}, stored: stored},
+		"the same zone":           {agent: Enrollment{Zones: []string{"a"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}},
+		"another region":          {agent: Enrollment{Provider: "metal", Region: "south"}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"region":"south"}}'`},
+		"other zones":             {agent: Enrollment{Zones: []string{"a", "b"}}, stored: stored, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zones":["a","b"]}}'`},
+		"zones instead of a zone": {agent: Enrollment{Zones: []string{"b"}}, stored: clusterv1alpha1.ClusterSpec{Zone: "a"}, want: `kubectl patch cluster east --type=merge -p '{"spec":{"zone":null,"zones":["b"]}}'`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // patchCommand returns the command with which an administrator changes the location fields
 // of the stored Cluster to the flags of the agent. It is empty if nothing differs. A flag
 // that is not set does not differ.
-func (a Agent) patchCommand(stored *clusterv1alpha1.Cluster) string {
+func (a Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	spec := map[string]any{}
 	if a.Provider != "" && a.Provider != stored.Spec.Provider {
 		spec["provider"] = a.Provider

@@ -28,7 +28,7 @@ type Cleanup struct {
 func (c Cleanup) Objects() []client.Object {
 	account := registration.NewServiceAccount(c.Namespace, AccountName(c.Cluster))
 	return []client.Object{
-		MemberRoleBinding(c.Cluster, c.Namespace, ""), RoleBinding(c.Cluster, c.Namespace), Role(c.Cluster), NewTokenSecret(account), account,
+		NewMemberRoleBinding(c.Cluster, c.Namespace, ""), NewClusterRoleBinding(c.Cluster, c.Namespace), NewClusterRole(c.Cluster), NewTokenSecret(account), account,
 	}
 }
 

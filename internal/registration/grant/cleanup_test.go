@@ -17,7 +17,7 @@ import (
 func TestCleanup(t *testing.T) {
 	joined := func(name string) []client.Object {
 		account := registration.NewServiceAccount("ns", AccountName(name))
-		return []client.Object{account, NewTokenSecret(account), Role(name), RoleBinding(name, "ns")}
+		return []client.Object{account, NewTokenSecret(account), NewClusterRole(name), NewClusterRoleBinding(name, "ns")}
 	}
 	shared := func(labelled bool) []client.Object {
 		ns := registration.NewNamespace("ns")

@@ -27,8 +27,8 @@ import (
 	"karmada.io/karmada/internal/registration/side"
 )
 
-// Reported selects the accounts of a member whose tokens are stored in the control plane.
-type Reported struct {
+// ReportedAccounts selects the accounts of a member whose tokens are stored in the control plane.
+type ReportedAccounts struct {
 	// Credentials selects the account for the requests of the control plane. Impersonator
 	// selects the account that impersonates the callers of the cluster proxy.
 	Credentials, Impersonator bool
@@ -36,7 +36,7 @@ type Reported struct {
 
 // AllAccounts selects both accounts. The features that go through the control plane need
 // them.
-func AllAccounts() Reported { return Reported{Credentials: true, Impersonator: true} }
+func AllAccounts() ReportedAccounts { return ReportedAccounts{Credentials: true, Impersonator: true} }
 
 // DefaultTokenTimeout is how long a member may take to issue a token.
 const DefaultTokenTimeout = 30 * time.Second
@@ -57,7 +57,7 @@ type Grant struct {
 
 // IssueTokens creates the namespace and the reported accounts and returns their tokens.
 // With DryRun it returns no tokens.
-func (g Grant) IssueTokens(ctx context.Context, reported Reported) (Credentials, error) {
+func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Credentials, error) {
 	keepExisting := func(client.Object) error { return nil }
 	if !reported.Credentials && !reported.Impersonator {
 		return Credentials{}, nil
@@ -109,10 +109,10 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 
 // bindRoles gives the account of the control plane all rights, or those of MemberRole.
 func (g Grant) bindRoles(ctx context.Context) error {
-	role, binding := Role(g.Cluster), RoleBinding(g.Cluster, g.Namespace)
+	role, binding := NewClusterRole(g.Cluster), NewClusterRoleBinding(g.Cluster, g.Namespace)
 	if g.MemberRole != "" {
 		role.Rules = BaseRules()
-		memberRoleBinding := MemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
+		memberRoleBinding := NewMemberRoleBinding(g.Cluster, g.Namespace, g.MemberRole)
 		if _, err := g.Member.Ensure(ctx, memberRoleBinding, func(have client.Object) error { return AdoptBinding(have, memberRoleBinding) }); err != nil {
 			return err
 		}

@@ -30,14 +30,14 @@ func TestMemberObjects(t *testing.T) {
 			},
 			Type: "kubernetes.io/service-account-token",
 		}},
-		"role that allows everything": {Role("east"), &rbacv1.ClusterRole{
+		"role that allows everything": {NewClusterRole("east"), &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:karmada-east", Labels: system},
 			Rules: []rbacv1.PolicyRule{
 				{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 				{Verbs: []string{"get"}, NonResourceURLs: []string{"*"}},
 			},
 		}},
-		"binding of the role": {RoleBinding("east", "karmada-cluster"), &rbacv1.ClusterRoleBinding{
+		"binding of the role": {NewClusterRoleBinding("east", "karmada-cluster"), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:karmada-east", Labels: system},
 			RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "karmada-controller-manager:karmada-east"},
 			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "karmada-cluster", Name: "karmada-east"}},
@@ -126,8 +126,8 @@ func TestCheckTokenSecret(t *testing.T) {
 }
 
 func TestAdoptBinding(t *testing.T) {
-	want := RoleBinding("east", "ns")
-	have := RoleBinding("east", "old")
+	want := NewClusterRoleBinding("east", "ns")
+	have := NewClusterRoleBinding("east", "old")
 	if err := AdoptBinding(have, want); err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,9 @@ func NewTokenSecret(account *corev1.ServiceAccount) *corev1.Secret {
 	}
 }
 
-// Role returns a ClusterRole that allows everything, because the propagated kinds are not
+// NewClusterRole returns a ClusterRole that allows everything, because the propagated kinds are not
 // known in advance.
-func Role(cluster string) *rbacv1.ClusterRole {
+func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
 		Rules: []rbacv1.PolicyRule{
@@ -65,16 +65,16 @@ func BaseRules() []rbacv1.PolicyRule {
 	}
 }
 
-// MemberRoleBinding binds a ClusterRole of the member to the account of the control plane.
-func MemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBinding {
-	binding := RoleBinding(cluster, namespace)
+// NewMemberRoleBinding binds a ClusterRole of the member to the account of the control plane.
+func NewMemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBinding {
+	binding := NewClusterRoleBinding(cluster, namespace)
 	binding.Name += ":member-role"
 	binding.RoleRef.Name = role
 	return binding
 }
 
-// RoleBinding binds the Role to the account of the control plane.
-func RoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
+// NewClusterRoleBinding binds the Role to the account of the control plane.
+func NewClusterRoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roleName(cluster)},

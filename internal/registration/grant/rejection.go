@@ -60,7 +60,7 @@ func (g Grant) IsServerTrusted(ctx context.Context, token, ca []byte) bool {
 
 // DeleteRejectedTokens deletes the token Secrets of the reported accounts in the member
 // that the member rejects, so that IssueTokens creates new ones.
-func (g Grant) DeleteRejectedTokens(ctx context.Context, reported Reported) error {
+func (g Grant) DeleteRejectedTokens(ctx context.Context, reported ReportedAccounts) error {
 	for name, wanted := range map[string]bool{ImpersonatorAccount: reported.Impersonator, AccountName(g.Cluster): reported.Credentials} {
 		if !wanted {
 			continue

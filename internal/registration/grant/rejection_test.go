@@ -63,12 +63,12 @@ func TestDeleteRejectedTokens(t *testing.T) {
 	}
 	tests := map[string]struct {
 		own, impersonator string
-		reported          Reported
+		reported          ReportedAccounts
 		want              []string
 	}{
 		"both are accepted":              {own: "fine", impersonator: "fine", reported: AllAccounts(), want: []string{"Secret ns/karmada-east", "Secret ns/karmada-impersonator"}},
 		"one was revoked":                {own: "revoked", impersonator: "fine", reported: AllAccounts(), want: []string{"Secret ns/karmada-impersonator"}},
-		"the account is not reported":    {own: "revoked", impersonator: "revoked", reported: Reported{Impersonator: true}, want: []string{"Secret ns/karmada-east"}},
+		"the account is not reported":    {own: "revoked", impersonator: "revoked", reported: ReportedAccounts{Impersonator: true}, want: []string{"Secret ns/karmada-east"}},
 		"a Secret without a token stays": {impersonator: "fine", reported: AllAccounts(), want: []string{"Secret ns/karmada-east", "Secret ns/karmada-impersonator"}},
 	}
 	for name, test := range tests {

@@ -290,7 +290,7 @@ func onlyPinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
 		found   []string
 	)
 	for _, certificate := range certificates {
-		pin := bootstraptoken.PinOf(certificate)
+		pin := bootstraptoken.NewPin(certificate)
 		found = append(found, pin.String())
 		if slices.Contains(pins, pin) {
 			trusted = append(trusted, encodePEM(certificate)...)

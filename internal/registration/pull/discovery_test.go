@@ -117,7 +117,7 @@ func TestDiscoverControlPlane(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	pin, other := bootstraptoken.PinOf(server.Certificate()).String(), newOtherCA(t)
+	pin, other := bootstraptoken.NewPin(server.Certificate()).String(), newOtherCA(t)
 	returns := func(info corev1.ConfigMap) func() (int, corev1.ConfigMap) {
 		return func() (int, corev1.ConfigMap) { return http.StatusOK, info }
 	}
@@ -191,7 +191,7 @@ func pinsOf(t *testing.T, ca []byte) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{bootstraptoken.PinOf(certificate).String()}
+	return []string{bootstraptoken.NewPin(certificate).String()}
 }
 
 func FuzzCABundle(f *testing.F) {

@@ -88,7 +88,7 @@ func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 		return err
 	}
 	if missing != "" {
-		r.logf("[karmada-agent-start] The control plane has not granted the agent the right to %s: granting it with a certificate of %s", missing, agent.Generator)
+		r.logf("[karmada-agent-start] The control plane has not granted the agent the right to %s: granting it with a certificate of %s", missing, agent.GeneratorUser)
 		if err := i.grantRights(ctx, found, holder); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func onlyDenied(err error) error {
 func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
-		case agent.NotApproved:
+		case agent.ConditionNotApproved:
 			return errors.New(condition.Message)
 		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
 			return fmt.Errorf("certificate request %s is %s: %s %s", request.Name, condition.Type, condition.Reason, condition.Message)
@@ -211,7 +211,7 @@ func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *side.Client)
 	if err != nil || have == nil {
 		return err
 	}
-	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, By: *have.(*clusterv1alpha1.Cluster)}
+	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
 // grantRights gives the agent its rights in a control plane that does not grant them
@@ -226,7 +226,7 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 	if err != nil {
 		return fmt.Errorf("generating a key: %w", err)
 	}
-	request, err := r.signingRequest(generatorPrefix+r.Name+utilrand.String(5), agent.Generator, key)
+	request, err := r.signingRequest(generatorPrefix+r.Name+utilrand.String(5), agent.GeneratorUser, key)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 			return err
 		}
 	}
-	for _, right := range agent.Rights(r.Name, r.ClusterNamespace) {
+	for _, right := range agent.RBACObjects(r.Name, r.ClusterNamespace) {
 		if _, err := i.generator.Ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
 			return err
 		}

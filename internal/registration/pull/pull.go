@@ -196,7 +196,7 @@ func (r Register) validate() error {
 	if err := registration.ValidateName(r.Name); err != nil {
 		return err
 	}
-	if !agent.ValidName(r.Name) {
+	if !agent.IsValidName(r.Name) {
 		return fmt.Errorf("cluster name %q: no cluster with an agent can have this name; choose another one", r.Name)
 	}
 	if err := validateEndpoint(r.Endpoint); err != nil {

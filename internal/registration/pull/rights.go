@@ -112,9 +112,9 @@ func formatRight(right authorizationv1.ResourceAttributes) string {
 // once and not only in the log of an agent that does not become ready.
 func (i *agentIdentity) dryRunCluster(ctx context.Context) error {
 	r := i.register
-	enrollment := enroll.Agent{
+	enrollment := enroll.Enrollment{
 		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: registration.Endpoint(r.Member), ProxyURL: r.ProxyURL,
-		Provider: r.Provider, Region: r.Region, Zones: r.Zones, Report: grant.AllAccounts(), Member: r.Member,
+		Provider: r.Provider, Region: r.Region, Zones: r.Zones, ReportedAccounts: grant.AllAccounts(), Member: r.Member,
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
 	enrollment.SetSpec(wanted, i.id)

@@ -158,7 +158,7 @@ func (d *unregistration) findCluster(ctx context.Context) error {
 		}
 	}
 	// This check comes before any deletion: with Force the member would lose its agent.
-	if err := admission.Deletable(found); err != nil {
+	if err := admission.CheckDeletionProtection(found); err != nil {
 		return fmt.Errorf("cluster %q: %w", d.Name, err)
 	}
 	d.cluster = found
@@ -283,7 +283,7 @@ func (d *unregistration) removeRights(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+	for _, right := range agent.RBACObjects(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
 		have, err := d.karmada.Get(ctx, right)
 		if err == nil && have != nil {
 			err = d.karmada.Delete(ctx, have)
@@ -305,7 +305,7 @@ func (d *unregistration) logRemainingObjects() {
 	} else {
 		d.logf("warning: these objects remain in the control plane, and its administrator must delete them:")
 	}
-	for _, right := range agent.Rights(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+	for _, right := range agent.RBACObjects(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
 		d.logf("  %s", d.member.Describe(right))
 	}
 }

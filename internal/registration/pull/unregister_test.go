@@ -42,8 +42,8 @@ func newSystemNamespace() *corev1.Namespace {
 func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 	before := map[string][]client.Object{
 		"an unregistered member":            nil,
-		"a member of another control plane": {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("west")), grant.Role("west"), grant.RoleBinding("west", "ns")},
-		"a member of the same name":         {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("east")), grant.Role("east"), grant.RoleBinding("east", "ns")},
+		"a member of another control plane": {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("west")), grant.NewClusterRole("west"), grant.NewClusterRoleBinding("west", "ns")},
+		"a member of the same name":         {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("east")), grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns")},
 		"a namespace with other objects":    {registration.NewNamespace("ns"), sidetest.NewSecret("mine")},
 	}
 	for name, objects := range before {
@@ -61,7 +61,7 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 			// The agent runs in another process.
 			agentClient := &side.Client{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
 			account, impersonator := registration.NewServiceAccount("ns", grant.AccountName("east")), registration.NewServiceAccount("ns", grant.ImpersonatorAccount)
-			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, grant.Role("east"), grant.RoleBinding("east", "ns"), grant.NewTokenSecret(account), grant.NewTokenSecret(impersonator)} {
+			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns"), grant.NewTokenSecret(account), grant.NewTokenSecret(impersonator)} {
 				if _, err := agentClient.Ensure(t.Context(), object, func(client.Object) error { return nil }); err != nil {
 					t.Fatal(err)
 				}
@@ -181,7 +181,7 @@ func newAgentSecret(t *testing.T, user string) *corev1.Secret {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ca.Ensure("agent", pki.Leaf{CommonName: user, Organizations: []string{agent.Group}}); err != nil {
+	if _, err := ca.EnsureLeaf("agent", pki.Leaf{CommonName: user, Organizations: []string{agent.Group}}); err != nil {
 		t.Fatal(err)
 	}
 	certificate, err := os.ReadFile(dir.CertFile("agent"))

@@ -48,7 +48,7 @@ func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
 	second := sidetest.NewCluster("east", "the second", clusterv1alpha1.Push)
 	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &second, grant.Credentials{Token: []byte("second"), ImpersonatorToken: []byte("second")})
 	var registered *registration.RegisteredError
-	if !errors.As(err, &registered) || registered.By.Spec.ID != "the first" {
+	if !errors.As(err, &registered) || registered.Existing.Spec.ID != "the first" {
 		t.Errorf("the second join returned %v, want an error that names the first", err)
 	}
 	if diff := cmp.Diff(map[string]string{"east": "first", "east-impersonator": "first"}, storedTokens(t, karmada)); diff != "" {
@@ -73,7 +73,7 @@ func TestConcurrentJoinUnderTwoNames(t *testing.T) {
 	wanted := sidetest.NewCluster("east", "id", clusterv1alpha1.Push)
 	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &wanted, grant.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("t")})
 	var registered *registration.RegisteredError
-	if !errors.As(err, &registered) || registered.By.Name != "west" {
+	if !errors.As(err, &registered) || registered.Existing.Name != "west" {
 		t.Errorf("join returned %v, want an error that names the other Cluster", err)
 	}
 	if err := rollBack(t.Context(), karmada, member); err != nil {

@@ -116,7 +116,7 @@ func TestRollBackIgnoresCanceledContext(t *testing.T) {
 }
 
 func TestJoinDryRun(t *testing.T) {
-	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "", grant.Role("east"))
+	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "", grant.NewClusterRole("east"))
 	var logged []string
 	log := registration.Log(func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) })
 	karmada.DryRun, member.DryRun, karmada.Log, member.Log = true, true, log, log

@@ -25,7 +25,7 @@ type credentialCheck struct {
 	// refers to, with their stored data.
 	credentials, impersonator *corev1.Secret
 	// reissue selects the accounts that need a new token.
-	reissue grant.Reported
+	reissue grant.ReportedAccounts
 	// causes has one line for each finding.
 	causes []string
 }
@@ -33,7 +33,7 @@ type credentialCheck struct {
 // repair replaces the credentials of a registered cluster if the member rejects the stored
 // ones. It returns the RegisteredError if they work.
 func (j Join) repair(ctx context.Context, karmada, member *side.Client, registered *registration.RegisteredError) error {
-	found, err := j.checkCredentials(ctx, karmada, member, &registered.By)
+	found, err := j.checkCredentials(ctx, karmada, member, &registered.Existing)
 	if err != nil {
 		return fmt.Errorf("%w; its credentials could not be checked: %w", registered, err)
 	}
@@ -41,7 +41,7 @@ func (j Join) repair(ctx context.Context, karmada, member *side.Client, register
 		return registered
 	}
 	j.logf("Cluster %q is this cluster, but its credentials do not work:\n- %s", j.Name, strings.Join(found.causes, "\n- "))
-	j.MemberRole = cmp.Or(j.MemberRole, registered.By.Annotations[clusterv1alpha1.MemberRoleAnnotation])
+	j.MemberRole = cmp.Or(j.MemberRole, registered.Existing.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	accounts := j.newGrant(member, found.credentials.Namespace)
 	if err := accounts.CheckMemberRole(ctx); err != nil {
 		return err
@@ -187,5 +187,5 @@ func asRepairable(err error) (*registration.RegisteredError, bool) {
 	if !errors.As(err, &registered) {
 		return nil, false
 	}
-	return registered, registered.Same() && registered.By.Spec.SyncMode == clusterv1alpha1.Push && registered.By.DeletionTimestamp.IsZero()
+	return registered, registered.IsSameCluster() && registered.Existing.Spec.SyncMode == clusterv1alpha1.Push && registered.Existing.DeletionTimestamp.IsZero()
 }

@@ -66,21 +66,21 @@ func TestCheckCredentials(t *testing.T) {
 		credentials, impersonator string
 		change                    func(*clusterv1alpha1.Cluster)
 		want                      []string
-		reissue                   grant.Reported
+		reissue                   grant.ReportedAccounts
 	}{
 		"valid credentials": {credentials: "fine", impersonator: "fine"},
 		"a revoked token": {
-			credentials: "revoked", impersonator: "fine", reissue: grant.Reported{Credentials: true},
+			credentials: "revoked", impersonator: "fine", reissue: grant.ReportedAccounts{Credentials: true},
 			want: []string{`it rejects the token in Secret ns/east`},
 		},
 		"the impersonator Secret is missing": {
-			credentials: "fine", reissue: grant.Reported{Impersonator: true}, want: []string{"Secret ns/east-impersonator is gone"},
+			credentials: "fine", reissue: grant.ReportedAccounts{Impersonator: true}, want: []string{"Secret ns/east-impersonator is gone"},
 		},
 		"both Secrets are missing": {
 			reissue: grant.AllAccounts(), want: []string{"Secret ns/east is gone", "Secret ns/east-impersonator is gone"},
 		},
 		"the Cluster refers to no Secret": {
-			credentials: "fine", impersonator: "fine", reissue: grant.Reported{Credentials: true}, want: []string{"spec.secretRef of the Cluster is empty"},
+			credentials: "fine", impersonator: "fine", reissue: grant.ReportedAccounts{Credentials: true}, want: []string{"spec.secretRef of the Cluster is empty"},
 			change: func(c *clusterv1alpha1.Cluster) { c.Spec.SecretRef = nil },
 		},
 		"a Cluster without an impersonator": {
@@ -111,7 +111,7 @@ func TestCheckCredentials(t *testing.T) {
 
 func TestRejoinWithValidCredentials(t *testing.T) {
 	karmada, member := sidetest.NewClient(t, "", newJoinedCluster("fine", "fine")...), sidetest.NewClient(t, "")
-	registered := &registration.RegisteredError{Name: "east", ID: "id", By: *getCluster(t, karmada)}
+	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
 	err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.repair(t.Context(), karmada, member, registered)
 	if !errors.Is(err, registered) {
 		t.Errorf("got %v, want the RegisteredError", err)
@@ -156,7 +156,7 @@ func TestRepairDryRun(t *testing.T) {
 	}}
 	member := sidetest.NewClient(t, "")
 	karmada.DryRun, member.DryRun = true, true
-	registered := &registration.RegisteredError{Name: "east", ID: "id", By: *getCluster(t, karmada)}
+	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
 	if err := join.repair(t.Context(), karmada, member, registered); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestAsRepairable(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, got := asRepairable(&registration.RegisteredError{Name: "east", ID: "id", By: test.by}); got != test.want {
+			if _, got := asRepairable(&registration.RegisteredError{Name: "east", ID: "id", Existing: test.by}); got != test.want {
 				t.Errorf("got %t", got)
 			}
 		})

@@ -118,7 +118,7 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *side.Client) (*cluster
 	if found.Spec.SyncMode == clusterv1alpha1.Pull {
 		return nil, fmt.Errorf("cluster %q is in Pull mode: use unregister", u.Name)
 	}
-	if err := admission.Deletable(found); err != nil {
+	if err := admission.CheckDeletionProtection(found); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", u.Name, err)
 	}
 	return found, nil

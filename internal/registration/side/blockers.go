@@ -30,9 +30,9 @@ func formatBlockers(blockers []string) string {
 // line reports what could not be read.
 func (s *Client) blockers(ctx context.Context, removal Removal) []string {
 	leaving, err := s.readLeavingCluster(ctx, removal.Cluster)
-	blockers := leaving.Holders()
+	blockers := leaving.Blockers()
 	if removal.ExtraBlockers != nil {
-		blockers = append(blockers, removal.ExtraBlockers(ctx, leaving.WorksLeft)...)
+		blockers = append(blockers, removal.ExtraBlockers(ctx, leaving.WorkCount)...)
 	}
 	switch {
 	case err != nil && !areAllDenied(err):
@@ -53,15 +53,15 @@ func areAllDenied(err error) bool {
 }
 
 // readLeavingCluster reads the objects that can block the deletion of a Cluster.
-func (s *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.LeavingCluster, error) {
-	leaving := domaincluster.LeavingCluster{Cluster: cluster}
+func (s *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.DeletingCluster, error) {
+	leaving := domaincluster.DeletingCluster{Cluster: cluster}
 	stored, err := s.Get(ctx, cluster)
 	if current, ok := stored.(*clusterv1alpha1.Cluster); ok {
 		leaving.Cluster = current
 	}
 	namespace, namespaceErr := s.Get(ctx, registration.NewExecutionNamespace(cluster.Name))
 	if current, ok := namespace.(*corev1.Namespace); ok {
-		leaving.Space = current
+		leaving.ExecutionNamespace = current
 	}
 	worksErr := s.readWorks(ctx, &leaving)
 	bindingsErr := s.readBindings(ctx, &leaving)
@@ -70,17 +70,17 @@ func (s *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha
 
 // readWorks reads the first page of the Works of the Cluster and the warning events about
 // them.
-func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.LeavingCluster) error {
+func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
 	inNamespace := client.InNamespace(registration.NewExecutionNamespace(leaving.Cluster.Name).Name)
 	works := &workv1alpha1.WorkList{}
 	if err := s.API.List(ctx, works, inNamespace, client.Limit(pageSize)); err != nil {
 		return fmt.Errorf("listing Works: %w", err)
 	}
-	leaving.Works, leaving.WorksLeft = works.Items, len(works.Items)
+	leaving.Works, leaving.WorkCount = works.Items, len(works.Items)
 	if works.RemainingItemCount != nil {
-		leaving.WorksLeft += int(*works.RemainingItemCount)
+		leaving.WorkCount += int(*works.RemainingItemCount)
 	}
-	if leaving.WorksLeft == 0 {
+	if leaving.WorkCount == 0 {
 		return nil
 	}
 	events := &corev1.EventList{}
@@ -92,7 +92,7 @@ func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.LeavingCl
 }
 
 // readBindings reads the first bindings that target the Cluster.
-func (s *Client) readBindings(ctx context.Context, leaving *domaincluster.LeavingCluster) error {
+func (s *Client) readBindings(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
 	lists := []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}}
 	for _, list := range lists {
 		for next := true; next && len(leaving.Bindings) <= maxListedBindings; next = list.GetContinue() != "" {

@@ -83,7 +83,7 @@ func (s *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
 // DeleteCluster deletes a Cluster and waits until it is gone. It returns a
 // *BlockedRemovalError if that takes longer than Wait. It ignores Force.
 func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
-	if reason := domaincluster.Stays(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
+	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
 		s.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
 	}
 	waiting, cancel := context.WithTimeout(ctx, removal.Wait)

@@ -145,7 +145,7 @@ func (s *Client) ID(ctx context.Context) (string, error) {
 	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
 		return "", s.WrapError("reading the cluster ID from", system, err)
 	}
-	if !cluster.IsID(string(system.UID)) {
+	if !cluster.IsValidID(string(system.UID)) {
 		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
 	}
 	return string(system.UID), nil

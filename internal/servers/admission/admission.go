@@ -33,7 +33,7 @@ import (
 // Reviewer defaults and validates objects by the rules and by the state of the control plane.
 type Reviewer struct {
 	// Rules are the rules for all kinds.
-	Rules rules.Rules
+	Rules rules.Options
 	// NewID returns a new permanent ID. Nil means random UUIDs.
 	NewID func() string
 	// Customizations lists the stored customizations for the validation of a
@@ -48,16 +48,16 @@ type Reviewer struct {
 	// after the rules have accepted it. Nil means no quotas. old is nil on creation. An error
 	// with an API status is returned unchanged, any other error denies the request.
 	Quota func(ctx context.Context, binding, old *workv1alpha2.ResourceBinding, dryRun bool) error
-	// Agents limits the writes of the agent of a cluster. Nil means no limit. Only the plugin
+	// AgentQuotas limits the writes of the agent of a cluster. Nil means no limit. Only the plugin
 	// uses it: a webhook cannot verify the user of a request.
-	Agents *AgentQuotas
+	AgentQuotas *AgentQuotas
 	// LargeStatus is the value of the feature gate LargeStatus.
 	LargeStatus bool
 }
 
-// StandardRules returns the zero rules with the validation of schedules and time zones.
-func StandardRules() rules.Rules {
-	return rules.Rules{
+// DefaultRules returns the zero rules with the validation of schedules and time zones.
+func DefaultRules() rules.Options {
+	return rules.Options{
 		ParseSchedule: parseSchedule,
 		LoadTimeZone: func(name string) error {
 			if _, err := time.LoadLocation(name); err != nil {

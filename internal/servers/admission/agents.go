@@ -182,7 +182,7 @@ func (r Reviewer) validateAgent(a admission.Attributes) error {
 	if a.IsDryRun() {
 		return nil
 	}
-	err = r.Agents.admit(a.GetUserInfo().GetName(), resource, a.GetOperation() == admission.Create && a.GetSubresource() == "", size)
+	err = r.AgentQuotas.admit(a.GetUserInfo().GetName(), resource, a.GetOperation() == admission.Create && a.GetSubresource() == "", size)
 	if err == nil || apierrors.IsTooManyRequests(err) {
 		return err
 	}
@@ -200,19 +200,19 @@ func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, ol
 	case resource != workResource():
 		return nil
 	}
-	manifests := agent.Manifests(content)
-	if size <= agent.ReportBytes(manifests, r.LargeStatus) {
+	manifests := agent.ManifestCount(content)
+	if size <= agent.MaxWorkReportBytes(manifests, r.LargeStatus) {
 		return nil // the report is a part of the Work, so it cannot be larger
 	}
-	reportSize, err := jsonSize(agent.Report(content))
+	reportSize, err := jsonSize(agent.WorkReport(content))
 	if err != nil {
 		return err
 	}
-	oldReportSize, err := jsonSize(agent.Report(old))
+	oldReportSize, err := jsonSize(agent.WorkReport(old))
 	if err != nil {
 		return err
 	}
-	return agent.CheckReportBytes(manifests, oldReportSize, reportSize, r.LargeStatus)
+	return agent.CheckWorkReportBytes(manifests, oldReportSize, reportSize, r.LargeStatus)
 }
 
 // jsonSize returns the size of an object as JSON, which is about its stored size.

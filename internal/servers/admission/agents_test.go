@@ -50,7 +50,7 @@ func TestAgentQuotas(t *testing.T) {
 		"status of 1 MiB at once":                        {east, []schema.GroupResource{works}, false, 1 << 20, 0, 128},
 		"status of 1 MiB in 10 minutes":                  {east, []schema.GroupResource{works}, false, 1 << 20, 10, 128 + 320},
 		"all resources without their own quota together": {east, []schema.GroupResource{works, {Resource: "secrets"}, {Group: "coordination.k8s.io", Resource: "leases"}}, false, 1 << 20, 0, 128},
-		"the certificate generator has the same quota":   {agent.Generator, []schema.GroupResource{requests}, true, 1 << 10, 0, 10},
+		"the certificate generator has the same quota":   {agent.GeneratorUser, []schema.GroupResource{requests}, true, 1 << 10, 0, 10},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAgentObjectSize(t *testing.T) {
 		"an updated Event that grows":                        {user: agent.User("east"), resource: coreEvents, object: event(strings.Repeat("a", large)), old: event("h"), want: "at most 16384"},
 		"a large Event of a component":                       {user: "system:admin", resource: coreEvents, object: event(strings.Repeat("a", large))},
 		"a large CertificateSigningRequest":                  {user: agent.User("east"), resource: requests, object: request, want: "at most 16384"},
-		"a large CertificateSigningRequest of the generator": {user: agent.Generator, resource: requests, object: request, want: "at most 16384"},
+		"a large CertificateSigningRequest of the generator": {user: agent.GeneratorUser, resource: requests, object: request, want: "at most 16384"},
 		"a large Secret":                                     {user: agent.User("east"), resource: schema.GroupResource{Resource: "secrets"}, object: event(strings.Repeat("a", large))},
 		"the status of 3 large objects":                      {user: agent.User("east"), resource: works, subresource: "status", object: workWith(3, 3*17<<10, 0), old: workWith(3, 0, 0)},
 		"a status above the limit":                           {user: agent.User("east"), resource: works, subresource: "status", object: workWith(1, 60<<10, 0), old: workWith(1, 0, 0), want: "for 1 manifests"},
@@ -140,7 +140,7 @@ func TestAgentObjectSize(t *testing.T) {
 				test.resource.WithVersion("v1"), test.subresource, operation, nil, true, agentUser)
 			checkDenied(t, "the plugin", NewPlugin(reviewer()).reviewer.validateAgent(a), test.want)
 
-			response := reviewAs(t, Webhook(reviewer()), test.user, test.resource, test.object, test.old)
+			response := reviewAs(t, NewWebhookHandler(reviewer()), test.user, test.resource, test.object, test.old)
 			var err error
 			if !response.Allowed {
 				err = &apierrors.StatusError{ErrStatus: *response.Result}
@@ -197,7 +197,7 @@ func reviewAs(t *testing.T, webhook http.Handler, user string, resource schema.G
 // TestWebhookHasNoAgentQuotas covers callers that are not the API server: they must not use the
 // quotas of an agent.
 func TestWebhookHasNoAgentQuotas(t *testing.T) {
-	webhook := Webhook(Reviewer{Agents: NewAgentQuotas(time.Now)})
+	webhook := NewWebhookHandler(Reviewer{AgentQuotas: NewAgentQuotas(time.Now)})
 	for range 20 {
 		if response := reviewAs(t, webhook, agent.User("east"), requests, map[string]any{}, nil); !response.Allowed {
 			t.Fatalf("a request is denied: %v", response.Result)
@@ -206,7 +206,7 @@ func TestWebhookHasNoAgentQuotas(t *testing.T) {
 }
 
 func TestPluginEnforcesAgentQuotas(t *testing.T) {
-	plugin := NewPlugin(Reviewer{Agents: NewAgentQuotas(func() time.Time { return time.Unix(0, 0) })})
+	plugin := NewPlugin(Reviewer{AgentQuotas: NewAgentQuotas(func() time.Time { return time.Unix(0, 0) })})
 	create := func(name string, dryRun bool) error {
 		a := admission.NewAttributesRecord(&corev1.Event{}, nil, schema.GroupVersionKind{}, "ns", "n",
 			coreEvents.WithVersion("v1"), "", admission.Create, nil, dryRun, &user.DefaultInfo{Name: name})

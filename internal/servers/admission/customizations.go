@@ -40,13 +40,13 @@ func StoredCustomizations(karmada dynamic.Interface) Customizations {
 
 // rulesFor returns the rules for one object, with the stored objects that its validation
 // depends on.
-func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Rules, error) {
+func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Options, error) {
 	if _, ok := object.(*configv1alpha1.ResourceInterpreterCustomization); !ok || r.Customizations == nil {
 		return r.Rules, nil
 	}
 	stored, err := r.Customizations(ctx)
 	if err != nil {
-		return rules.Rules{}, &unavailableError{err}
+		return rules.Options{}, &unavailableError{err}
 	}
 	objectRules := r.Rules
 	objectRules.Customizations = func() []*configv1alpha1.ResourceInterpreterCustomization { return stored }

@@ -13,7 +13,7 @@ import (
 // was decoded from. Encoding the second state instead would add fields that were not set, such
 // as empty structs, and remove unknown fields.
 func applyDiff(content map[string]any, before, after runtime.Object) error {
-	if patch.Same(before, after) {
+	if patch.Equal(before, after) {
 		return nil
 	}
 	from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)

@@ -27,8 +27,8 @@ type resourceDiscovery interface {
 
 // ServedKinds returns a function that discovers the kinds of a control plane; see
 // rules.Rules.Served. Groups whose discovery fails are not validated.
-func ServedKinds(karmada resourceDiscovery) func(schema.GroupVersionKind) *rules.Served {
-	served := &cachedValue[*rules.Served]{fetch: func() (*rules.Served, error) {
+func ServedKinds(karmada resourceDiscovery) func(schema.GroupVersionKind) *rules.ServedKinds {
+	served := &cachedValue[*rules.ServedKinds]{fetch: func() (*rules.ServedKinds, error) {
 		groups, lists, err := karmada.ServerGroupsAndResources()
 		var partial *discovery.ErrGroupDiscoveryFailed
 		if err != nil && !errors.As(err, &partial) {
@@ -38,10 +38,10 @@ func ServedKinds(karmada resourceDiscovery) func(schema.GroupVersionKind) *rules
 		if partial != nil {
 			failedGroups = slices.Collect(maps.Keys(partial.Groups))
 		}
-		return rules.NewServed(groups, lists, failedGroups), nil
+		return rules.NewServedKinds(groups, lists, failedGroups), nil
 	}}
-	return func(kind schema.GroupVersionKind) *rules.Served {
-		value, known := served.get(func(s *rules.Served) bool { return s.Has(kind) })
+	return func(kind schema.GroupVersionKind) *rules.ServedKinds {
+		value, known := served.get(func(s *rules.ServedKinds) bool { return s.Has(kind) })
 		if !known {
 			return nil
 		}

@@ -64,16 +64,16 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Customizations == nil {
 		p.reviewer.Customizations = StoredCustomizations(karmada)
 	}
-	if p.reviewer.Rules.Clusters == nil {
-		p.reviewer.Rules.Clusters = StoredClusters(karmada)
+	if p.reviewer.Rules.ClusterNames == nil {
+		p.reviewer.Rules.ClusterNames = StoredClusters(karmada)
 	}
 }
 
 // SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The client of the
 // API server discovers the served kinds.
 func (p *Plugin) SetExternalKubeClientSet(karmada kubernetes.Interface) {
-	if p.reviewer.Rules.Served == nil {
-		p.reviewer.Rules.Served = ServedKinds(karmada.Discovery())
+	if p.reviewer.Rules.ServedKinds == nil {
+		p.reviewer.Rules.ServedKinds = ServedKinds(karmada.Discovery())
 	}
 }
 
@@ -171,7 +171,7 @@ func validateDelete(a admission.Attributes) error {
 	if err != nil {
 		return nil //nolint:nilerr // an object without metadata has no protection label
 	}
-	if err := rules.Deletable(object); err != nil {
+	if err := rules.CheckDeletionProtection(object); err != nil {
 		return admission.NewForbidden(a, err)
 	}
 	return nil

@@ -39,7 +39,7 @@ func bindingWithInvalidDependencies(kind string) string {
 }
 
 func reviewer() Reviewer {
-	return Reviewer{Rules: StandardRules(), NewID: func() string { return "new-id" }}
+	return Reviewer{Rules: DefaultRules(), NewID: func() string { return "new-id" }}
 }
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {

@@ -22,7 +22,7 @@ func TestParseSchedule(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := StandardRules().ParseSchedule(test.expression); (err != nil) != test.invalid {
+			if err := DefaultRules().ParseSchedule(test.expression); (err != nil) != test.invalid {
 				t.Errorf("%q: error %v, want one: %v", test.expression, err, test.invalid)
 			}
 		})
@@ -35,7 +35,7 @@ func FuzzParseSchedule(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		rules := StandardRules()
+		rules := DefaultRules()
 		_, _ = rules.ParseSchedule(text), rules.LoadTimeZone(text)
 	})
 }

@@ -18,10 +18,10 @@ import (
 // AdmissionReview.
 const maxBodyBytes = 16 << 20
 
-// Webhook serves AdmissionReviews (admission.k8s.io/v1), with one path for each webhook, and
+// NewWebhookHandler serves AdmissionReviews (admission.k8s.io/v1), with one path for each webhook, and
 // ConversionReviews on /convert. An invalid review gets HTTP status 400. All other errors are
 // in the review.
-func Webhook(reviewer Reviewer) http.Handler {
+func NewWebhookHandler(reviewer Reviewer) http.Handler {
 	mux := http.NewServeMux()
 	table := kinds()
 	for i := range table {
@@ -35,12 +35,12 @@ func Webhook(reviewer Reviewer) http.Handler {
 	}
 	mux.Handle("POST "+deletionPath, handleReview(reviewDelete))
 	mux.Handle("POST "+agentPath, handleReview(reviewer.reviewAgentWrite))
-	mux.Handle("POST "+ConversionPath, Conversion())
+	mux.Handle("POST "+ConversionPath, ConversionHandler())
 	return mux
 }
 
-// Conversion serves only ConversionReviews on /convert.
-func Conversion() http.Handler {
+// ConversionHandler serves only ConversionReviews on /convert.
+func ConversionHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+ConversionPath, serveConversion)
 	return mux
@@ -143,7 +143,7 @@ func reviewDelete(_ *http.Request, request *admissionv1.AdmissionRequest) *admis
 	if err := json.Unmarshal(request.OldObject.Raw, &object); err != nil {
 		return errorResponse(&undecodableError{fmt.Errorf("decoding the object to delete: %w", err)})
 	}
-	if err := rules.Deletable(&object); err != nil {
+	if err := rules.CheckDeletionProtection(&object); err != nil {
 		return errorResponse(err)
 	}
 	return &admissionv1.AdmissionResponse{Allowed: true}

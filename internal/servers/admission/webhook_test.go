@@ -20,7 +20,7 @@ import (
 
 func post(t *testing.T, path string, body any) *httptest.ResponseRecorder {
 	t.Helper()
-	return postTo(t, Webhook(reviewer()), path, body)
+	return postTo(t, NewWebhookHandler(reviewer()), path, body)
 }
 
 func postTo(t *testing.T, webhook http.Handler, path string, body any) *httptest.ResponseRecorder {
@@ -141,7 +141,7 @@ func TestWebhookRejectsInvalidReviews(t *testing.T) {
 func TestConversionServesOnlyConversions(t *testing.T) {
 	for path, want := range map[string]int{"/convert": http.StatusBadRequest, "/validate-agentquota": http.StatusNotFound, "/mutate-work": http.StatusNotFound} {
 		recorder := httptest.NewRecorder()
-		Conversion().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
+		ConversionHandler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
 		if recorder.Code != want {
 			t.Errorf("%s: status %d, want %d", path, recorder.Code, want)
 		}

@@ -14,11 +14,11 @@ import (
 // claims lets admission in the API server ask the components, which start later
 // and may not be there, which policy claims a new object.
 type claims struct {
-	claimant atomic.Pointer[programs.Claimant]
+	claimant atomic.Pointer[programs.ClaimLookup]
 }
 
 // offer makes the claimant the one to ask, nil none.
-func (c *claims) offer(claimant programs.Claimant) {
+func (c *claims) offer(claimant programs.ClaimLookup) {
 	if claimant == nil {
 		c.claimant.Store(nil)
 		return

@@ -74,23 +74,23 @@ func (c *Configuration) take(entry string) error {
 
 // host is what the process runs its components with.
 func (c *Configuration) host() (programs.HostOptions, error) {
-	of, err := c.controllers.Host()
+	of, err := c.controllers.HostOptions()
 	if err != nil {
 		return programs.HostOptions{}, err
 	}
 	settings := *of.Settings
-	settings.Scheduler = c.scheduler.Host().Settings.Scheduler
+	settings.Scheduler = c.scheduler.HostOptions().Settings.Scheduler
 	return programs.HostOptions{
-		Resync: of.Resync, Members: of.Members, SkippedNamespaces: of.SkippedNamespaces, Settings: &settings,
+		Resync: of.Resync, MemberThrottle: of.MemberThrottle, SkippedNamespaces: of.SkippedNamespaces, Settings: &settings,
 	}, nil
 }
 
 // tellIneffective says once in the log which flags were given for nothing.
 func (c *Configuration) tellIneffective(ctx context.Context, components []string) {
 	if slices.Contains(components, programs.ControllerManager) {
-		c.controllers.TellIneffective(ctx)
+		c.controllers.LogIneffectiveFlags(ctx)
 	}
 	if slices.Contains(components, programs.Scheduler) {
-		c.scheduler.TellIneffective(ctx)
+		c.scheduler.LogIneffectiveFlags(ctx)
 	}
 }

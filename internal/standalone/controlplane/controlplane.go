@@ -161,15 +161,15 @@ func (c *ControlPlane) install(ctx context.Context) error {
 		return err
 	}
 	service, apiService := aggregated.Registration(c.CA().PEM(), "localhost", port)
-	registration, err := install.Registration(c.Server(), c.CA().PEM())
+	registration, err := install.RegistrationObjects(c.Server(), c.CA().PEM())
 	if err != nil {
 		return err
 	}
-	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.ReadEpoch(), registration, []client.Object{service, apiService})...); err != nil {
+	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.EpochReaderRoles(), registration, []client.Object{service, apiService})...); err != nil {
 		return err
 	}
 	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhook, crds.ConversionPath)
-	if err := install.CustomResources(ctx, karmada, conversion, c.CA().PEM()); err != nil {
+	if err := install.ApplyCRDs(ctx, karmada, conversion, c.CA().PEM()); err != nil {
 		return err
 	}
 	return awaitAvailable(ctx, karmada, apiService.Name)
@@ -221,9 +221,9 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options.OfferClaims, options.Storage = c.claims.offer, &epoch.Memory{}
+	options.OfferClaimant, options.EpochMemory = c.claims.offer, &epoch.StorageRecord{}
 	c.told.tellIneffective(ctx, c.options.Components)
-	lives, err := programs.NewLives(ctx, func(ctx context.Context) (*programs.Host, error) {
+	lives, err := programs.NewRestartingHost(ctx, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, c.Inside(), options)
 		if err != nil {
 			return nil, err
@@ -252,13 +252,13 @@ func (c *ControlPlane) judgeIn(options *genericoptions.AdmissionOptions) {
 
 // reviewer answers for this process: it asks nobody else.
 func (c *ControlPlane) reviewer() admission.Reviewer {
-	inside := admission.Reviewer{Rules: admission.StandardRules(), NewID: uuid.NewString, Agents: admission.NewAgentQuotas(time.Now)}
+	inside := admission.Reviewer{Rules: admission.DefaultRules(), NewID: uuid.NewString, AgentQuotas: admission.NewAgentQuotas(time.Now)}
 	inside.Rules.AllowNoExecuteTaints = c.told.admission.AllowNoExecuteTaints
 	if set := c.options.Gates; set != nil {
 		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 		inside.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
 		inside.LargeStatus = set.Enabled(gates.LargeStatus)
-		inside.Rules.Disabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+		inside.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
 	}
 	return inside
 }

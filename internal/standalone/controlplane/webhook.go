@@ -23,12 +23,12 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		return 0, err
 	}
 	certFile, keyFile := c.ServingCert()
-	certificate, err := pki.LoadServing(certFile, keyFile)
+	certificate, err := pki.LoadServingCertificate(certFile, keyFile)
 	if err != nil {
 		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
 	}
 	server := &http.Server{
-		Handler:           admission.Conversion(),
+		Handler:           admission.ConversionHandler(),
 		ReadHeaderTimeout: webhookHeaderTimeout,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.GetCertificate},
 	}

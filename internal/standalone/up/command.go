@@ -92,7 +92,7 @@ func upCommand() *cobra.Command {
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Simulated nodes of each member cluster; by default as many as last time, at first %d", standalone.DefaultNodeOptions().Count))
 	flags.BoolVar(&join, "join", true, "Register the member clusters; false leaves that to karmadactl join. By default as last time")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
-		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.Names(), ", "))
+		"Components of Karmada to run: * is all, x is the component x, -x is all but x, nothing is none. All components: "+strings.Join(programs.ComponentNames(), ", "))
 	o.Gates.AddFlag(flags)
 	flags.StringArrayVar(&o.Extra, "extra-config", nil,
 		"Flag of a component, as COMPONENT.FLAG=VALUE; may be repeated. Components: "+strings.Join(controlplane.Configurable(), ", ")+"; their --help tells the flags")
@@ -124,7 +124,7 @@ func (o Options) validate(given func(flag string) bool) error {
 	if err := checkAddress(o.BindAddress); err != nil {
 		return Wrong(err)
 	}
-	if err := programs.CheckSelection("components", "component", o.Components, programs.Names()); err != nil {
+	if err := programs.ValidateSelection("components", "component", o.Components, programs.ComponentNames()); err != nil {
 		return Wrong(err)
 	}
 	if _, err := controlplane.Configure(o.Gates, o.Extra); err != nil {

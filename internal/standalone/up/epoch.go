@@ -72,7 +72,7 @@ func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io
 		if err != nil {
 			return err
 		}
-		if !e.Unconfirmed() {
+		if !e.NeedsConfirmation() {
 			return errNotConfirmable
 		}
 		if e.ID == "" {
@@ -88,6 +88,6 @@ func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io
 	if err != nil {
 		return fmt.Errorf("confirming the restore: %w", err)
 	}
-	fmt.Fprintf(out, "It is confirmed that the control plane is %s. What waited to be deleted in member clusters is deleted within a minute.\n", confirmed.Origin())
+	fmt.Fprintf(out, "It is confirmed that the control plane is %s. What waited to be deleted in member clusters is deleted within a minute.\n", confirmed.DescribeOrigin())
 	return nil
 }

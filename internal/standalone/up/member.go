@@ -255,6 +255,6 @@ func awaitReady(events io.Reader) error {
 
 // access is the administrator's way into a member, from what its process left in
 // its directory.
-func (c *child) access() (pki.Access, error) {
+func (c *child) access() (pki.KubeconfigContext, error) {
 	return standalone.AccessTo(c.options.Name, c.options.Dir, c.options.Port)
 }

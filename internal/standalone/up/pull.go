@@ -125,7 +125,7 @@ func (i *installation) registerWith(ctx context.Context, control *controlplane.C
 	}()
 	return pull.Register{
 		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
-		Token: token.String(), CAHashes: []string{bootstraptoken.PinOf(control.CA().Cert).String()},
+		Token: token.String(), CAHashes: []string{bootstraptoken.NewPin(control.CA().Cert).String()},
 		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
 		CertRotation: true, Timeout: readyTimeout, Member: member,
 		Log: func(format string, args ...any) {
@@ -187,9 +187,9 @@ func (i *installation) joined(errs []error) (members []string, err error) {
 			i.tell.tell(event{Text: fmt.Sprintf("%s stays without a Cluster: %v", name, found)})
 			continue
 		}
-		if has := (*registration.RegisteredError)(nil); errors.As(errs[n], &has) && has.By.Name != name && has.By.Spec.ID == has.ID {
-			i.tell.tell(event{Text: fmt.Sprintf("%s stays Cluster %s", name, has.By.Name)})
-			members = append(members, has.By.Name)
+		if has := (*registration.RegisteredError)(nil); errors.As(errs[n], &has) && has.Existing.Name != name && has.Existing.Spec.ID == has.ID {
+			i.tell.tell(event{Text: fmt.Sprintf("%s stays Cluster %s", name, has.Existing.Name)})
+			members = append(members, has.Existing.Name)
 			continue
 		}
 		if !slices.Contains(i.idle, name) {

@@ -287,7 +287,7 @@ func TestAMemberThatHasAnotherNameKeepsIt(t *testing.T) {
 	i := &installation{tell: newProgress(func(event) {}), state: state{Members: memberNames(2)}}
 	by := func(name, id string) error {
 		cluster := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{ID: id}}
-		return &registration.RegisteredError{Name: "member2", ID: "id 2", By: cluster}
+		return &registration.RegisteredError{Name: "member2", ID: "id 2", Existing: cluster}
 	}
 	got, err := i.joined([]error{nil, fmt.Errorf("joining: %w", by("edge", "id 2"))})
 	if diff := cmp.Diff([]string{"member1", "edge"}, got); diff != "" || err != nil {

@@ -41,7 +41,7 @@ type clusterReport struct {
 
 // output is the report in all formats.
 func (r report) output() console.Output {
-	answer := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, Gap: 3, Object: r}
+	answer := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, ColumnGap: 3, Object: r}
 	row := func(cluster, difference, object string) {
 		answer.Rows = append(answer.Rows, []string{cluster, difference, object})
 	}
@@ -75,7 +75,7 @@ func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advic
 	if err := o.format.Print(out, found.output()); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	if !o.format.Table() {
+	if !o.format.IsTable() {
 		return nil
 	}
 	total := 0
@@ -108,8 +108,8 @@ func makeReport(ctx context.Context, config *rest.Config) (report, error) {
 		return report{}, err
 	}
 	found := report{Confirmed: e.Confirmed, Clusters: []clusterReport{}}
-	if e.Unconfirmed() || e.Confirmed {
-		found.Restored = e.Origin()
+	if e.NeedsConfirmation() || e.Confirmed {
+		found.Restored = e.DescribeOrigin()
 	}
 	for i := range clusters {
 		each, err := reportOf(ctx, config, e, &clusters[i])
@@ -171,7 +171,7 @@ func objectsOf(listing marked.Listing, space string) []domain.MemberObject {
 		of := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 		if of.Namespace == space {
 			found = append(found, domain.MemberObject{
-				Kind: each.GroupVersionKind().GroupKind(), Key: domain.Key{Namespace: each.GetNamespace(), Name: each.GetName()},
+				Kind: each.GroupVersionKind().GroupKind(), Key: domain.ObjectKey{Namespace: each.GetNamespace(), Name: each.GetName()},
 				Work: of, Created: each.GetCreationTimestamp().Time,
 			})
 		}

@@ -170,7 +170,7 @@ func stage(ctx context.Context, dir dataDir, staging string, manifest backup.Man
 		return fmt.Errorf("%w: its snapshot has revision %d and hash %d, and its manifest %d and %d",
 			backup.ErrDamaged, saved.Revision, saved.Hash, manifest.Revision, manifest.Hash)
 	}
-	key, value, err := epochEntry(domain.New(uuid.NewString(), domain.Restored, now, manifest.Time), now)
+	key, value, err := epochEntry(domain.New(uuid.NewString(), domain.CauseRestored, now, manifest.Time), now)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func stage(ctx context.Context, dir dataDir, staging string, manifest backup.Man
 // epochEntry is the epoch as the API server stores it: it is there before the first
 // request is answered.
 func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
-	object := epoch.Object(e)
+	object := epoch.NewConfigMap(e)
 	object.UID, object.CreationTimestamp = types.UID(uuid.NewString()), metav1.NewTime(now)
 	encoded, err := json.Marshal(object)
 	if err != nil {

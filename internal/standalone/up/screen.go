@@ -30,7 +30,7 @@ type screen struct {
 
 // newScreen returns how to show an event, and how to remove the last line.
 func newScreen(out io.Writer) (show func(event), end func()) {
-	s := &screen{out: out, style: console.StyleOf(out)}
+	s := &screen{out: out, style: console.NewStyle(out)}
 	return s.show, s.end
 }
 
@@ -51,7 +51,7 @@ func (s *screen) show(e event) {
 		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Good("✔"), e.Step, e.Seconds)
 	}
 	s.draw()
-	if s.style.Terminal() && len(s.pending) > 0 && !s.animated {
+	if s.style.IsTerminal() && len(s.pending) > 0 && !s.animated {
 		s.animated = true
 		go s.animate()
 	}
@@ -88,13 +88,13 @@ func (s *screen) end() {
 }
 
 func (s *screen) clear() {
-	if s.style.Terminal() && len(s.pending) > 0 {
+	if s.style.IsTerminal() && len(s.pending) > 0 {
 		fmt.Fprint(s.out, "\r\033[K")
 	}
 }
 
 func (s *screen) draw() {
-	if s.style.Terminal() && len(s.pending) > 0 {
+	if s.style.IsTerminal() && len(s.pending) > 0 {
 		fmt.Fprintf(s.out, "%s %s", frames[s.frame%len(frames)], strings.Join(s.pending, ", "))
 	}
 }

@@ -17,10 +17,10 @@ func TestAScreenShowsStepsThatHaveEnded(t *testing.T) {
 		want  string
 	}{
 		"off a terminal": {want: "✔ " + step("etcd") + "    4.4s\nadvice\n✖ " + step("members") + "    1.0s\n"},
-		"on a terminal without colours": {style: console.TerminalStyle(false), want: "" +
+		"on a terminal without colours": {style: console.NewTerminalStyle(false), want: "" +
 			"⠋ etcd" + "\r\033[K⠋ etcd, members" + "\r\033[K✔ " + step("etcd") + "    4.4s\n⠋ members" +
 			"\r\033[K⠙ members" + "\r\033[Kadvice\n⠙ members" + "\r\033[K✖ " + step("members") + "    1.0s\n"},
-		"on a terminal": {style: console.TerminalStyle(true), want: "" +
+		"on a terminal": {style: console.NewTerminalStyle(true), want: "" +
 			"⠋ etcd" + "\r\033[K⠋ etcd, members" + "\r\033[K\033[32m✔\033[0m " + step("etcd") + "    4.4s\n⠋ members" +
 			"\r\033[K⠙ members" + "\r\033[Kadvice\n⠙ members" + "\r\033[K\033[31m✖\033[0m " + step("members") + "    1.0s\n"},
 	}

@@ -65,7 +65,7 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 	if err := format.Print(out, found.output()); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	if format.Table() {
+	if format.IsTable() {
 		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
 		if found.Restored != "" {
 			fmt.Fprintf(advice, "Nothing is deleted in member clusters. What differs: karmada restore --report --data-dir %s\nTo end that: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
@@ -101,8 +101,8 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	}
 	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaConfig()}
 	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: health(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
-	if e, _, err := readEpoch(ctx, client); err == nil && e.Unconfirmed() {
-		found.Restored = e.Origin()
+	if e, _, err := readEpoch(ctx, client); err == nil && e.NeedsConfirmation() {
+		found.Restored = e.DescribeOrigin()
 		self.State += ", " + found.Restored + ", not confirmed"
 	}
 	clusters, err := listClusters(ctx, karmada)
@@ -182,7 +182,7 @@ func (r statusRow) title() string {
 
 // output is the status in all formats.
 func (s status) output() console.Output {
-	answer := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, Narrow: 3, Gap: 3, Object: s}
+	answer := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
 	for _, row := range s.Components {
 		answer.Rows = append(answer.Rows, []string{row.title(), row.State, row.Address, cmp.Or(row.Log, "<none>")})
 		answer.Names = append(answer.Names, strings.ToLower(row.Kind)+"/"+row.Name)
@@ -199,7 +199,7 @@ func rowsOf(clusters []clusterv1alpha1.Cluster, known bool, members []memberProc
 	for i := range clusters {
 		cluster := &clusters[i]
 		row := statusRow{Kind: kindCluster, Name: cluster.Name, State: "NotReady", Address: cluster.Spec.APIEndpoint}
-		if domain.Ready(cluster) {
+		if domain.IsReady(cluster) {
 			row.State = "Ready"
 		}
 		if n := slices.IndexFunc(members, func(m memberProcess) bool { return m.address == cluster.Spec.APIEndpoint }); n >= 0 {

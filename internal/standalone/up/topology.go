@@ -152,7 +152,7 @@ func notReady(clusters []clusterv1alpha1.Cluster, renewed map[string]time.Time, 
 	for i := range clusters {
 		cluster := &clusters[i]
 		news := cluster.Spec.SyncMode != clusterv1alpha1.Pull || renewed[cluster.Name].After(began)
-		ready[cluster.Name] = news && domain.Ready(cluster)
+		ready[cluster.Name] = news && domain.IsReady(cluster)
 	}
 	var waiting []string
 	for _, name := range names {

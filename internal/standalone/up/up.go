@@ -53,7 +53,7 @@ type Options struct {
 	// Join registers the members, or leaves that to the user; nil means as last time,
 	// and at first that they are registered.
 	Join *bool
-	// Components are those of Karmada to run in this process, as programs.Selects
+	// Components are those of Karmada to run in this process, as programs.IsSelected
 	// reads a list.
 	Components []string
 	// Gates are the feature gates of all components; nil means the defaults.
@@ -71,8 +71,8 @@ type Options struct {
 // components are the names of the components to run, and of those that are left
 // to the user.
 func (o Options) components() (run, left []string) {
-	for _, name := range programs.Names() {
-		if programs.Selects(o.Components, name, true) {
+	for _, name := range programs.ComponentNames() {
+		if programs.IsSelected(o.Components, name, true) {
 			run = append(run, name)
 			continue
 		}
@@ -284,7 +284,7 @@ func (i *installation) bringMembers(ctx context.Context, control *controlplane.C
 	if err := i.tell.step(counted(len(ready), "member cluster"), func() error { return awaitAll(ctx, ready) }); err != nil {
 		return err
 	}
-	accesses := make([]pki.Access, 0, len(i.children))
+	accesses := make([]pki.KubeconfigContext, 0, len(i.children))
 	for _, member := range i.children {
 		access, err := member.access()
 		if err != nil {

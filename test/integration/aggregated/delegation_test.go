@@ -30,7 +30,7 @@ func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config,
 		t.Fatal(err)
 	}
 	for _, name := range []string{"front-proxy-client", "stranger"} {
-		if _, err := authority.Ensure(name, pki.Leaf{CommonName: name}); err != nil {
+		if _, err := authority.EnsureLeaf(name, pki.Leaf{CommonName: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.Ensure("alice", pki.Leaf{CommonName: "alice"}); err != nil {
+	if _, err := clients.EnsureLeaf("alice", pki.Leaf{CommonName: "alice"}); err != nil {
 		t.Fatal(err)
 	}
 	karmada := &karmadaAPI{secrets: secrets, authentication: map[string]string{

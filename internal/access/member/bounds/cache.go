@@ -10,8 +10,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Delivered is the size of the objects that the control plane wants in one member.
-type Delivered struct {
+// DeliveredSize is the size of the objects that the control plane wants in one member.
+type DeliveredSize struct {
 	// Objects is the number of manifests. Bytes is the sum of their sizes.
 	Objects, Bytes int64
 }
@@ -26,12 +26,12 @@ type MemberBounds struct {
 	Hits   *HitTracker
 	// Delivered returns the size of the objects that the control plane wants in the member. nil
 	// means none.
-	Delivered func() Delivered
+	Delivered func() DeliveredSize
 	// Now is the clock.
 	Now func() time.Time
 
 	mu              sync.Mutex
-	cachedDelivered Delivered
+	cachedDelivered DeliveredSize
 	cachedAt        time.Time
 }
 
@@ -42,9 +42,9 @@ func (c *MemberBounds) cacheAllowance() (objects, bytes int64) {
 		c.Limits.ObjectBytes + c.Limits.BytesPerDelivered*delivered.Objects + c.Limits.BytesPerByte*delivered.Bytes
 }
 
-func (c *MemberBounds) currentDelivered() Delivered {
+func (c *MemberBounds) currentDelivered() DeliveredSize {
 	if c.Delivered == nil {
-		return Delivered{}
+		return DeliveredSize{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

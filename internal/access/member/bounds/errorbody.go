@@ -42,7 +42,7 @@ func (l Limits) cleanErrorBody(body []byte, response *http.Response) []byte {
 	}
 	status := metav1.Status{}
 	if int64(len(body)) > l.ErrorBytes || json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
-		return []byte(conditions.Shorten(conditions.Printable(string(body[:min(len(body), l.MessageBytes)])), l.MessageBytes))
+		return []byte(conditions.Truncate(conditions.ToPrintable(string(body[:min(len(body), l.MessageBytes)])), l.MessageBytes))
 	}
 	l.cleanStatus(&status)
 	cleaned, err := json.Marshal(status)
@@ -59,7 +59,7 @@ const maxNameLength = 253
 var validReason = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
 func (l Limits) cleanStatus(status *metav1.Status) {
-	shorten := func(text string, bytes int) string { return conditions.Shorten(conditions.Printable(text), bytes) }
+	shorten := func(text string, bytes int) string { return conditions.Truncate(conditions.ToPrintable(text), bytes) }
 	status.Message = shorten(status.Message, l.MessageBytes)
 	if !validReason.MatchString(string(status.Reason)) {
 		status.Reason = ""

@@ -99,7 +99,7 @@ func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, ac
 // validateObject returns an error for an object that cannot be of this kind.
 func (s *boundedSource) validateObject(object *unstructured.Unstructured) error {
 	if kind := object.GroupVersionKind(); kind != s.kind {
-		return s.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Shorten(conditions.Printable(kind.String()), 128)))
+		return s.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Truncate(conditions.ToPrintable(kind.String()), 128)))
 	}
 	if len(object.GetName()) == 0 || len(object.GetName()) > maxNameLength || len(object.GetNamespace()) > maxNameLength {
 		return s.recordWrongObject("an object without a valid name")

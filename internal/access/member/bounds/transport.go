@@ -74,7 +74,7 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if reconnect.Watches(request) {
+	if reconnect.IsWatch(request) {
 		return t.roundTripWatch(request)
 	}
 	response, err := t.next.RoundTrip(request)
@@ -148,7 +148,7 @@ func redirectHost(response *http.Response) string {
 	if err != nil {
 		return ""
 	}
-	return conditions.Shorten(conditions.Printable(location.Host), 128)
+	return conditions.Truncate(conditions.ToPrintable(location.Host), 128)
 }
 
 func (t *transport) limitBody(request *http.Request, response *http.Response) io.ReadCloser {
@@ -190,7 +190,7 @@ func subjectOf(requested *url.URL) string {
 		prefix = 3
 	}
 	if len(path) <= prefix {
-		return conditions.Shorten(conditions.Printable(requested.Path), 128)
+		return conditions.Truncate(conditions.ToPrintable(requested.Path), 128)
 	}
 	rest := path[prefix:]
 	if len(rest) > 2 && rest[0] == "namespaces" {
@@ -200,5 +200,5 @@ func subjectOf(requested *url.URL) string {
 	if prefix == 3 {
 		version += "." + path[1]
 	}
-	return conditions.Shorten(conditions.Printable(rest[0]+"."+version), 128)
+	return conditions.Truncate(conditions.ToPrintable(rest[0]+"."+version), 128)
 }

@@ -46,8 +46,8 @@ func New(t testing.TB) *Member {
 	return m
 }
 
-// Turn sets the mode of the member. Open watches end.
-func (m *Member) Turn(mode Mode) {
+// SetMode sets the mode of the member. Open watches end.
+func (m *Member) SetMode(mode Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mode = mode

@@ -206,8 +206,8 @@ func EndlessMultilineEvent() Mode {
 // EndlessManagedObjects sends endless managed objects in each watch.
 func EndlessManagedObjects() Mode { return endlessObjects(true, "") }
 
-// FatMarked sends endless managed objects of 1 MiB in each watch.
-func FatMarked() Mode { return endlessObjects(true, "FILLER") }
+// EndlessLargeManagedObjects sends endless managed objects of 1 MiB in each watch.
+func EndlessLargeManagedObjects() Mode { return endlessObjects(true, "FILLER") }
 
 // EndlessUnlabeledObjects sends endless objects without the managed label in each watch.
 func EndlessUnlabeledObjects() Mode { return endlessObjects(false, "") }

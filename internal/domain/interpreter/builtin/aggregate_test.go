@@ -144,7 +144,7 @@ func TestAggregate(t *testing.T) {
 			template := parseObject(t, test.template)
 			got := aggregateStatus(t, template, newItems(t, test.statuses...))
 			if test.want == "" {
-				same, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
+				same, err := rulesFor(template).AggregateStatus(t.Context(), template, newItems(t, test.statuses...))
 				if err != nil || same != template {
 					t.Errorf("the template was replaced by %v (error %v)", same, err)
 				}
@@ -181,12 +181,12 @@ func TestRestartedContainersTakeTwoSteps(t *testing.T) {
 			}
 			of := newItems(t, `{phase: Running, `+test.reported+`}`)
 			want := aggregateStatus(t, parseObject(t, `{apiVersion: v1, kind: Pod}`), of)
-			first, err := newSource().Rules(pod("").GroupVersionKind()).Aggregate(t.Context(), pod(test.stored), of)
+			first, err := newSource().Rules(pod("").GroupVersionKind()).AggregateStatus(t.Context(), pod(test.stored), of)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.first == "" {
-				if again, err := rulesFor(first).Aggregate(t.Context(), first, of); err != nil || again != first {
+				if again, err := rulesFor(first).AggregateStatus(t.Context(), first, of); err != nil || again != first {
 					t.Errorf("there is a second step to %v (error %v)", again, err)
 				}
 				return
@@ -255,7 +255,7 @@ func TestAggregateErrorNamesCluster(t *testing.T) {
 	for template, status := range tests {
 		object := parseObject(t, template)
 		t.Run(object.GetKind(), func(t *testing.T) {
-			_, err := rulesFor(object).Aggregate(t.Context(), object, newItems(t, `{}`, status))
+			_, err := rulesFor(object).AggregateStatus(t.Context(), object, newItems(t, `{}`, status))
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", "m2")) {
 				t.Errorf("error = %v, want one that names m2", err)
 			}

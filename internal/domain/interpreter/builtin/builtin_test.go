@@ -70,7 +70,7 @@ func newItems(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusI
 func aggregateStatus(t testing.TB, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) map[string]any {
 	t.Helper()
 	before := template.DeepCopy()
-	rule := rulesFor(template).Aggregate
+	rule := rulesFor(template).AggregateStatus
 	got, err := rule(t.Context(), template, items)
 	if err != nil {
 		t.Fatalf("aggregating: %v", err)
@@ -120,9 +120,9 @@ func TestOperationsByKind(t *testing.T) {
 				has  bool
 			}{
 				{"replicas", offered.Replicas != nil}, {"components", offered.Components != nil},
-				{"revise", offered.Revise != nil}, {"retain", offered.Retain != nil},
-				{"aggregate", offered.Aggregate != nil}, {"status", offered.Status != nil},
-				{"healthy", offered.Healthy != nil}, {"dependencies", offered.Dependencies != nil},
+				{"revise", offered.ReviseReplicas != nil}, {"retain", offered.Retain != nil},
+				{"aggregate", offered.AggregateStatus != nil}, {"status", offered.ReflectStatus != nil},
+				{"healthy", offered.IsHealthy != nil}, {"dependencies", offered.Dependencies != nil},
 			} {
 				if row.has && got != "" {
 					got += " "

@@ -13,8 +13,8 @@ import (
 
 func cronJob() interpreter.Rules {
 	return interpreter.Rules{
-		Aggregate:    aggregateCronJob,
-		Dependencies: podDependencies("spec", "jobTemplate", "spec", "template"),
+		AggregateStatus: aggregateCronJob,
+		Dependencies:    podDependencies("spec", "jobTemplate", "spec", "template"),
 	}
 }
 

@@ -15,10 +15,10 @@ func daemonSet() interpreter.Rules {
 		"numberReady", "updatedNumberScheduled", "numberUnavailable",
 	}
 	return interpreter.Rules{
-		Aggregate:    aggregateWorkload(counters),
-		Status:       reflectWorkload(counters),
-		Healthy:      isDaemonSetHealthy,
-		Dependencies: podDependencies("spec", "template"),
+		AggregateStatus: aggregateWorkload(counters),
+		ReflectStatus:   reflectWorkload(counters),
+		IsHealthy:       isDaemonSetHealthy,
+		Dependencies:    podDependencies("spec", "template"),
 	}
 }
 

@@ -17,25 +17,25 @@ func deployment(pods podReader, now func() time.Time) interpreter.Rules {
 		"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas",
 	}
 	return interpreter.Rules{
-		Replicas:     pods.workloadReplicas,
-		Revise:       reviseReplicas("spec", "replicas"),
-		Retain:       retainReplicas,
-		Aggregate:    conditionAggregator{aggregateCounters: aggregateWorkload(counters), now: now}.aggregate,
-		Status:       reflectWorkload(counters, availableType, progressingType, replicaFailureType),
-		Healthy:      isRolledOut,
-		Dependencies: podDependencies("spec", "template"),
+		Replicas:        pods.workloadReplicas,
+		ReviseReplicas:  reviseReplicas("spec", "replicas"),
+		Retain:          retainReplicas,
+		AggregateStatus: conditionAggregator{aggregateCounters: aggregateWorkload(counters), now: now}.aggregate,
+		ReflectStatus:   reflectWorkload(counters, availableType, progressingType, replicaFailureType),
+		IsHealthy:       isRolledOut,
+		Dependencies:    podDependencies("spec", "template"),
 	}
 }
 
 func replicaSet(pods podReader) interpreter.Rules {
 	counters := []string{"replicas", "readyReplicas", "availableReplicas"}
 	return interpreter.Rules{
-		Replicas:     pods.workloadReplicas,
-		Revise:       reviseReplicas("spec", "replicas"),
-		Aggregate:    aggregateWorkload(counters),
-		Status:       reflectWorkload(counters, replicaFailureType),
-		Healthy:      isReplicaSetHealthy,
-		Dependencies: podDependencies("spec", "template"),
+		Replicas:        pods.workloadReplicas,
+		ReviseReplicas:  reviseReplicas("spec", "replicas"),
+		AggregateStatus: aggregateWorkload(counters),
+		ReflectStatus:   reflectWorkload(counters, replicaFailureType),
+		IsHealthy:       isReplicaSetHealthy,
+		Dependencies:    podDependencies("spec", "template"),
 	}
 }
 

@@ -154,14 +154,14 @@ func TestDeploymentConditions(t *testing.T) {
 			if test.stored != "" {
 				template.Object["status"] = parseMap(t, test.stored)
 			}
-			got, err := rulesFor(template).Aggregate(t.Context(), template, test.items)
+			got, err := rulesFor(template).AggregateStatus(t.Context(), template, test.items)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, conditionTexts(t, got)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
-			if again, err := rulesFor(template).Aggregate(t.Context(), got, test.items); err != nil || again != got {
+			if again, err := rulesFor(template).AggregateStatus(t.Context(), got, test.items); err != nil || again != got {
 				t.Errorf("the same items again make a difference (error %v)", err)
 			}
 		})
@@ -183,7 +183,7 @@ func TestConditionTimesChangeWithStatus(t *testing.T) {
 		{"recovers", healthyStatus, "2030-01-01T15:00:00Z"},
 	}
 	for _, step := range steps {
-		next, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", step.status)})
+		next, err := source.Rules(template.GroupVersionKind()).AggregateStatus(t.Context(), template, []workv1alpha2.AggregatedStatusItem{newReporter("m1", step.status)})
 		if err != nil {
 			t.Fatal(err)
 		}

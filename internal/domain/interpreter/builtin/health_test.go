@@ -78,7 +78,7 @@ func TestHealthy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := parseObject(t, test.object)
-			got, err := rulesFor(object).Healthy(t.Context(), object)
+			got, err := rulesFor(object).IsHealthy(t.Context(), object)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}

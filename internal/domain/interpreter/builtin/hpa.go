@@ -12,8 +12,8 @@ import (
 
 func horizontalPodAutoscaler() interpreter.Rules {
 	return interpreter.Rules{
-		Aggregate: aggregateAutoscaler,
-		Status:    reflectFields("currentReplicas", "desiredReplicas"),
+		AggregateStatus: aggregateAutoscaler,
+		ReflectStatus:   reflectFields("currentReplicas", "desiredReplicas"),
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 // ingress has no rule for the status: the default reflects the whole status.
 func ingress() interpreter.Rules {
 	return interpreter.Rules{
-		Retain:       retainIngress,
-		Aggregate:    aggregateLoadBalancers,
-		Healthy:      hasIngressPoint,
-		Dependencies: ingressDependencies,
+		Retain:          retainIngress,
+		AggregateStatus: aggregateLoadBalancers,
+		IsHealthy:       hasIngressPoint,
+		Dependencies:    ingressDependencies,
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 func job(pods podReader, now func() time.Time) interpreter.Rules {
 	return interpreter.Rules{
-		Replicas:     pods.jobReplicas,
-		Revise:       reviseReplicas("spec", "parallelism"),
-		Retain:       retainJobLabels,
-		Aggregate:    jobAggregator{now: now}.aggregate,
-		Status:       reflectFields("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
-		Dependencies: podDependencies("spec", "template"),
+		Replicas:        pods.jobReplicas,
+		ReviseReplicas:  reviseReplicas("spec", "parallelism"),
+		Retain:          retainJobLabels,
+		AggregateStatus: jobAggregator{now: now}.aggregate,
+		ReflectStatus:   reflectFields("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
+		Dependencies:    podDependencies("spec", "template"),
 	}
 }
 

@@ -117,7 +117,7 @@ func TestAggregateJob(t *testing.T) {
 				template.Object["status"] = parseMap(t, test.status)
 			}
 			if test.want == "" {
-				got, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
+				got, err := rulesFor(template).AggregateStatus(t.Context(), template, newItems(t, test.statuses...))
 				if err != nil || got != template {
 					t.Errorf("the template was replaced by %v (error %v)", got, err)
 				}
@@ -145,7 +145,7 @@ func TestJobTransitions(t *testing.T) {
 			for i := range items {
 				items[i].ClusterName = fmt.Sprint("m", i)
 			}
-			got, err := source.Rules(template.GroupVersionKind()).Aggregate(t.Context(), template, items)
+			got, err := source.Rules(template.GroupVersionKind()).AggregateStatus(t.Context(), template, items)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -67,7 +67,7 @@ func TestAggregateLoadBalancers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			template := parseObject(t, test.template)
-			got, err := rulesFor(template).Aggregate(t.Context(), template, newItems(t, test.statuses...))
+			got, err := rulesFor(template).AggregateStatus(t.Context(), template, newItems(t, test.statuses...))
 			if err != nil {
 				t.Fatal(err)
 			}

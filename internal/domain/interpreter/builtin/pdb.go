@@ -13,9 +13,9 @@ import (
 
 func podDisruptionBudget() interpreter.Rules {
 	return interpreter.Rules{
-		Aggregate: aggregateBudget,
-		Status:    reflectFields("disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy", "disruptedPods"),
-		Healthy:   isBudgetHealthy,
+		AggregateStatus: aggregateBudget,
+		ReflectStatus:   reflectFields("disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy", "disruptedPods"),
+		IsHealthy:       isBudgetHealthy,
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 
 func pod(pods podReader) interpreter.Rules {
 	return interpreter.Rules{
-		Replicas:     pods.podReplicas,
-		Retain:       retainPod,
-		Aggregate:    aggregatePod,
-		Healthy:      isPodHealthy,
-		Dependencies: podDependencies(), // a Pod has the two fields of a pod template
+		Replicas:        pods.podReplicas,
+		Retain:          retainPod,
+		AggregateStatus: aggregatePod,
+		IsHealthy:       isPodHealthy,
+		Dependencies:    podDependencies(), // a Pod has the two fields of a pod template
 	}
 }
 

@@ -93,7 +93,7 @@ func TestAggregateProperties(t *testing.T) {
 	// Unordered lists are in the order of the items.
 	ordered := map[string]bool{"CronJob": true, "Pod": true, "PersistentVolumeClaim": true}
 	for _, gvk := range kindsWithRules() {
-		rule := newSource().Rules(gvk).Aggregate
+		rule := newSource().Rules(gvk).AggregateStatus
 		if rule == nil {
 			continue
 		}
@@ -198,24 +198,24 @@ func callAllRules(t *testing.T, gvk schema.GroupVersionKind, template, other *un
 	if rules.Replicas != nil {
 		_, _, _ = rules.Replicas(ctx, template)
 	}
-	if rules.Revise != nil {
-		_, _ = rules.Revise(ctx, template, 3)
+	if rules.ReviseReplicas != nil {
+		_, _ = rules.ReviseReplicas(ctx, template, 3)
 	}
 	if rules.Retain != nil {
 		if got, err := rules.Retain(ctx, template, other); err == nil && got == nil {
 			t.Error("retaining answers with neither an object nor an error")
 		}
 	}
-	if rules.Aggregate != nil {
-		if got, err := rules.Aggregate(ctx, template, items); err == nil && got == nil {
+	if rules.AggregateStatus != nil {
+		if got, err := rules.AggregateStatus(ctx, template, items); err == nil && got == nil {
 			t.Error("aggregating answers with neither an object nor an error")
 		}
 	}
-	if rules.Status != nil {
-		_, _ = rules.Status(ctx, other)
+	if rules.ReflectStatus != nil {
+		_, _ = rules.ReflectStatus(ctx, other)
 	}
-	if rules.Healthy != nil {
-		if healthy, err := rules.Healthy(ctx, other); err != nil && healthy {
+	if rules.IsHealthy != nil {
+		if healthy, err := rules.IsHealthy(ctx, other); err != nil && healthy {
 			t.Error("healthy in spite of an error")
 		}
 	}

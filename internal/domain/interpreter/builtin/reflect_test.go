@@ -108,7 +108,7 @@ func TestReflectStatus(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := parseObject(t, test.object)
-			got, err := interpreter.Chain(newSource()).Rules(object.GroupVersionKind()).Status(t.Context(), object)
+			got, err := interpreter.New(newSource()).Rules(object.GroupVersionKind()).ReflectStatus(t.Context(), object)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}

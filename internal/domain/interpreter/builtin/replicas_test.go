@@ -140,7 +140,7 @@ func TestRevise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			template := parseObject(t, test.template)
 			before := template.DeepCopy()
-			got, err := rulesFor(template).Revise(t.Context(), template, 7)
+			got, err := rulesFor(template).ReviseReplicas(t.Context(), template, 7)
 			if (err != nil) != test.wantErr {
 				t.Fatalf("error = %v, want error %v", err, test.wantErr)
 			}

@@ -71,7 +71,7 @@ func reflectConditions(memberObject *unstructured.Unstructured, types []string) 
 			continue
 		}
 		if condition.isProblem() {
-			condition.Message = conditions.Shorten(entryText(entries[index], "message"), causeBytes)
+			condition.Message = conditions.Truncate(entryText(entries[index], "message"), causeBytes)
 		}
 		picked = append(picked, condition.encode())
 	}

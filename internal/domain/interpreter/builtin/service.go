@@ -14,10 +14,10 @@ import (
 
 func service() interpreter.Rules {
 	return interpreter.Rules{
-		Retain:    retainService,
-		Aggregate: aggregateService,
-		Status:    reflectService,
-		Healthy:   isServiceHealthy,
+		Retain:          retainService,
+		AggregateStatus: aggregateService,
+		ReflectStatus:   reflectService,
+		IsHealthy:       isServiceHealthy,
 	}
 }
 

@@ -15,12 +15,12 @@ func statefulSet(pods podReader) interpreter.Rules {
 		"availableReplicas", "currentReplicas", "readyReplicas", "replicas", "updatedReplicas",
 	}
 	return interpreter.Rules{
-		Replicas:     pods.workloadReplicas,
-		Revise:       reviseReplicas("spec", "replicas"),
-		Aggregate:    aggregateWorkload(counters),
-		Status:       reflectWorkload(counters),
-		Healthy:      isRolledOut,
-		Dependencies: statefulSetDependencies,
+		Replicas:        pods.workloadReplicas,
+		ReviseReplicas:  reviseReplicas("spec", "replicas"),
+		AggregateStatus: aggregateWorkload(counters),
+		ReflectStatus:   reflectWorkload(counters),
+		IsHealthy:       isRolledOut,
+		Dependencies:    statefulSetDependencies,
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 )
 
 func persistentVolume() interpreter.Rules {
-	return interpreter.Rules{Retain: retainNonEmpty("spec", "claimRef"), Aggregate: aggregateVolume}
+	return interpreter.Rules{Retain: retainNonEmpty("spec", "claimRef"), AggregateStatus: aggregateVolume}
 }
 
 func persistentVolumeClaim() interpreter.Rules {
 	return interpreter.Rules{
-		Retain:    retainClaim,
-		Aggregate: aggregateClaim,
-		Healthy:   isClaimHealthy,
+		Retain:          retainClaim,
+		AggregateStatus: aggregateClaim,
+		IsHealthy:       isClaimHealthy,
 	}
 }
 

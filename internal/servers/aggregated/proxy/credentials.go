@@ -37,7 +37,7 @@ func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		return "restart its agent, which writes the token to the Secret"
 	}
-	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.Name, clusterv1alpha1.SecretTokenKey)
+	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.ImpersonatorName, clusterv1alpha1.SecretTokenKey)
 }
 
 // caBundle reads the CA certificates of the API server of the member. nil means those of the

@@ -173,7 +173,7 @@ func responseError(cluster, status string, response clusterResponse) error {
 	}
 	var body metav1.Status
 	if err := json.Unmarshal(response.body, &body); err == nil && body.Message != "" {
-		status += ": " + conditions.Clip(conditions.Printable(body.Message))
+		status += ": " + conditions.LimitMessage(conditions.ToPrintable(body.Message))
 	}
 	return fmt.Errorf("cluster %q is omitted: it returns %s", cluster, status)
 }

@@ -57,7 +57,7 @@ func limitWarnings(header http.Header, cluster string) {
 	header.Del("Warning")
 	warnings, _ := utilnet.ParseWarningHeaders(lines[:min(len(lines), maxMemberWarnings+1)])
 	for i, warning := range warnings {
-		text := conditions.Shorten(conditions.Printable(warning.Text), maxWarningBytes)
+		text := conditions.Truncate(conditions.ToPrintable(warning.Text), maxWarningBytes)
 		if i == maxMemberWarnings {
 			text = fmt.Sprintf("cluster %q sends more than %d warnings, the others are omitted", cluster, maxMemberWarnings)
 		}

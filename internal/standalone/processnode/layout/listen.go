@@ -33,7 +33,7 @@ func confined(arguments []string, address string) ([]string, error) {
 			}
 			value, prefix = given, name+"="
 		}
-		value = flags.Narrow(value, address)
+		value = flags.ReplaceUnspecifiedHost(value, address)
 		if strings.HasSuffix(strings.ReplaceAll(flag, "_", "-"), listenSuffix) && !isOwn(value, address) {
 			return nil, fmt.Errorf("argument %s=%s: %w: leave the host out, or name %s or $(%s)", flag, value, ErrElsewhere, address, flags.PodAddressVariable)
 		}
