@@ -22,10 +22,10 @@ import (
 	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
-	_ "karmada.io/karmada/internal/cli/english" // must be initialized before the packages of kubectl
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
+	_ "karmada.io/karmada/internal/cli/locale" // must be initialized before the packages of kubectl
 	"karmada.io/karmada/internal/cli/orphans"
 	"karmada.io/karmada/internal/cli/promote"
 	"karmada.io/karmada/internal/cli/register"

@@ -20,7 +20,7 @@ import (
 
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
@@ -116,9 +116,9 @@ func newOfflineHost(t *testing.T) *Host {
 		t.Fatal(err)
 	}
 	return &Host{
-		Manager: mgr, Settings: settings, Interpreter: interpreter.New(), Renderings: report.NewRenderFailures(),
+		Manager: mgr, Settings: settings, Interpreter: interpreter.New(), Renderings: statuswriter.NewRenderFailures(),
 		Members:     member.NewClusters(t.Context(), member.Options{Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Metrics: memberMetrics}),
-		WorkReports: report.NewWriter(mgr.GetClient(), report.DefaultOptions()),
+		WorkReports: statuswriter.NewWriter(mgr.GetClient(), statuswriter.DefaultOptions()),
 	}
 }
 

@@ -24,11 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/epoch"
-	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/controllers/detector"
 	"karmada.io/karmada/internal/controllers/workdeletion"
@@ -36,7 +36,7 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
@@ -92,15 +92,15 @@ type Host struct {
 	// Templates reads objects of any kind.
 	Templates *template.Reader
 	// WorkReports writes the status of Works on behalf of several controllers.
-	WorkReports *report.Writer
+	WorkReports *statuswriter.Writer
 	// Judge permits or holds deletions in members. It is nil in an agent.
-	Judge *judge.Guard
+	Judge *deletionguard.Guard
 	// Epoch returns the current epoch of the storage of the control plane.
 	Epoch *epoch.Watcher
 	// Renderings returns the clusters without a current Work, and the reason.
-	Renderings *report.RenderFailures
+	Renderings *statuswriter.RenderFailures
 	// SkippedNamespaces are never propagated.
-	SkippedNamespaces reach.SkippedNamespaces
+	SkippedNamespaces tenancy.SkippedNamespaces
 	// Settings are the settings of the components.
 	Settings Settings
 
@@ -138,11 +138,11 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if o.SkippedNamespaces == nil {
 		o.SkippedNamespaces = []string{"kube-.*"}
 	}
-	skipped, err := reach.ParseSkippedNamespaces(o.SkippedNamespaces)
+	skipped, err := tenancy.ParseSkippedNamespaces(o.SkippedNamespaces)
 	if err != nil {
 		return nil, err
 	}
-	reports := report.NewWriter(mgr.GetClient(), report.DefaultOptions())
+	reports := statuswriter.NewWriter(mgr.GetClient(), statuswriter.DefaultOptions())
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of Work statuses: %w", err)
 	}
@@ -156,14 +156,14 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	}
 	return &Host{
 		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
-		WorkReports: reports, Renderings: report.NewRenderFailures(), SkippedNamespaces: skipped,
+		WorkReports: reports, Renderings: statuswriter.NewRenderFailures(), SkippedNamespaces: skipped,
 		Settings: *o.Settings, offerClaimant: o.OfferClaimant, electsLeader: o.Election.Enabled,
 	}, nil
 }
 
 // propagationFilter excludes the APIs and namespaces that are never propagated.
-func (h *Host) propagationFilter() reach.PropagationRules {
-	return reach.PropagationRules{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
+func (h *Host) propagationFilter() tenancy.PropagationRules {
+	return tenancy.PropagationRules{APIs: h.Settings.Controllers.SkippedAPIs, Namespaces: h.SkippedNamespaces}
 }
 
 // allowedOverrides returns which identity fields override policies may change.
@@ -181,7 +181,7 @@ func (h *Host) statusBytes() int {
 
 // newJudge returns the judge of deletions. It returns nil in an agent, which serves one cluster
 // only.
-func newJudge(mgr manager.Manager, reports *report.Writer, watch *epoch.Watcher, o HostOptions) (*judge.Guard, error) {
+func newJudge(mgr manager.Manager, reports *statuswriter.Writer, watch *epoch.Watcher, o HostOptions) (*deletionguard.Guard, error) {
 	if o.Settings.OnlyCluster != "" {
 		return nil, nil
 	}
@@ -189,9 +189,9 @@ func newJudge(mgr manager.Manager, reports *report.Writer, watch *epoch.Watcher,
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client of the control plane: %w", err)
 	}
-	return judge.New(judge.Options{
+	return deletionguard.New(deletionguard.Options{
 		Karmada: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Cache: mgr.GetCache(), Discovery: api, Reports: reports,
-		Events:   observe.NewEvents(mgr.GetEventRecorderFor(workdeletion.Name)), //nolint:staticcheck // the newer recorder writes another API
+		Events:   telemetry.NewEvents(mgr.GetEventRecorderFor(workdeletion.Name)), //nolint:staticcheck // the newer recorder writes another API
 		Registry: metrics.Registry, Limits: guard.DefaultLimits(), ReadEpoch: watch.Epoch, Now: time.Now,
 	})
 }

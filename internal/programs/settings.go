@@ -4,8 +4,8 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/controllers/binding"
 	"karmada.io/karmada/internal/controllers/certrotation"
 	"karmada.io/karmada/internal/controllers/clusterlease"
@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/controllers/namespace"
 	"karmada.io/karmada/internal/domain/cluster"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
 )
@@ -75,9 +75,9 @@ type ControllerSettings struct {
 	// Inventory enables watching the nodes and Pods of members to sum up their resources.
 	Inventory bool
 	// Events selects which successful propagation steps are written as events.
-	Events observe.Mode
+	Events telemetry.Mode
 	// SkippedAPIs are the kinds whose objects are never propagated.
-	SkippedAPIs reach.SkippedAPIs
+	SkippedAPIs tenancy.SkippedAPIs
 }
 
 // Workers are the numbers of parallel workers for each kind of object. Pairs are pairs of a
@@ -108,7 +108,7 @@ func DefaultSettings(set *gates.Set) Settings {
 			RetryRate: templates.RetryRate, RetryBurst: templates.RetryBurst,
 			StatusPeriod: status.Period, Thresholds: status.Thresholds, Inventory: status.Inventory,
 			Monitor: clustermonitor.DefaultOptions(), MemberCacheSyncTimeout: status.InventoryTimeout,
-			SkippedAPIs: reach.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: observe.ModeChanges,
+			SkippedAPIs: tenancy.DefaultSkippedAPIs(), Evictions: defaultEvictions(), Events: telemetry.ModeChanges,
 		},
 		Agent:     AgentSettings{Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions()},
 		Scheduler: scheduler.DefaultOptions(),

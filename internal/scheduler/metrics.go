@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -77,8 +77,8 @@ func (m *metrics) initHistograms() {
 // registered.
 func (m *metrics) register() error {
 	return errors.Join(
-		observe.RegisterMetric(m.registry, &m.attempts), observe.RegisterMetric(m.registry, &m.incoming), observe.RegisterMetric(m.registry, &m.duration),
-		observe.RegisterMetric(m.registry, &m.steps), observe.RegisterMetric(m.registry, &m.extensionPoints), observe.RegisterMetric(m.registry, &m.plugins))
+		telemetry.RegisterMetric(m.registry, &m.attempts), telemetry.RegisterMetric(m.registry, &m.incoming), telemetry.RegisterMetric(m.registry, &m.duration),
+		telemetry.RegisterMetric(m.registry, &m.steps), telemetry.RegisterMetric(m.registry, &m.extensionPoints), telemetry.RegisterMetric(m.registry, &m.plugins))
 }
 
 // resultSuccess is the result label of all plugins. Plugins only read memory, so they cannot

@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
@@ -62,7 +62,7 @@ func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1a
 		t.Fatal(err)
 	}
 	l.scheduler = &scheduler{
-		options: o, karmada: karmada, liveReader: karmada, events: observe.NewEvents(l.recorder), clusters: newClusterSnapshots(),
+		options: o, karmada: karmada, liveReader: karmada, events: telemetry.NewEvents(l.recorder), clusters: newClusterSnapshots(),
 		backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), metrics: measured, now: func() time.Time { return noon.Time },
 	}
 	for _, cluster := range clusters {

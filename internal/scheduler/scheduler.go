@@ -30,8 +30,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 )
@@ -77,7 +77,7 @@ type scheduler struct {
 	liveReader       client.Reader
 	cache            cache.Cache
 	estimators       []Estimator
-	events           *observe.Events
+	events           *telemetry.Events
 	clusters         *clusterSnapshots
 	backoff          *failureBackoff
 	assignments      *assignmentTracker
@@ -95,7 +95,7 @@ type scheduler struct {
 func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
 	s := &scheduler{
 		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: estimators,
-		events:   observe.NewEvents(mgr.GetEventRecorderFor(o.Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:   telemetry.NewEvents(mgr.GetEventRecorderFor(o.Name)), //nolint:staticcheck // the newer recorder writes another API
 		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), now: time.Now,
 	}
 	measured, err := newMetrics(o.Registry)

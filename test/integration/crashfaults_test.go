@@ -271,7 +271,7 @@ func author() string {
 	for {
 		frame, more := frames.Next()
 		if _, inside, ok := strings.Cut(frame.Function, "karmada.io/karmada/internal/"); ok {
-			for _, layer := range []string{"controllers/", "access/report", "scheduler"} {
+			for _, layer := range []string{"controllers/", "access/statuswriter", "scheduler"} {
 				if strings.HasPrefix(inside, layer) {
 					name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(inside, "controllers/"), "access/"), ".")
 					return name

@@ -14,7 +14,7 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -22,7 +22,7 @@ import (
 // Not parallel: the components have other settings.
 func TestEverySuccessIsAnEventForThoseWhoWantThemAll(t *testing.T) {
 	env := alone(t)
-	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = observe.ModeAll })
+	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = telemetry.ModeAll })
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := needing(namespace, "web", settings)

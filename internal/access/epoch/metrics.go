@@ -3,7 +3,7 @@ package epoch
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
@@ -15,7 +15,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{unconfirmed: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "karmada_restore_unconfirmed", Help: "1 while the control plane is restored from a backup and no user has confirmed that, so that nothing is deleted in member clusters.",
 	})}
-	return m, observe.RegisterMetric(registry, &m.unconfirmed)
+	return m, telemetry.RegisterMetric(registry, &m.unconfirmed)
 }
 
 func (m *Metrics) setEpoch(e domain.Epoch) {

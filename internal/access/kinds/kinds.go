@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 // Discovery are the discovery requests to an API server.
@@ -22,7 +22,7 @@ type Discovery interface {
 
 // Lookup returns whether a server serves a kind. The error explains why the answer is Unknown; it
 // is nil for an empty answer.
-func Lookup(api Discovery, kind schema.GroupVersionKind) (served.Availability, error) {
+func Lookup(api Discovery, kind schema.GroupVersionKind) (servedkinds.Availability, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
 	var groups *metav1.APIGroupList
@@ -32,8 +32,8 @@ func Lookup(api Discovery, kind schema.GroupVersionKind) (served.Availability, e
 			groups = listed
 		}
 	}
-	answer := served.KindAvailability(kind, groups, resources, err)
-	if answer == served.Unknown && err != nil {
+	answer := servedkinds.KindAvailability(kind, groups, resources, err)
+	if answer == servedkinds.Unknown && err != nil {
 		return answer, fmt.Errorf("listing the kinds of %s: %w", version, err)
 	}
 	return answer, nil
@@ -41,12 +41,12 @@ func Lookup(api Discovery, kind schema.GroupVersionKind) (served.Availability, e
 
 // LookupGroup returns the versions in which a server serves a kind. The error explains why the
 // answer is Unknown.
-func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, served.Availability, error) {
+func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, servedkinds.Availability, error) {
 	groups, resources, failed, err := api.GroupsAndMaybeResources()
 	if err != nil {
-		return nil, served.Unknown, fmt.Errorf("listing the groups: %w", err)
+		return nil, servedkinds.Unknown, fmt.Errorf("listing the groups: %w", err)
 	}
-	found := served.Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
+	found := servedkinds.Discovery{Groups: groups, Resources: map[schema.GroupVersion]*metav1.APIResourceList{}, Failed: maps.Clone(failed)}
 	maps.Copy(found.Resources, resources)
 	if found.Failed == nil {
 		found.Failed = map[schema.GroupVersion]error{}
@@ -61,7 +61,7 @@ func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, served.Availab
 		found.Resources[version] = list
 	}
 	versions, answer := found.ServedVersions(kind)
-	if answer != served.Unknown {
+	if answer != servedkinds.Unknown {
 		return versions, answer, nil
 	}
 	for version, failure := range found.Failed {

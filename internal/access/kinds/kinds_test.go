@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 // fakeServer gives the same answer to each request.
@@ -37,15 +37,15 @@ func TestLookup(t *testing.T) {
 	others := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
 	tests := map[string]struct {
 		server fakeServer
-		want   served.Availability
+		want   servedkinds.Availability
 		failed bool
 	}{
-		"the kind is listed":                   {fakeServer{}, served.Served, false},
-		"its group is not listed":              {fakeServer{err: notFound, groups: others}, served.Absent, false},
-		"the groups cannot be listed":          {fakeServer{err: notFound, groups: others, groupsErr: errors.New("EOF")}, served.Unknown, true},
-		"its group version is unavailable":     {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, served.Unknown, true},
-		"another group version is unavailable": {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, served.Absent, false},
-		"the server does not answer":           {fakeServer{err: errors.New("EOF")}, served.Unknown, true},
+		"the kind is listed":                   {fakeServer{}, servedkinds.Served, false},
+		"its group is not listed":              {fakeServer{err: notFound, groups: others}, servedkinds.Absent, false},
+		"the groups cannot be listed":          {fakeServer{err: notFound, groups: others, groupsErr: errors.New("EOF")}, servedkinds.Unknown, true},
+		"its group version is unavailable":     {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{kind.GroupVersion(): errors.New("stale")}}, servedkinds.Unknown, true},
+		"another group version is unavailable": {fakeServer{err: notFound, groups: others, failed: map[schema.GroupVersion]error{{Group: "other", Version: "v1"}: errors.New("stale")}}, servedkinds.Absent, false},
+		"the server does not answer":           {fakeServer{err: errors.New("EOF")}, servedkinds.Unknown, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

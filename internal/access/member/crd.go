@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -25,7 +25,7 @@ const crdPageSize = 100
 // CustomResourceDefinition that serves no version keeps its objects. An API server that does
 // not serve a built-in kind keeps them, too.
 func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) error {
-	if served.IsBuiltInGroup(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
+	if servedkinds.IsBuiltInGroup(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return fmt.Errorf("%s is a kind of Kubernetes, whose objects stay in the storage of an API server that does not serve it", kind)
 	}
 	page := metav1.ListOptions{Limit: crdPageSize}
@@ -39,7 +39,7 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 			page.Continue = found.GetContinue()
 			return meta.EachListItem(list, func(definition runtime.Object) error {
 				named, err := meta.Accessor(definition)
-				if err == nil && served.IsCRDOfGroup(kind.Group, named.GetName()) {
+				if err == nil && servedkinds.IsCRDOfGroup(kind.Group, named.GetName()) {
 					names = append(names, named.GetName())
 				}
 				return err
@@ -78,7 +78,7 @@ func (m *Member) checkCRD(ctx context.Context, kind schema.GroupKind, name strin
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
-	case served.CRDDefinesKind(definition.Object, kind):
+	case servedkinds.CRDDefinesKind(definition.Object, kind):
 		return fmt.Errorf("CustomResourceDefinition %s keeps its objects and serves none of its versions", name)
 	}
 	return nil

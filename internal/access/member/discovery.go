@@ -16,7 +16,7 @@ import (
 
 	offered "karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 // discoveryWorkers is the number of group versions that are read at once from a server without
@@ -82,7 +82,7 @@ func (i contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[s
 }
 
 // queryKind returns whether the member serves a kind now.
-func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) served.Availability {
+func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) servedkinds.Availability {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	answer, err := offered.Lookup(contextDiscovery{ctx, m}, kind)

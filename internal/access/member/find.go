@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	offered "karmada.io/karmada/internal/access/kinds"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 // KindUnservedError reports that a member may have objects of a kind that cannot be read: it does
@@ -43,7 +43,7 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	versions, answer, failure := offered.LookupGroup(contextDiscovery{ctx, m}, kind.GroupKind())
-	if answer == served.Absent {
+	if answer == servedkinds.Absent {
 		if failure = m.proveKindUndefined(ctx, kind.GroupKind()); failure == nil {
 			return nil, nil
 		}
@@ -75,11 +75,11 @@ func IsKindUnserved(err error) bool {
 // mayBeUnserved reports whether an error says nothing about an object because the path of its
 // kind may not be served.
 func mayBeUnserved(err error, name string) bool {
-	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !served.IsObjectAbsent(err, name)
+	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !servedkinds.IsObjectAbsent(err, name)
 }
 
 func nilIfAbsent(object *unstructured.Unstructured, err error, name string) (*unstructured.Unstructured, error) {
-	if served.IsObjectAbsent(err, name) {
+	if servedkinds.IsObjectAbsent(err, name) {
 		return nil, nil
 	}
 	return object, err

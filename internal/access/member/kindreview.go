@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	offered "karmada.io/karmada/internal/access/kinds"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 const (
@@ -40,7 +40,7 @@ type watchedKinds struct {
 type kindWatch struct {
 	// informer is nil after the watch ended.
 	informer cache.Informer
-	state    served.WatchState
+	state    servedkinds.WatchState
 	// isDoubted is true from a list that was not found until discovery shows that the kind is
 	// served.
 	isDoubted bool
@@ -153,7 +153,7 @@ func (m *Member) reviewKind(kind schema.GroupVersionKind) {
 
 // applyAnswer ends or starts the watch of a kind as an answer of discovery requires, and
 // reports whether the watch was started again.
-func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Availability) (began bool) {
+func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer servedkinds.Availability) (began bool) {
 	k := &m.kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,14 +163,14 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer served.Availab
 	}
 	watch.reviewedAt, watch.reviewDelay = time.Now(), min(2*watch.reviewDelay, maxReviewDelay)
 	previous := watch.state
-	var step served.WatchAction
+	var step servedkinds.WatchAction
 	watch.state, step = previous.Next(answer, watch.reviewedAt, k.absenceDelay)
-	watch.isConfirmed = answer == served.Served
+	watch.isConfirmed = answer == servedkinds.Served
 	watch.isDoubted = watch.isDoubted && !watch.isConfirmed
 	switch step {
-	case served.StopWatch:
+	case servedkinds.StopWatch:
 		m.endWatch(kind, watch)
-	case served.StartWatch:
+	case servedkinds.StartWatch:
 		informer, err := m.startInformer(m.ctx, kind)
 		if err != nil {
 			// The discovery of all kinds and the discovery of a group version can differ for a

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -47,8 +47,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Help: "Number of identity checks of a member, by whether it is the registered cluster (matched or mismatched).",
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
-		observe.RegisterMetric(registry, &m.exceededBounds), observe.RegisterMetric(registry, &m.identityChecks),
-		observe.RegisterMetric(registry, &m.poolGets), observe.RegisterMetric(registry, &m.poolPuts), observe.RegisterMetric(registry, &m.credentialExpiry))
+		telemetry.RegisterMetric(registry, &m.exceededBounds), telemetry.RegisterMetric(registry, &m.identityChecks),
+		telemetry.RegisterMetric(registry, &m.poolGets), telemetry.RegisterMetric(registry, &m.poolPuts), telemetry.RegisterMetric(registry, &m.credentialExpiry))
 }
 
 // setCredentialExpiry sets the time at which the credentials of a member expire.

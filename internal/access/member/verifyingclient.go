@@ -13,7 +13,7 @@ import (
 
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 // verifyingClient is a client that accepts an answer only if it is about the requested object.
@@ -21,10 +21,10 @@ type verifyingClient struct {
 	client.Client
 	hits *bounds.HitTracker
 	// queryKind returns whether the member serves a kind now.
-	queryKind func(context.Context, schema.GroupVersionKind) served.Availability
+	queryKind func(context.Context, schema.GroupVersionKind) servedkinds.Availability
 }
 
-func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) served.Availability) client.Client {
+func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask func(context.Context, schema.GroupVersionKind) servedkinds.Availability) client.Client {
 	return &verifyingClient{Client: memberClient, hits: hits, queryKind: ask}
 }
 
@@ -114,9 +114,9 @@ func (v *verifyingClient) checkNotFound(ctx context.Context, object client.Objec
 	}
 	kind := object.GetObjectKind().GroupVersionKind()
 	switch v.queryKind(ctx, kind) {
-	case served.Served:
+	case servedkinds.Served:
 		return v.recordWrongObject(object, name, "the member answers 404 without naming the object")
-	case served.Absent:
+	case servedkinds.Absent:
 		return &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	default:
 		return &servedUnknownError{kind: kind, cause: err}

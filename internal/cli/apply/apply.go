@@ -17,11 +17,11 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 type options struct {
-	place.ClientFlags
+	targetcluster.ClientFlags
 	flags *kubectlapply.ApplyFlags
 
 	clusters    []string
@@ -30,8 +30,8 @@ type options struct {
 
 // New returns the command that applies files.
 func New(program *command.Program) *cobra.Command {
-	o := &options{ClientFlags: place.ClientFlags{Program: program}, flags: kubectlapply.NewApplyFlags(program.IOStreams)}
-	factory := o.NewFactory(&place.Target{}, 0)
+	o := &options{ClientFlags: targetcluster.ClientFlags{Program: program}, flags: kubectlapply.NewApplyFlags(program.IOStreams)}
+	factory := o.NewFactory(&targetcluster.Target{}, 0)
 	cmd := &cobra.Command{
 		Use:   "apply (-f FILENAME | -k DIRECTORY)",
 		Short: "Apply files to the control plane, and propagate their objects to members",

@@ -13,7 +13,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // policyApplier applies objects, each with a policy that propagates it to members.
@@ -65,7 +65,7 @@ func (s *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappi
 	}
 	applied := []*resource.Info{object}
 	kind := object.Mapping.GroupVersionKind
-	if reach.DefaultSkippedAPIs().Skips(kind) {
+	if tenancy.DefaultSkippedAPIs().Skips(kind) {
 		s.messagef("%s %q belongs to the control plane and is not propagated", kind.Kind, object.Name)
 		return applied, nil
 	}

@@ -16,17 +16,17 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 type options struct {
-	place.ClientFlags
+	targetcluster.ClientFlags
 	printFlags *kubectlget.PrintFlags
 
-	scope   place.Scope
-	timeout place.RequestTimeout
+	scope   targetcluster.Scope
+	timeout targetcluster.RequestTimeout
 	// completionTarget is the target whose names a shell completes.
-	completionTarget  place.Target
+	completionTarget  targetcluster.Target
 	clusters          []string
 	allNamespaces     bool
 	labels            string
@@ -38,7 +38,7 @@ type options struct {
 
 // New returns the command that shows objects.
 func New(program *command.Program) *cobra.Command {
-	o := &options{ClientFlags: place.ClientFlags{Program: program}, printFlags: kubectlget.NewGetPrintFlags()}
+	o := &options{ClientFlags: targetcluster.ClientFlags{Program: program}, printFlags: kubectlget.NewGetPrintFlags()}
 	cmd := &cobra.Command{
 		Use:   "get [NAME | -l label | -n namespace]",
 		Short: "Show objects of the control plane and of its members",
@@ -74,7 +74,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.printFlags.AddFlags(cmd)
 	o.ClientFlags.AddFlags(cmd)
 	o.AddNamespaceFlag(cmd, o.NewFactory(&o.completionTarget, 0))
-	place.AddScope(cmd, &o.scope, "clusters to query: karmada for the control plane, members, or all", place.ScopeKarmada, place.ScopeMembers, place.ScopeAll)
+	targetcluster.AddScope(cmd, &o.scope, "clusters to query: karmada for the control plane, members, or all", targetcluster.ScopeKarmada, targetcluster.ScopeMembers, targetcluster.ScopeAll)
 	o.timeout.AddFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.clusters, "clusters", "C", nil, "members to query, comma separated; all members if empty")
@@ -110,7 +110,7 @@ func (o *options) check(_ *cobra.Command, args []string) error {
 // applyClustersFlag sets the scope members if the user named members and no scope.
 func (o *options) applyClustersFlag() {
 	if len(o.clusters) > 0 {
-		o.scope.SetDefault(place.ScopeMembers)
+		o.scope.SetDefault(targetcluster.ScopeMembers)
 	}
 }
 
@@ -149,7 +149,7 @@ func (o *options) run(ctx context.Context, args []string) error {
 
 // listTargets returns the targets that the user chose: the control plane first, then
 // members by name.
-func (o *options) listTargets(ctx context.Context) (targets []place.Target, err error) {
+func (o *options) listTargets(ctx context.Context) (targets []targetcluster.Target, err error) {
 	if err := o.CheckKubeconfig(); err != nil {
 		return nil, err
 	}
@@ -159,26 +159,26 @@ func (o *options) listTargets(ctx context.Context) (targets []place.Target, err 
 		}
 	}
 	if o.scope.IncludesKarmada() {
-		targets = append([]place.Target{{}}, targets...)
+		targets = append([]targetcluster.Target{{}}, targets...)
 	}
 	return targets, nil
 }
 
 // mergeErrors returns the errors of all targets. Errors of members name the member.
 func mergeErrors(results []targetResult) []error {
-	var targets []place.Target
+	var targets []targetcluster.Target
 	var errs []error
 	for _, r := range results {
 		targets, errs = append(targets, r.place), append(errs, r.err)
 	}
-	return place.MergeErrors(targets, errs)
+	return targetcluster.MergeErrors(targets, errs)
 }
 
 // complete completes the type of the objects and then their names, from the first target.
 func (o *options) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	o.applyClustersFlag()
 	if !o.scope.IncludesKarmada() && len(o.clusters) > 0 {
-		o.completionTarget = place.Target{Cluster: o.clusters[0]}
+		o.completionTarget = targetcluster.Target{Cluster: o.clusters[0]}
 	}
 	return completion.ResourceTypeAndNameCompletionFunc(o.NewFactory(&o.completionTarget, 0))(cmd, args, prefix)
 }

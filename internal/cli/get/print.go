@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 func (o *options) printTables(results []targetResult) error {
@@ -111,7 +111,7 @@ func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
 }
 
 // annotateCluster sets the annotation with the name of the member on an object of a member.
-func annotateCluster(object *unstructured.Unstructured, target place.Target) *unstructured.Unstructured {
+func annotateCluster(object *unstructured.Unstructured, target targetcluster.Target) *unstructured.Unstructured {
 	if !target.IsMember() {
 		return object
 	}

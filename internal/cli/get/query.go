@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/rest"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // targetResult holds the objects of one target.
 type targetResult struct {
-	place place.Target
+	place targetcluster.Target
 	infos []*resource.Info
 	// isSingle is true if one object was requested by name.
 	isSingle bool
@@ -27,8 +27,8 @@ type targetResult struct {
 
 // queryAll queries all targets. It returns when all have answered or timed out, or ctx
 // ends; it does not wait for pending requests.
-func (o *options) queryAll(ctx context.Context, targets []place.Target, args []string) ([]targetResult, error) {
-	results, errs := place.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target place.Target) (targetResult, error) {
+func (o *options) queryAll(ctx context.Context, targets []targetcluster.Target, args []string) ([]targetResult, error) {
+	results, errs := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (targetResult, error) {
 		return o.query(ctx, target, args)
 	})
 	for i := range results {
@@ -37,7 +37,7 @@ func (o *options) queryAll(ctx context.Context, targets []place.Target, args []s
 	return results, ctx.Err()
 }
 
-func (o *options) query(ctx context.Context, target place.Target, args []string) (a targetResult, err error) {
+func (o *options) query(ctx context.Context, target targetcluster.Target, args []string) (a targetResult, err error) {
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
 	if a.namespace, err = checkReachable(ctx, factory, target); err != nil {
 		return a, err
@@ -55,8 +55,8 @@ func (o *options) query(ctx context.Context, target place.Target, args []string)
 
 // checkReachable returns an error if the target does not answer, else the namespace to
 // query.
-func checkReachable(ctx context.Context, factory cmdutil.Factory, target place.Target) (namespace string, err error) {
-	if err := place.CheckReachable(ctx, factory, target); err != nil {
+func checkReachable(ctx context.Context, factory cmdutil.Factory, target targetcluster.Target) (namespace string, err error) {
+	if err := targetcluster.CheckReachable(ctx, factory, target); err != nil {
 		return "", err
 	}
 	namespace, _, err = factory.ToRawKubeConfigLoader().Namespace()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // tableSection is one table of the output: rows of one kind with the same columns, from all
@@ -165,7 +165,7 @@ func isPod(mapping *meta.RESTMapping) bool {
 }
 
 // addColumns inserts CLUSTER as the second column and appends ADOPTION as the last one.
-func (l layout) addColumns(table *metav1.Table, target place.Target) {
+func (l layout) addColumns(table *metav1.Table, target targetcluster.Target) {
 	if len(table.ColumnDefinitions) == 0 {
 		table.ColumnDefinitions = slices.Clone(l.columns)
 	}
@@ -187,7 +187,7 @@ func (l layout) addColumns(table *metav1.Table, target place.Target) {
 }
 
 // adoptionCell returns Y if Karmada manages the object, else N or -.
-func (l layout) adoptionCell(object runtime.Object, target place.Target) string {
+func (l layout) adoptionCell(object runtime.Object, target targetcluster.Target) string {
 	if !target.IsMember() && !l.isWatch {
 		return "-"
 	}

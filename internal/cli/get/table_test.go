@@ -17,13 +17,13 @@ import (
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 var (
-	karmada = place.Target{}
-	east    = place.Target{Cluster: "east"}
-	west    = place.Target{Cluster: "west"}
+	karmada = targetcluster.Target{}
+	east    = targetcluster.Target{Cluster: "east"}
+	west    = targetcluster.Target{Cluster: "west"}
 )
 
 type row struct {
@@ -84,7 +84,7 @@ func services(object *unstructured.Unstructured) *resource.Info {
 func testOptions() (o *options, out, talk interface{ String() string }) {
 	watches, _, stdout, stderr := genericiooptions.NewTestIOStreams()
 	return &options{
-		ClientFlags: place.ClientFlags{Program: &command.Program{Name: "karmadactl", IOStreams: watches}}, printFlags: kubectlget.NewGetPrintFlags(),
+		ClientFlags: targetcluster.ClientFlags{Program: &command.Program{Name: "karmadactl", IOStreams: watches}}, printFlags: kubectlget.NewGetPrintFlags(),
 	}, stdout, stderr
 }
 
@@ -288,7 +288,7 @@ func TestMergeErrors(t *testing.T) {
 func TestWatchSeveralTargets(t *testing.T) {
 	columns := []string{"Name", "Ready"}
 	o, out, _ := testOptions()
-	newWatch := func(target place.Target, first *unstructured.Unstructured, later ...watch.Event) *targetWatch {
+	newWatch := func(target targetcluster.Target, first *unstructured.Unstructured, later ...watch.Event) *targetWatch {
 		changes := watch.NewFakeWithChanSize(len(later)+1, false)
 		for _, event := range later {
 			changes.Action(event.Type, event.Object)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/cli-runtime/pkg/resource"
 
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // watchEvent is an event of the watch of one target, or the error that ended it.
@@ -30,7 +30,7 @@ type watchEvent struct {
 
 // targetWatch is the watch of one target.
 type targetWatch struct {
-	place          place.Target
+	place          targetcluster.Target
 	mapping        *meta.RESTMapping
 	layout         layout
 	initialObjects []runtime.Object
@@ -42,12 +42,12 @@ type targetWatch struct {
 
 // watchTargets prints the present objects and then each change, until ctx ends or all
 // watches have ended.
-func (o *options) watchTargets(ctx context.Context, targets []place.Target, args []string) error {
+func (o *options) watchTargets(ctx context.Context, targets []targetcluster.Target, args []string) error {
 	if *o.printFlags.HumanReadableFlags.SortBy != "" {
 		o.Program.Messagef("warning: --sort-by has no effect on changes")
 	}
 	watches, failed := o.openWatches(ctx, targets, args)
-	errs := place.MergeErrors(targets, failed)
+	errs := targetcluster.MergeErrors(targets, failed)
 	for _, s := range watches {
 		defer s.events.Stop()
 	}
@@ -77,8 +77,8 @@ func (o *options) watchTargets(ctx context.Context, targets []place.Target, args
 // openWatches opens the watches of all targets and returns the error of each target. The
 // failure of one target does not hide the others. A target without the object is no error
 // if another target has it.
-func (o *options) openWatches(ctx context.Context, targets []place.Target, args []string) (watches []*targetWatch, failed []error) {
-	opened, failed := place.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target place.Target) (*targetWatch, error) {
+func (o *options) openWatches(ctx context.Context, targets []targetcluster.Target, args []string) (watches []*targetWatch, failed []error) {
+	opened, failed := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (*targetWatch, error) {
 		return o.openWatch(ctx, target, args)
 	})
 	for i, err := range failed {
@@ -96,7 +96,7 @@ func (o *options) openWatches(ctx context.Context, targets []place.Target, args 
 }
 
 // openWatch lists the objects of one kind and starts a watch.
-func (o *options) openWatch(ctx context.Context, target place.Target, args []string) (*targetWatch, error) {
+func (o *options) openWatch(ctx context.Context, target targetcluster.Target, args []string) (*targetWatch, error) {
 	// A request timeout would end the watch.
 	factory := o.NewFactory(&target, 0)
 	namespace, err := checkReachable(ctx, factory, target)
@@ -134,7 +134,7 @@ func (o *options) openWatch(ctx context.Context, target place.Target, args []str
 }
 
 // newTargetWatch returns the watch of the listed objects before it is opened.
-func (o *options) newTargetWatch(target place.Target, listed []*resource.Info) (*targetWatch, error) {
+func (o *options) newTargetWatch(target targetcluster.Target, listed []*resource.Info) (*targetWatch, error) {
 	mapping := listed[0].Mapping
 	s := &targetWatch{place: target, mapping: mapping, layout: layout{hidesAdoption: isPod(mapping), isWatch: true}}
 	for _, info := range listed {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // targets are the clusters in which a verb can act. The zero value is the control plane
@@ -47,7 +47,7 @@ type verb struct {
 
 // build returns the command for a program.
 func (v verb) build(program *command.Program) *cobra.Command {
-	selection := &place.Selection{ClientFlags: place.ClientFlags{Program: program}}
+	selection := &targetcluster.Selection{ClientFlags: targetcluster.ClientFlags{Program: program}}
 	factory := selection.NewFactory(&selection.Target, 0)
 	cmd := v.newCommand(program.Name, factory, program.IOStreams)
 	selection.AddFlags(cmd)
@@ -101,7 +101,7 @@ func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 // Integrate makes a command of kubectl and its subcommands part of the program: the
 // examples contain the name of the program, and the command runs in the chosen target. An
 // interrupt ends it at once, as commands of kubectl expect.
-func Integrate(cmd *cobra.Command, program *command.Program, selection *place.Selection) {
+func Integrate(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection) {
 	cmd.Example = replaceProgramName(cmd.Example, program.Name)
 	cmd.Long = replaceProgramName(cmd.Long, program.Name)
 	if arguments := cmd.Args; arguments == nil {
@@ -131,7 +131,7 @@ const podTimeout = "1s"
 // addAdvice prints advice after an error of a command in the control plane, and shortens
 // the wait for a Pod there. Commands of kubectl exit after an error, so the advice is
 // printed in their error handler.
-func addAdvice(cmd *cobra.Command, program *command.Program, selection *place.Selection, advice string) {
+func addAdvice(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmdutil.BehaviorOnFatal(func(message string, code int) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -64,12 +64,12 @@ func (a *clusterOrphans) rejectUnsettled(action *action) error {
 
 // runActionInAll runs the action in all clusters and stores the outcome in results and
 // errs.
-func (o *options) runActionInAll(ctx context.Context, targets []place.Target, results []clusterOrphans, errs []error, action *action) {
+func (o *options) runActionInAll(ctx context.Context, targets []targetcluster.Target, results []clusterOrphans, errs []error, action *action) {
 	found := map[string]clusterOrphans{}
 	for _, a := range results {
 		found[a.cluster] = a
 	}
-	treated, failures := place.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target place.Target) (clusterOrphans, error) {
+	treated, failures := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (clusterOrphans, error) {
 		a := found[target.Cluster]
 		// A result after the time limit is dropped, so the query works on a copy.
 		a.orphans = slices.Clone(a.orphans)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"karmada.io/karmada/internal/access/marked"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/access/managedobjects"
+	"karmada.io/karmada/internal/cli/targetcluster"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -43,10 +43,10 @@ type clusterOrphans struct {
 
 // findOrphans returns the orphans in a member. The error names the kinds and objects that
 // could not be read.
-func (o *options) findOrphans(ctx context.Context, target place.Target) (clusterOrphans, error) {
+func (o *options) findOrphans(ctx context.Context, target targetcluster.Target) (clusterOrphans, error) {
 	found := clusterOrphans{cluster: target.Cluster}
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
-	if err := place.CheckReachable(ctx, factory, target); err != nil {
+	if err := targetcluster.CheckReachable(ctx, factory, target); err != nil {
 		return found, err
 	}
 	config, err := factory.ToRESTConfig()
@@ -56,7 +56,7 @@ func (o *options) findOrphans(ctx context.Context, target place.Target) (cluster
 	if found.member, err = dynamic.NewForConfig(config); err != nil {
 		return found, fmt.Errorf("creating a client: %w", err)
 	}
-	listing, unread := marked.List(ctx, config)
+	listing, unread := managedobjects.List(ctx, config)
 	if unread != nil {
 		unread = fmt.Errorf("unknown, because %w", unread)
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 	"karmada.io/karmada/internal/console"
 )
 
 type options struct {
-	place.ClientFlags
-	timeout place.RequestTimeout
+	targetcluster.ClientFlags
+	timeout targetcluster.RequestTimeout
 	format  console.Format
 
 	adopt, release, remove bool
@@ -35,7 +35,7 @@ type options struct {
 
 // New returns the command that lists and cleans up orphans.
 func New(program *command.Program) *cobra.Command {
-	o := &options{ClientFlags: place.ClientFlags{Program: program}}
+	o := &options{ClientFlags: targetcluster.ClientFlags{Program: program}}
 	cmd := &cobra.Command{
 		Use:   "orphans [CLUSTER...]",
 		Short: "List objects in members that belong to no Work",
@@ -113,9 +113,9 @@ func (o *options) run(ctx context.Context, wanted []string) error {
 		return nil
 	}
 	action := o.selectedAction()
-	results, errs := place.QueryAll(ctx, targets, o.timeout, o.findOrphans)
+	results, errs := targetcluster.QueryAll(ctx, targets, o.timeout, o.findOrphans)
 	if err := o.dropAwaited(ctx, results); err != nil {
-		return errors.Join(place.JoinErrors(targets, errs), err)
+		return errors.Join(targetcluster.JoinErrors(targets, errs), err)
 	}
 	for i := range results {
 		results[i].sortAndLimit(o.limit)
@@ -127,7 +127,7 @@ func (o *options) run(ctx context.Context, wanted []string) error {
 	if err := o.print(results, time.Now()); err != nil {
 		return err
 	}
-	return errors.Join(place.JoinErrors(targets, errs), o.confirmationError(results, action))
+	return errors.Join(targetcluster.JoinErrors(targets, errs), o.confirmationError(results, action))
 }
 
 // confirmationError returns the error that no object was changed because --yes is missing.

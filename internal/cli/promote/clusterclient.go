@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // clusterClient reads and writes objects of the control plane or of the member.
 type clusterClient struct {
-	target  place.Target
+	target  targetcluster.Target
 	factory cmdutil.Factory
 }
 
@@ -29,7 +29,7 @@ type clusterObject struct {
 }
 
 func (c clusterClient) checkReachable(ctx context.Context) error {
-	return place.CheckReachable(ctx, c.factory, c.target)
+	return targetcluster.CheckReachable(ctx, c.factory, c.target)
 }
 
 // findObject reads an object whose type is written as in kubectl.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
 )
@@ -22,7 +22,7 @@ import (
 const requestTimeout = 30 * time.Second
 
 type options struct {
-	place.ClientFlags
+	targetcluster.ClientFlags
 	member command.MemberFlags
 
 	cluster      string
@@ -35,8 +35,8 @@ type options struct {
 
 // New returns the command that promotes an object.
 func New(program *command.Program) *cobra.Command {
-	o := &options{ClientFlags: place.ClientFlags{Program: program}}
-	factory := o.NewFactory(&place.Target{}, requestTimeout)
+	o := &options{ClientFlags: targetcluster.ClientFlags{Program: program}}
+	factory := o.NewFactory(&targetcluster.Target{}, requestTimeout)
 	cmd := &cobra.Command{
 		Use:   "promote <RESOURCE_TYPE> <RESOURCE_NAME> -n <NAME_SPACE> -C <CLUSTER_NAME>",
 		Short: "Promote an object of a member to a template in the control plane",
@@ -139,17 +139,17 @@ func (o *options) complete(cmd *cobra.Command, args []string, prefix string) ([]
 
 // newKarmadaClient returns the client of the control plane.
 func (o *options) newKarmadaClient() clusterClient {
-	target := place.Target{}
+	target := targetcluster.Target{}
 	return clusterClient{target: target, factory: o.NewFactory(&target, requestTimeout)}
 }
 
 // newMemberClient returns the client of the member: with its own kubeconfig if one is
 // given, else through the cluster proxy.
 func (o *options) newMemberClient() clusterClient {
-	target := place.Target{Cluster: o.cluster}
+	target := targetcluster.Target{Cluster: o.cluster}
 	if cmp.Or(o.member.Path, o.member.Context) == "" {
 		return clusterClient{target: target, factory: o.NewFactory(&target, requestTimeout)}
 	}
-	access := place.ClientFlags{Program: o.Program, Kubeconfig: o.member.Path, Context: o.member.Context, IsMemberContext: true}
-	return clusterClient{target: target, factory: access.NewFactory(&place.Target{}, requestTimeout)}
+	access := targetcluster.ClientFlags{Program: o.Program, Kubeconfig: o.member.Path, Context: o.member.Context, IsMemberContext: true}
+	return clusterClient{target: target, factory: access.NewFactory(&targetcluster.Target{}, requestTimeout)}
 }

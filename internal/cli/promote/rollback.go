@@ -14,7 +14,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // rollbackTimeout is the time limit for deleting the created objects.
@@ -68,7 +68,7 @@ func (s clusterClient) deleteUnchanged(ctx context.Context, object clusterObject
 // hasBinding reports whether a template has a binding, which propagates it to members.
 // Policies have none.
 func (s clusterClient) hasBinding(ctx context.Context, object clusterObject) (bool, error) {
-	if reach.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
+	if tenancy.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
 		return false, nil
 	}
 	kind := schema.GroupVersionKind{Group: workv1alpha2.GroupVersion.Group, Version: workv1alpha2.GroupVersion.Version, Kind: workv1alpha2.ResourceKindResourceBinding}

@@ -12,12 +12,12 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // metricsReader reads the metrics of one member.
 type metricsReader struct {
-	place   place.Target
+	place   targetcluster.Target
 	member  kubernetes.Interface
 	metrics metricsclient.MetricsV1beta1Interface
 	// namespace is the namespace of pods that are requested without one.
@@ -28,10 +28,10 @@ type metricsReader struct {
 var errNoMetricsYet = errors.New("metrics not available yet: the metrics server collects them about once a minute, try again later")
 
 // newMetricsReader connects to a member and checks that it has a metrics server.
-func (o *options) newMetricsReader(ctx context.Context, target place.Target) (m metricsReader, err error) {
+func (o *options) newMetricsReader(ctx context.Context, target targetcluster.Target) (m metricsReader, err error) {
 	m.place = target
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
-	if err := place.CheckReachable(ctx, factory, target); err != nil {
+	if err := targetcluster.CheckReachable(ctx, factory, target); err != nil {
 		return m, err
 	}
 	config, err := factory.ToRESTConfig()

@@ -11,7 +11,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 type nodeOptions struct {
@@ -27,7 +27,7 @@ type nodeUsage struct {
 }
 
 func newNode(program *command.Program) *cobra.Command {
-	o := &nodeOptions{options: options{ClientFlags: place.ClientFlags{Program: program}}}
+	o := &nodeOptions{options: options{ClientFlags: targetcluster.ClientFlags{Program: program}}}
 	cmd := &cobra.Command{
 		Use:     "node [NAME | -l label]",
 		Aliases: []string{"nodes", "no"},

@@ -12,7 +12,7 @@ import (
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // metricsDelay is the age up to which a pod may have no metrics.
@@ -33,7 +33,7 @@ type podUsage struct {
 }
 
 func newPod(program *command.Program) *cobra.Command {
-	o := &podOptions{options: options{ClientFlags: place.ClientFlags{Program: program}}}
+	o := &podOptions{options: options{ClientFlags: targetcluster.ClientFlags{Program: program}}}
 	cmd := &cobra.Command{
 		Use:     "pod [NAME | -l label]",
 		Aliases: []string{"pods", "po"},
@@ -74,7 +74,7 @@ func (o *podOptions) run(ctx context.Context, args []string) error {
 }
 
 func (o *podOptions) printNoResources() error {
-	namespace, _, err := o.NewFactory(&place.Target{}, 0).ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := o.NewFactory(&targetcluster.Target{}, 0).ToRawKubeConfigLoader().Namespace()
 	switch {
 	case err != nil:
 		return err

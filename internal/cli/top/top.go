@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"karmada.io/karmada/internal/cli/command"
-	"karmada.io/karmada/internal/cli/place"
+	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
 // The values of --sort-by.
@@ -51,9 +51,9 @@ The values come from the metrics servers of the members. They may be some minute
 
 // options are the options of both commands.
 type options struct {
-	place.ClientFlags
-	timeout          place.RequestTimeout
-	completionTarget place.Target
+	targetcluster.ClientFlags
+	timeout          targetcluster.RequestTimeout
+	completionTarget targetcluster.Target
 
 	clusters  []string
 	selector  string
@@ -100,7 +100,7 @@ func (o *options) complete(resource string) cobra.CompletionFunc {
 		if len(args) > 0 || len(o.clusters) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		o.completionTarget = place.Target{Cluster: o.clusters[0]}
+		o.completionTarget = targetcluster.Target{Cluster: o.clusters[0]}
 		return completion.CompGetResource(o.NewFactory(&o.completionTarget, 0), resource, prefix), cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -117,7 +117,7 @@ func queryMembers[T any](ctx context.Context, o *options, query func(context.Con
 		o.Program.Messagef("No member clusters found: \"%s join\" adds one.", o.Program.Name)
 		return nil, nil
 	}
-	results, errs := place.QueryAll(ctx, members, o.timeout, func(ctx context.Context, target place.Target) ([]T, error) {
+	results, errs := targetcluster.QueryAll(ctx, members, o.timeout, func(ctx context.Context, target targetcluster.Target) ([]T, error) {
 		m, err := o.newMetricsReader(ctx, target)
 		if err != nil {
 			return nil, err
@@ -134,5 +134,5 @@ func queryMembers[T any](ctx context.Context, o *options, query func(context.Con
 			errs[i] = utilerrors.FilterOut(err, apierrors.IsNotFound)
 		}
 	}
-	return all, place.JoinErrors(members, errs)
+	return all, targetcluster.JoinErrors(members, errs)
 }

@@ -36,8 +36,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -77,7 +77,7 @@ type reconciler struct {
 	// caches.
 	karmada client.Client
 	live    client.Reader
-	events  *observe.Events
+	events  *telemetry.Events
 	now     func() time.Time
 }
 
@@ -85,7 +85,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	log := mgr.GetLogger().WithName(Name)
 	building := builder.TypedControllerManagedBy[item](mgr).Named(Name).

@@ -30,7 +30,7 @@ import (
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -60,7 +60,7 @@ func newControlPlane(t *testing.T, objects ...client.Object) client.WithWatch {
 }
 
 func newReconciler(karmada client.WithWatch) *reconciler {
-	return &reconciler{karmada: karmada, live: karmada, events: observe.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
+	return &reconciler{karmada: karmada, live: karmada, events: telemetry.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
 }
 
 // newRequest returns a certificate signing request for the agent of a cluster.

@@ -31,9 +31,9 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -78,7 +78,7 @@ type reconciler struct {
 	namespaced bool
 	karmada    client.Client
 	rules      interpreter.Source
-	events     *observe.Events
+	events     *telemetry.Events
 	observed   *unhealthyTracker
 	now        func() time.Time
 }
@@ -92,7 +92,7 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		}
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), rules: rules,
-			events:   observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			events:   telemetry.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
 			observed: newUnhealthyTracker(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).

@@ -24,7 +24,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
@@ -84,7 +84,7 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *fixtu
 // restart replaces the reconciler, which loses all state in memory.
 func (f *fixture) restart() {
 	f.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: f.store, rules: healthRules{}, events: observe.NewEvents(f.recorder),
+		options: DefaultOptions(), namespaced: true, karmada: f.store, rules: healthRules{}, events: telemetry.NewEvents(f.recorder),
 		observed: newUnhealthyTracker(), now: func() time.Time { return f.clock },
 	}
 }

@@ -32,13 +32,13 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -65,9 +65,9 @@ type Options struct {
 	// InjectState passes the state of an evicted workload to its replacement.
 	InjectState bool
 	// Events selects the successes that are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 	// Propagated selects the objects that are never propagated.
-	Propagated reach.PropagationRules
+	Propagated tenancy.PropagationRules
 	// Allowed is what override policies may change beyond the fields of an object.
 	Allowed override.Options
 }
@@ -76,7 +76,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff(),
-		Propagated: reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
+		Propagated: tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 	}
 }
 
@@ -88,7 +88,7 @@ type reconciler struct {
 	karmadaReader   client.Reader
 	templateReader  *template.Reader
 	rules           interpreter.Source
-	events          *observe.Events
+	events          *telemetry.Events
 	writes          *workWriteTracker
 	failureReporter *failureReporter
 	orphans         *orphanTracker
@@ -108,7 +108,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	for _, namespaced := range []bool{true, false} {
 		if err := addController(mgr, &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-			events: observe.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+			events: telemetry.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 			writes: newWorkWriteTracker(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failureReporter: newFailureReporter(failures),
 			orphans: newOrphanTracker(time.Now), syncDuration: syncDuration,
 		}); err != nil {
@@ -201,7 +201,7 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	if isTemplateStale(template, spec.Resource) {
 		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
 	}
-	if rejection := reach.CheckSystemLabel(template); rejection != nil {
+	if rejection := tenancy.CheckSystemLabel(template); rejection != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(rejection, works))
 		return r.finishReconcile(outcome)
 	}

@@ -15,7 +15,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -98,7 +98,7 @@ func TestFailureIsRemovedWhenResolved(t *testing.T) {
 }
 
 func TestFailureOfReplacedBindingIsRemoved(t *testing.T) {
-	failures := report.NewRenderFailures()
+	failures := statuswriter.NewRenderFailures()
 	f := newFailureReporter(failures)
 	before, after := bindingTo("m1"), bindingTo("m1")
 	after.UID = "binding-2"
@@ -125,7 +125,7 @@ func TestConcludeGeneration(t *testing.T) {
 		"a failure without a cluster":        {[]error{errors.New("the template cannot be read")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			failures, bound := report.NewRenderFailures(), bindingTo("m1")
+			failures, bound := statuswriter.NewRenderFailures(), bindingTo("m1")
 			bound.Generation = 7
 			newFailureReporter(failures).concludeGeneration(bound, tc.failures)
 			if got := failures.RenderedGeneration(client.ObjectKeyFromObject(bound), bound.UID); got != tc.want {

@@ -25,8 +25,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -41,7 +41,7 @@ type fixture struct {
 	*reconciler
 	store      client.Client
 	recorder   *record.FakeRecorder
-	renderings *report.RenderFailures
+	renderings *statuswriter.RenderFailures
 	// currentTime is the time of the orphan tracker.
 	currentTime time.Time
 
@@ -69,7 +69,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			t.Fatal(err)
 		}
 	}
-	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: report.NewRenderFailures(), currentTime: time.Unix(0, 0)}
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: statuswriter.NewRenderFailures(), currentTime: time.Unix(0, 0)}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordRequests())
 	if err := indexFields(fakeIndexer{builder}); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	w.reconciler = &reconciler{
 		options: DefaultOptions(), namespaced: true, karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: noRules{},
-		events: observe.NewEvents(w.recorder), writes: newWorkWriteTracker(w.store, w.store, time.Now),
+		events: telemetry.NewEvents(w.recorder), writes: newWorkWriteTracker(w.store, w.store, time.Now),
 		failureReporter: newFailureReporter(w.renderings), orphans: newOrphanTracker(func() time.Time { return w.currentTime }), syncDuration: synced,
 	}
 	return w

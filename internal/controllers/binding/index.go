@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // Fields by which the caches are indexed, so that the cost grows with the size of a change.
@@ -126,7 +126,7 @@ func credentialKeys(object client.Object) []string {
 		return nil
 	}
 	var keys []string
-	for _, secret := range reach.CredentialSecrets(cluster) {
+	for _, secret := range tenancy.CredentialSecrets(cluster) {
 		keys = append(keys, secret.String())
 	}
 	return keys

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // newSyncDuration registers the metric of the time to write the Works of a binding, or returns
@@ -15,7 +15,7 @@ func newSyncDuration(registry prometheus.Registerer) (*prometheus.HistogramVec, 
 		Name: "binding_sync_work_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 		Help: "Duration in seconds to write the Works of a binding.",
 	}, []string{"result"})
-	err := observe.RegisterMetric(registry, &syncDuration)
+	err := telemetry.RegisterMetric(registry, &syncDuration)
 	return syncDuration, err
 }
 

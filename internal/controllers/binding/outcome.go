@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // blockedRetryDelay is the requeue delay of a binding that waits for a change by a user. Such
@@ -103,7 +103,7 @@ func classifyFailures(failures []error) failureClasses {
 	for _, err := range failures {
 		var overrideError *override.RuleError
 		var blocked *blockedError
-		var rejected *reach.ForbiddenError
+		var rejected *tenancy.ForbiddenError
 		if isCacheStale(err) {
 			v.requeueWithin(staleRetryDelay)
 			continue

@@ -11,28 +11,28 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// checkReference returns a *reach.ForbiddenError for a binding that refers to an object outside
+// checkReference returns a *tenancy.ForbiddenError for a binding that refers to an object outside
 // its scope, or to an object that is never propagated. It returns another error when the check
 // fails. The scope of the kind is not looked up: a lookup in the wrong scope finds no object.
 func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
-	if rejection := reach.CheckReference(bound.GetNamespace(), ref, reach.UnknownScope); rejection != nil {
+	if rejection := tenancy.CheckReference(bound.GetNamespace(), ref, tenancy.UnknownScope); rejection != nil {
 		return rejection
 	}
 	if rejection := r.options.Propagated.Check(kindOf(ref), keyOf(ref)); rejection != nil {
 		return rejection
 	}
-	if !reach.IsSecret(kindOf(ref).GroupKind()) {
+	if !tenancy.IsSecret(kindOf(ref).GroupKind()) {
 		return nil
 	}
 	clusters, err := r.clustersWithCredentials(ctx, keyOf(ref))
 	if err != nil {
 		return err
 	}
-	if rejection := reach.CheckCredentials(keyOf(ref), clusters); rejection != nil {
+	if rejection := tenancy.CheckCredentials(keyOf(ref), clusters); rejection != nil {
 		return rejection
 	}
 	return nil
@@ -54,7 +54,7 @@ func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.N
 // withDeliveredHint adds to a rejection that the Works stay which were created before the
 // binding was rejected.
 func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
-	if rejection := new(reach.ForbiddenError); len(works) == 0 || !errors.As(err, &rejection) {
+	if rejection := new(tenancy.ForbiddenError); len(works) == 0 || !errors.As(err, &rejection) {
 		return err
 	}
 	return fmt.Errorf("%w; what was delivered stays in the clusters: delete the binding to remove it", err)

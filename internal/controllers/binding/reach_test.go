@@ -14,7 +14,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -54,7 +54,7 @@ func TestBindingReferenceIsChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bound := bindingTo("m1")
 			w := newFixture(t, cluster("m1"), joined.DeepCopy(), deployment(), tc.object, bound)
-			apis, err := reach.ParseSkippedAPIs("v1/ConfigMap")
+			apis, err := tenancy.ParseSkippedAPIs("v1/ConfigMap")
 			if err != nil {
 				t.Fatal(err)
 			}

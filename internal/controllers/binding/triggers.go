@@ -23,7 +23,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/remake"
+	"karmada.io/karmada/internal/access/recreation"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
@@ -84,7 +84,7 @@ func (r *reconciler) onWork() handler.EventHandler {
 			r.writes.recordDelete(key, changedWork)
 			delay := time.Duration(0)
 			if r.expectsWork(ctx, key, changedWork) {
-				delay = remake.Delay(ctx, r.karmada, changedWork)
+				delay = recreation.Delay(ctx, r.karmada, changedWork)
 			}
 			q.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 		},

@@ -31,9 +31,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -69,7 +69,7 @@ type Options struct {
 	// the minimum pause of a binding in a rollout that has no share of the write budget yet.
 	SettleDelay time.Duration
 	// Events selects the successes that are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 	// StatusBytes is the maximum size in bytes of a member's status that is reflected; 0 means
 	// work.MaxStatusBytes.
 	StatusBytes int
@@ -86,7 +86,7 @@ type reconciler struct {
 	templateReader *template.Reader
 	rules          interpreter.Source
 	renderings     Renderings
-	events         *observe.Events
+	events         *telemetry.Events
 	writes         *writeTracker
 	progress       *progressThrottle
 	// lagThrottle delays bindings whose members do not have the newest state of the Works yet.
@@ -102,7 +102,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, renderings Renderings, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules, renderings: renderings,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		writes: newWriteTracker(), progress: newProgressThrottle(progressDelay, o.SettleDelay), kindsWithoutStatus: newKindsWithoutStatus(), now: time.Now,
 		lag: newProgressThrottle(lagDelay, o.SettleDelay), background: newBackgroundSchedule(backgroundInterval), statusBytes: o.StatusBytes,
 	}

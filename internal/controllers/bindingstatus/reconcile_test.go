@@ -28,8 +28,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
@@ -44,7 +44,7 @@ type fixture struct {
 	*reconciler
 	t          *testing.T
 	store      client.Client
-	renderings *report.RenderFailures
+	renderings *statuswriter.RenderFailures
 	recorder   *record.FakeRecorder
 	writes     []string
 	// patchError, if set, is returned for writes of the template's status.
@@ -64,7 +64,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &fixture{t: t, renderings: report.NewRenderFailures(), recorder: record.NewFakeRecorder(100)}
+	w := &fixture{t: t, renderings: statuswriter.NewRenderFailures(), recorder: record.NewFakeRecorder(100)}
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.recordPatch, SubResourceUpdate: w.recordUpdate}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
 	if err := errors.Join(indexWorks(fakeIndexer{built}), indexBindings(fakeIndexer{built})); err != nil {
@@ -75,7 +75,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	w.reconciler = &reconciler{
 		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), renderings: w.renderings,
 		rules:  interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
-		events: observe.NewEvents(w.recorder), writes: newWriteTracker(), kindsWithoutStatus: newKindsWithoutStatus(),
+		events: telemetry.NewEvents(w.recorder), writes: newWriteTracker(), kindsWithoutStatus: newKindsWithoutStatus(),
 		progress: newProgressThrottle(progressDelay, time.Second), lag: newProgressThrottle(lagDelay, time.Second), background: newBackgroundSchedule(backgroundInterval),
 		now: func() time.Time { return noon },
 	}
@@ -426,7 +426,7 @@ func TestRestartKeepsStatusUntilRendered(t *testing.T) {
 	w.renderings.Set("binding", broken)
 	w.expectWrites("status of web-deployment", "status of web")
 
-	restarted := report.NewRenderFailures()
+	restarted := statuswriter.NewRenderFailures()
 	w.renderings, w.lag, w.progress = restarted, newProgressThrottle(lagDelay, time.Second), newProgressThrottle(progressDelay, time.Second)
 	if _, writes := w.reconcile(); len(writes) > 0 {
 		t.Errorf("before: writes %q", writes)

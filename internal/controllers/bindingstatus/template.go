@@ -17,7 +17,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // maxConflictTries is how often a status is computed again when another client writes the
@@ -39,7 +39,7 @@ func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconc
 	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
 	// A binding that a user created may refer to an object that it must not change.
-	if !reach.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
+	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
 	s := aggregation{request: request, template: reference, items: withMissingTargets(items, binding.TargetClusters(bound.BindingSpec()))}

@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -78,7 +78,7 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 			}
 			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(tc.elapsed)
 			r := &reconciler{
-				options: DefaultOptions(), karmada: karmada, live: karmada, events: observe.NewEvents(recorder), now: func() time.Time { return clock },
+				options: DefaultOptions(), karmada: karmada, live: karmada, events: telemetry.NewEvents(recorder), now: func() time.Time { return clock },
 			}
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}}); err != nil {

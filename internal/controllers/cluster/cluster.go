@@ -26,9 +26,9 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -55,7 +55,7 @@ type reconciler struct {
 	options Options
 	karmada client.Client
 	live    client.Reader
-	events  *observe.Events
+	events  *telemetry.Events
 	now     func() time.Time
 }
 
@@ -64,7 +64,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).

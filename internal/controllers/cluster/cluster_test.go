@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 )
 
@@ -93,7 +93,7 @@ func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 func newReconciler(karmada client.Client) *reconciler {
 	return &reconciler{
 		options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
-		events: observe.NewEvents(record.NewFakeRecorder(10)),
+		events: telemetry.NewEvents(record.NewFakeRecorder(10)),
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 )
@@ -49,7 +49,7 @@ type monitor struct {
 	karmada client.Client
 	// apiReader reads Leases: one list in each check is cheaper than a watch of every renewal.
 	apiReader client.Reader
-	events    *observe.Events
+	events    *telemetry.Events
 	now       func() time.Time
 
 	// heartbeats are the last heartbeats by the UID of the cluster. A recreated cluster has
@@ -63,7 +63,7 @@ type monitor struct {
 func Add(mgr manager.Manager, o Options) error {
 	return mgr.Add(&monitor{
 		options: o, karmada: mgr.GetClient(), apiReader: mgr.GetAPIReader(), now: time.Now, heartbeats: map[types.UID]domain.HeartbeatRecord{},
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -46,7 +46,7 @@ func newMonitorFixture(t *testing.T, clusters ...client.Object) *monitorFixture 
 			return c.List(ctx, list, o...)
 		}}).Build()
 	w.monitor = &monitor{
-		options: DefaultOptions(), karmada: karmada, apiReader: karmada, events: observe.NewEvents(w.events),
+		options: DefaultOptions(), karmada: karmada, apiReader: karmada, events: telemetry.NewEvents(w.events),
 		now: func() time.Time { return w.clock }, heartbeats: map[types.UID]domain.HeartbeatRecord{},
 	}
 	return w

@@ -26,9 +26,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 )
@@ -85,7 +85,7 @@ type controller struct {
 	karmada client.Client
 	cache   cache.Cache
 	members Members
-	events  *observe.Events
+	events  *telemetry.Events
 	pools   *fanout.Pools
 	now     func() time.Time
 
@@ -101,7 +101,7 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 		metrics: measured,
 	}
 	c.pools = fanout.New(fanout.Options{

@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
@@ -53,7 +53,7 @@ func TestDetailsAreReadWhenReady(t *testing.T) {
 			defer cancel()
 			c := &controller{
 				options: DefaultOptions(), karmada: karmada, members: member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada}),
-				now: func() time.Time { return noon }, metrics: measured, events: observe.NewEvents(record.NewFakeRecorder(10)),
+				now: func() time.Time { return noon }, metrics: measured, events: telemetry.NewEvents(record.NewFakeRecorder(10)),
 			}
 			c.options.Inventory = false
 			defer c.members.CloseMember("m1")

@@ -24,7 +24,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -160,7 +160,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 	b.Cleanup(cancel)
 	c := &controller{
 		options: DefaultOptions(), karmada: karmada, members: members, now: time.Now, metrics: measured,
-		events: observe.NewEvents(record.NewFakeRecorder(100 * number)),
+		events: telemetry.NewEvents(record.NewFakeRecorder(100 * number)),
 	}
 	for i := range number {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -76,7 +76,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m := &clusterMetrics{definitions: clusterGauges()}
 	for _, definition := range m.definitions {
 		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definition.name, Help: definition.help}, []string{memberLabel})
-		if err := observe.RegisterMetric(registry, &gauge); err != nil {
+		if err := telemetry.RegisterMetric(registry, &gauge); err != nil {
 			return nil, err
 		}
 		m.gauges = append(m.gauges, gauge)
@@ -84,7 +84,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "cluster_sync_status_duration_seconds", Help: "Duration in seconds of one collection of the status of the member.",
 	}, []string{memberLabel})
-	return m, observe.RegisterMetric(registry, &m.duration)
+	return m, telemetry.RegisterMetric(registry, &m.duration)
 }
 
 // record sets the metrics of a Cluster. A gauge without a current value keeps the last one.

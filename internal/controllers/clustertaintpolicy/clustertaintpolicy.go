@@ -24,9 +24,9 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/taint"
 )
 
@@ -52,7 +52,7 @@ func DefaultOptions() Options {
 
 type reconciler struct {
 	karmada client.Client
-	events  *observe.Events
+	events  *telemetry.Events
 	now     func() time.Time
 }
 
@@ -60,7 +60,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), now: time.Now,
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyRelevantClusters())).

@@ -17,7 +17,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/crashtest"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // newPolicy returns a policy that taints clusters whose condition DNS has a status.
@@ -50,7 +50,7 @@ func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 			).Build()
 		},
 		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
-			r := &reconciler{karmada: karmada, events: observe.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
+			r := &reconciler{karmada: karmada, events: telemetry.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
 			return func(ctx context.Context) error {
 				_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "m1"}})
 				return err

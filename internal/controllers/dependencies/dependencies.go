@@ -29,11 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // Name is the name of the controller in logs and events.
@@ -53,16 +53,16 @@ type Options struct {
 	// watched. A kind may be served later, and another controller may end a shared watch.
 	WatchInterval time.Duration
 	// Events selects the successes that are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 	// Propagated selects the objects that are never propagated.
-	Propagated reach.PropagationRules
+	Propagated tenancy.PropagationRules
 }
 
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second,
-		Propagated: reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
+		Propagated: tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 	}
 }
 
@@ -71,12 +71,12 @@ type reconciler struct {
 	karmadaReader  client.Reader
 	templateReader *template.Reader
 	rules          interpreter.Source
-	events         *observe.Events
+	events         *telemetry.Events
 	referenceIndex *referenceIndex
 	watches        *watches
 	conflicts      *conflicts
 	// propagated selects the objects that are never propagated.
-	propagated reach.PropagationRules
+	propagated tenancy.PropagationRules
 }
 
 // Add registers the controller with a manager.
@@ -90,7 +90,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	}
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-		events:         observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:         telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		referenceIndex: newReferenceIndex(), conflicts: newConflicts(), propagated: o.Propagated,
 	}
 	r.watches = newWatches(templates, discoveryClient, r.referenceIndex, o.WatchInterval, mgr.GetLogger().WithName(Name))

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // distribute attaches the bindings of all dependencies to a dependent.
@@ -95,7 +95,7 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 				failures = append(failures, rejection)
 				continue
 			}
-			if rejection := reach.CheckSystemLabel(object); rejection != nil {
+			if rejection := tenancy.CheckSystemLabel(object); rejection != nil {
 				failures = append(failures, rejection)
 				continue
 			}

@@ -26,7 +26,7 @@ import (
 	"karmada.io/karmada/api"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -80,7 +80,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Cleanup(w.queue.ShutDown)
 	w.reconciler = &reconciler{
 		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: w,
-		events: observe.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
+		events: telemetry.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
 		propagated: DefaultOptions().Propagated,
 	}
 	w.watches = newWatches(w.templateReader, nil, w.referenceIndex, time.Second, logr.Discard())

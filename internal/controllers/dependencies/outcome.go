@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 const (
@@ -93,7 +93,7 @@ func isTransient(err error) bool {
 // needsUserAction reports whether an error lasts until a user changes something.
 func needsUserAction(err error) bool {
 	var collision *policy.CollisionError
-	var rejected *reach.ForbiddenError
+	var rejected *tenancy.ForbiddenError
 	return errors.As(err, &collision) || errors.As(err, &rejected)
 }
 

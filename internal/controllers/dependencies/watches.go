@@ -20,7 +20,7 @@ import (
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
 const (
@@ -48,7 +48,7 @@ type watches struct {
 	handlers map[schema.GroupVersionKind]handlerRegistration
 	// servedStates holds the state of each informer that was requested here, including kinds
 	// that are not needed any more.
-	servedStates map[schema.GroupVersionKind]served.WatchState
+	servedStates map[schema.GroupVersionKind]servedkinds.WatchState
 	lastReview   time.Time
 }
 
@@ -62,7 +62,7 @@ func newWatches(templates *template.Reader, discovery kinds.Discovery, reference
 	return &watches{
 		templates: templates, discovery: discovery, references: references, interval: interval, log: log,
 		queueSet: make(chan struct{}), updateRequests: make(chan struct{}, 1), handlers: map[schema.GroupVersionKind]handlerRegistration{},
-		servedStates: map[schema.GroupVersionKind]served.WatchState{},
+		servedStates: map[schema.GroupVersionKind]servedkinds.WatchState{},
 	}
 }
 
@@ -138,7 +138,7 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 	if err != nil {
 		return err
 	}
-	if answer != served.Served {
+	if answer != servedkinds.Served {
 		delete(w.handlers, kind)
 		return nil
 	}
@@ -150,7 +150,7 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
-	w.handlers[kind], w.servedStates[kind] = handlerRegistration{informer: informer, registration: registration}, served.WatchState{}
+	w.handlers[kind], w.servedStates[kind] = handlerRegistration{informer: informer, registration: registration}, servedkinds.WatchState{}
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
 		}
 		next, step := state.Next(answer, now, absenceGracePeriod)
 		w.servedStates[kind] = next
-		if step == served.StopWatch {
+		if step == servedkinds.StopWatch {
 			w.removeInformer(ctx, kind)
 		}
 	}

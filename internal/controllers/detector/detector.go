@@ -33,12 +33,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // Name is the name of the controller in logs and events.
@@ -66,7 +66,7 @@ type Options struct {
 	RetryRate, RetryBurst int
 
 	// Propagated selects the objects that are never templates.
-	Propagated reach.PropagationRules
+	Propagated tenancy.PropagationRules
 
 	// Preemption lets policies take templates from others.
 	Preemption bool
@@ -84,7 +84,7 @@ type Options struct {
 	// when it ends. SetClaimLookup may be nil.
 	SetClaimLookup func(ClaimLookup)
 	// Events selects the successes that are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 }
 
 // DefaultOptions returns the defaults of the control plane.
@@ -92,7 +92,7 @@ func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
 		Backoff: queues.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
-		Propagated:         reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()},
+		Propagated:         tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 		PriorityScheduling: true,
 	}
 }
@@ -121,7 +121,7 @@ type detector struct {
 	templateReader  *template.Reader
 	discoveryClient discovery.ServerResourcesInterface
 	rules           interpreter.Source
-	events          *observe.Events
+	events          *telemetry.Events
 	counters        *counters
 	log             logr.Logger
 
@@ -157,7 +157,7 @@ func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source,
 	d := &detector{
 		options: o, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader,
 		discoveryClient: resolver, rules: rules,
-		events:   observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:   telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		counters: counters, log: mgr.GetLogger().WithName(Name),
 		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(),
 		waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(),

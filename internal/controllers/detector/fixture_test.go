@@ -24,7 +24,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
@@ -83,7 +83,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	h.detector = &detector{
 		options: DefaultOptions(), karmada: karmada, karmadaReader: karmada, templateReader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
-		rules: replicaRules{}, events: observe.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
+		rules: replicaRules{}, events: telemetry.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
 		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(), waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(), claimWrites: newClaimWriteTracker(), initialTemplates: newInitialTemplates(),
 	}
 	h.watchedKinds.add(deployments, func() {})

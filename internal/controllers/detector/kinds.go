@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"karmada.io/karmada/internal/domain/reach"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // watchedKinds are the kinds whose objects are watched.
@@ -25,7 +25,7 @@ type watchedKinds struct {
 type kindWatch struct {
 	// stop ends the watch.
 	stop  context.CancelFunc
-	state served.WatchState
+	state servedkinds.WatchState
 }
 
 func newWatchedKinds() *watchedKinds {
@@ -82,17 +82,17 @@ func (k *watchedKinds) compare(kinds sets.Set[schema.GroupVersionKind], unlisted
 		}
 	}
 	for kind, entry := range k.watches {
-		answer, wait := served.Absent, grace
+		answer, wait := servedkinds.Absent, grace
 		switch {
 		case kinds.Has(kind):
-			answer = served.Served
+			answer = servedkinds.Served
 		case len(kinds) == 0 || unlisted.Has(kind.Group):
-			answer = served.Unknown
+			answer = servedkinds.Unknown
 		case k.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
 			wait = 0
 		}
-		var step served.WatchAction
-		if entry.state, step = entry.state.Next(answer, now, wait); step == served.StopWatch {
+		var step servedkinds.WatchAction
+		if entry.state, step = entry.state.Next(answer, now, wait); step == servedkinds.StopWatch {
 			removed = append(removed, kind)
 		}
 	}
@@ -111,7 +111,7 @@ func sortKinds(all []schema.GroupVersionKind) []schema.GroupVersionKind {
 
 // watchableKinds selects the kinds that can hold templates from the served preferred versions.
 // Group versions that cannot be parsed are left out.
-func watchableKinds(skipped reach.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
+func watchableKinds(skipped tenancy.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
 	found := sets.New[schema.GroupVersionKind]()
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 type kindSet = sets.Set[schema.GroupVersionKind]
@@ -103,7 +103,7 @@ func TestWatchableKinds(t *testing.T) {
 		{GroupVersion: "work.karmada.io/v1alpha1", APIResources: []metav1.APIResource{{Name: "works", Kind: "Work", Verbs: all}}},
 		{GroupVersion: "not/a/version", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Verbs: all}}},
 	}
-	got := watchableKinds(reach.DefaultSkippedAPIs(), served)
+	got := watchableKinds(tenancy.DefaultSkippedAPIs(), served)
 	if diff := cmp.Diff(sets.New(deployments, configMaps), got); diff != "" {
 		t.Errorf("watchable (-want +got):\n%s", diff)
 	}

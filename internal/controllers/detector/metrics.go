@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // counters are the metrics of the detector.
@@ -38,8 +38,8 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Help: "Number of preemptions between policies.",
 		}, result),
 	}
-	return c, errors.Join(observe.RegisterMetric(registry, &c.matchDuration), observe.RegisterMetric(registry, &c.applyDuration),
-		observe.RegisterMetric(registry, &c.applyAttempts), observe.RegisterMetric(registry, &c.preemptions))
+	return c, errors.Join(telemetry.RegisterMetric(registry, &c.matchDuration), telemetry.RegisterMetric(registry, &c.applyDuration),
+		telemetry.RegisterMetric(registry, &c.applyAttempts), telemetry.RegisterMetric(registry, &c.preemptions))
 }
 
 func (c *counters) recordMatch(since time.Time) {

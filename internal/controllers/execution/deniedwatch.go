@@ -6,7 +6,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -36,7 +36,7 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 	if len(denials) > 0 {
 		d.requeueAfter = shorterDelay(d.requeueAfter, deniedWatchRecheck)
 	}
-	c.reportConditions(d.work, report.Prompt, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
+	c.reportConditions(d.work, statuswriter.Prompt, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
 // blockingFailures returns the failures that block the deletion of a Work, with the missing

@@ -8,7 +8,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -84,11 +84,11 @@ func (c *controller) reportDriftConflicts(d *delivery) {
 	if len(d.driftConflicts) == 0 {
 		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftContested)
 		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
-			c.reportConditions(d.work, report.Prompt, work.DriftContestedCondition(d.work, nil))
+			c.reportConditions(d.work, statuswriter.Prompt, work.DriftContestedCondition(d.work, nil))
 		}
 		return
 	}
 	condition := work.DriftContestedCondition(d.work, d.driftConflicts)
-	c.reportConditions(d.work, report.Immediate, condition)
+	c.reportConditions(d.work, statuswriter.Immediate, condition)
 	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftContested, errors.New(condition.Message))
 }

@@ -25,12 +25,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/fanout"
-	"karmada.io/karmada/internal/access/judge"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
@@ -49,16 +49,16 @@ type Options struct {
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Judge decides about deletions. It is nil in an agent: an agent cannot see why a Work is
 	// deleted, so it waits for the verdict of the control plane.
-	Judge *judge.Guard
+	Judge *deletionguard.Guard
 	// Epoch reads the epoch in which a verdict of the control plane is valid. It is used if
 	// Judge is nil.
-	Epoch judge.EpochReader
+	Epoch deletionguard.EpochReader
 	// DeletionsPerSecond and DeletionBurst limit the number of objects that are deleted in one
 	// member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
 	// Events selects which successes are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 }
 
 // DefaultOptions returns the options for push mode clusters.
@@ -92,28 +92,28 @@ type controller struct {
 	cache           cache.Cache
 	members         Members
 	rules           interpreter.Source
-	events          *observe.Events
-	reports         *report.Writer
+	events          *telemetry.Events
+	reports         *statuswriter.Writer
 	scope           fanout.SyncModeScope
 	pools           *fanout.Pools
 	tracker         *appliedTracker
 	deletionBudgets *deletionBudgets
 	metrics         *writeMetrics
 	// Either judge or verdicts is nil.
-	judge    *judge.Guard
+	judge    *deletionguard.Guard
 	verdicts *verdictReader
 	now      func() time.Time
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Writer, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *statuswriter.Writer, o Options) error {
 	registered, err := newWriteMetrics(metrics.Registry)
 	if err != nil {
 		return err
 	}
 	c := &controller{
 		options: o, metrics: registered, scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
@@ -180,18 +180,18 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	c.events.RecordSuccess(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.DispatchingCondition(stored).Message)
 	if !c.isReachable(cluster) {
-		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
 		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
 	}
 	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
-		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
 		return reconcile.Result{}, err
 	}
 	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if isUnanswered(failures) {
-		c.reportConditions(stored, report.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
 		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
@@ -205,23 +205,23 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 
 // reportPace returns how soon the result of a pass is reported. After a write a new status is
 // expected, so both are reported together. Failures are reported at once.
-func reportPace(hasWritten bool, failures []error) report.Urgency {
+func reportPace(hasWritten bool, failures []error) statuswriter.Urgency {
 	switch {
 	case len(failures) > 0:
-		return report.Immediate
+		return statuswriter.Immediate
 	case hasWritten:
-		return report.Deferred
+		return statuswriter.Deferred
 	default:
-		return report.Prompt
+		return statuswriter.Prompt
 	}
 }
 
 // reportConditions queues conditions of the Work for writing. No other controller writes them.
-func (c *controller) reportConditions(stored *workv1alpha1.Work, pace report.Urgency, reported ...metav1.Condition) {
+func (c *controller) reportConditions(stored *workv1alpha1.Work, pace statuswriter.Urgency, reported ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
 	for _, condition := range reported {
 		condition.LastTransitionTime = now
-		c.reports.Submit(stored, report.ConditionPart(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
+		c.reports.Submit(stored, statuswriter.ConditionPart(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // Results of an update of a member object.
@@ -45,8 +45,8 @@ func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 		}, object),
 	}
 	return m, errors.Join(
-		observe.RegisterMetric(registry, &m.syncDuration), observe.RegisterMetric(registry, &m.creates),
-		observe.RegisterMetric(registry, &m.updates), observe.RegisterMetric(registry, &m.deletes))
+		telemetry.RegisterMetric(registry, &m.syncDuration), telemetry.RegisterMetric(registry, &m.creates),
+		telemetry.RegisterMetric(registry, &m.updates), telemetry.RegisterMetric(registry, &m.deletes))
 }
 
 func (m *writeMetrics) observeSync(start time.Time, failures []error) {

@@ -7,19 +7,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 )
 
 func TestReportPace(t *testing.T) {
 	tests := map[string]struct {
 		wrote    bool
 		failures []error
-		want     report.Urgency
+		want     statuswriter.Urgency
 	}{
-		"an object was written":                     {wrote: true, want: report.Deferred},
-		"nothing had to change":                     {want: report.Prompt},
-		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: report.Immediate},
-		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: report.Immediate},
+		"an object was written":                     {wrote: true, want: statuswriter.Deferred},
+		"nothing had to change":                     {want: statuswriter.Prompt},
+		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: statuswriter.Immediate},
+		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: statuswriter.Immediate},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

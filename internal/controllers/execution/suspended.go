@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -25,9 +25,9 @@ func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alph
 	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
 	if hasAll {
 		// Applied is reported first: readers of Dispatching take Applied as up to date.
-		c.reportConditions(stored, report.Immediate, work.AppliedCondition(stored, nil))
+		c.reportConditions(stored, statuswriter.Immediate, work.AppliedCondition(stored, nil))
 	}
-	c.reportConditions(stored, report.Immediate, work.DispatchingCondition(stored))
+	c.reportConditions(stored, statuswriter.Immediate, work.DispatchingCondition(stored))
 	return err
 }
 

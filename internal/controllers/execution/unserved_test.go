@@ -12,19 +12,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 )
 
 func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	now := func() time.Time { return noon }
-	ruling, err := judge.New(judge.Options{Registry: registry, Now: now})
+	ruling, err := deletionguard.New(deletionguard.Options{Registry: registry, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &controller{judge: ruling, now: now, reports: report.NewWriter(fake.NewClientBuilder().Build(), report.DefaultOptions())}
+	c := &controller{judge: ruling, now: now, reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), statuswriter.DefaultOptions())}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := newDeletedWork("")
 
@@ -34,7 +34,7 @@ func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	c.reportUnservedKinds(cluster, stored, []error{errors.New("rejected"), unserved})
 	c.reportUnservedKinds(cluster, stored, []error{unserved})
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 1`)
-	ruling.MarkSettled("m1", stored, judge.Decision{})
+	ruling.MarkSettled("m1", stored, deletionguard.Decision{})
 	expectHeldMetric(t, registry, `karmada_work_deletions_held{member_cluster="m1",reason="KindNotServed"} 0`)
 }
 

@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/domain/epoch"
 )
 
@@ -29,7 +29,7 @@ const (
 // it gives none, as older versions do, deleting the Work is the permission.
 type verdictReader struct {
 	karmada   client.Reader
-	readEpoch judge.EpochReader
+	readEpoch deletionguard.EpochReader
 	now       func() time.Time
 
 	mu sync.Mutex
@@ -39,7 +39,7 @@ type verdictReader struct {
 	lastRead         time.Time
 }
 
-func newVerdictReader(karmada client.Reader, epoch judge.EpochReader, now func() time.Time) *verdictReader {
+func newVerdictReader(karmada client.Reader, epoch deletionguard.EpochReader, now func() time.Time) *verdictReader {
 	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/domain/epoch"
 )
 
@@ -46,7 +46,7 @@ func storeWithNamespace(t *testing.T, value string, broken *bool) client.WithWat
 }
 
 // constantEpoch always returns the same epoch.
-func constantEpoch(now epoch.Epoch, err error) judge.EpochReader {
+func constantEpoch(now epoch.Epoch, err error) deletionguard.EpochReader {
 	return func(context.Context) (epoch.Epoch, error) { return now, err }
 }
 

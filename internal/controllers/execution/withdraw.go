@@ -14,12 +14,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/guard"
-	"karmada.io/karmada/internal/domain/served"
+	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -37,7 +37,7 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 		if allowed, err := c.verdicts.isDeletionAllowed(ctx, stored); err != nil || !allowed {
 			return reconcile.Result{RequeueAfter: verdictPollInterval}, err
 		}
-		return c.withdrawObjects(ctx, cluster, stored, judge.Decision{})
+		return c.withdrawObjects(ctx, cluster, stored, deletionguard.Decision{})
 	}
 	reachable := c.isReachable(cluster)
 	ruling, err := c.judge.Decide(ctx, cluster, stored, reachable)
@@ -66,7 +66,7 @@ func (c *controller) recordUnreachable(cluster *clusterv1alpha1.Cluster, stored 
 
 // withdrawObjects deletes the objects of a Work in the member, or removes Karmada's labels from
 // them if they are to be preserved. Then it removes the finalizer of the Work.
-func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Decision) (reconcile.Result, error) {
+func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) (reconcile.Result, error) {
 	if wait := c.deletionBudgets.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
@@ -88,7 +88,7 @@ func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, store
 	for _, failure := range failures {
 		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) {
 			condition := work.KindNotServedCondition(stored, cluster.Name, unserved.Error())
-			c.reportConditions(stored, report.Prompt, condition)
+			c.reportConditions(stored, statuswriter.Prompt, condition)
 			if c.judge != nil {
 				c.judge.CountHeld(cluster.Name, stored, condition.Reason)
 			}
@@ -98,7 +98,7 @@ func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, store
 }
 
 // releaseWork removes the finalizer of the Work.
-func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling judge.Decision) error {
+func (c *controller) releaseWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) error {
 	released := stored.DeepCopy()
 	controllerutil.RemoveFinalizer(released, workv1alpha1.ExecutionFinalizer)
 	if _, err := patch.Object(ctx, c.karmada, stored, released); client.IgnoreNotFound(err) != nil {
@@ -192,7 +192,7 @@ func deleteObserved(ctx context.Context, target memberAccess, observed *unstruct
 	uid, version := observed.GetUID(), observed.GetResourceVersion()
 	err := target.Client().Delete(ctx, observed,
 		client.PropagationPolicy("Background"), client.Preconditions{UID: &uid, ResourceVersion: &version})
-	if served.IsObjectAbsent(err, observed.GetName()) {
+	if servedkinds.IsObjectAbsent(err, observed.GetName()) {
 		return nil
 	}
 	return err
@@ -213,7 +213,7 @@ func (c *controller) releaseObject(ctx context.Context, target memberAccess, clu
 	if observed == nil || !work.MayDelete(observed, manifest) || !work.Release(observed) {
 		return nil
 	}
-	if err := target.Client().Update(ctx, observed); err != nil && !served.IsObjectAbsent(err, observed.GetName()) {
+	if err := target.Client().Update(ctx, observed); err != nil && !servedkinds.IsObjectAbsent(err, observed.GetName()) {
 		return fmt.Errorf("releasing %s in cluster %s: %w", describeObject(manifest), cluster, err)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/crashtest"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // The task gets its start time, is held because the replacement has no known health, and ends
@@ -29,7 +29,7 @@ func TestEvictionSurvivesCrashesAroundWrites(t *testing.T) {
 		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			start := f.clock
 			f.karmada, f.live, f.rendered = karmada, karmada, 2
-			f.healthTracker, f.events = newHealthTracker(f.options.MinHealthyTime, 0), observe.NewEvents(record.NewFakeRecorder(100))
+			f.healthTracker, f.events = newHealthTracker(f.options.MinHealthyTime, 0), telemetry.NewEvents(record.NewFakeRecorder(100))
 			return func(ctx context.Context) error {
 				if f.clock.Sub(start) > 2*time.Second {
 					f.rendered = 3

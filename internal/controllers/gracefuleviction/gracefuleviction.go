@@ -27,9 +27,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 )
@@ -87,7 +87,7 @@ type reconciler struct {
 	karmada       client.Client
 	live          client.Reader
 	renderings    Renderings
-	events        *observe.Events
+	events        *telemetry.Events
 	healthTracker *healthTracker
 	now           func() time.Time
 }
@@ -102,7 +102,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 		}
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), renderings: renderings,
-			events:        observe.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			events:        telemetry.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
 			healthTracker: newHealthTracker(o.MinHealthyTime, o.StartupDelay), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).

@@ -25,7 +25,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -87,7 +87,7 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), object
 	options := DefaultOptions()
 	f.reconciler = &reconciler{
 		options: options, namespaced: true, karmada: f.store, live: f.store, renderings: &f.rendered,
-		events: observe.NewEvents(f.recorder), healthTracker: newHealthTracker(options.MinHealthyTime, 0), now: func() time.Time { return f.clock },
+		events: telemetry.NewEvents(f.recorder), healthTracker: newHealthTracker(options.MinHealthyTime, 0), now: func() time.Time { return f.clock },
 	}
 	return f
 }

@@ -29,11 +29,11 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	// Backoff is the retry delay after a pair failed.
 	Backoff queues.Backoff
 	// SkippedNamespaces are not propagated.
-	SkippedNamespaces reach.SkippedNamespaces
+	SkippedNamespaces tenancy.SkippedNamespaces
 	// AllowedOverrides are the fields of a Namespace that ClusterOverridePolicies may change.
 	AllowedOverrides override.Options
 }
@@ -70,14 +70,14 @@ type request struct {
 type reconciler struct {
 	options Options
 	karmada client.Client
-	events  *observe.Events
+	events  *telemetry.Events
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(),
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	log := mgr.GetLogger().WithName(Name)
 	err := builder.TypedControllerManagedBy[request](mgr).Named(Name).

@@ -22,8 +22,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -55,7 +55,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	f.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: observe.NewEvents(f.recorder)}
+	f.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: telemetry.NewEvents(f.recorder)}
 	return f
 }
 
@@ -256,7 +256,7 @@ func TestFailureIsRecordedOncePerCluster(t *testing.T) {
 }
 
 func TestIsPropagated(t *testing.T) {
-	skipped, err := reach.ParseSkippedNamespaces([]string{"kube-.*"})
+	skipped, err := tenancy.ParseSkippedNamespaces([]string{"kube-.*"})
 	if err != nil {
 		t.Fatal(err)
 	}

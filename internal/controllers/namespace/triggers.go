@@ -19,10 +19,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/remake"
+	"karmada.io/karmada/internal/access/recreation"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -33,7 +33,7 @@ type (
 
 // isPropagated reports whether a Namespace is propagated to clusters. Every cluster has the
 // default Namespace already.
-func isPropagated(namespace *unstructured.Unstructured, skipped reach.SkippedNamespaces) bool {
+func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedNamespaces) bool {
 	name := namespace.GetName()
 	return name != "default" && !skipped.Skips(gvk, "", name) && namespace.GetDeletionTimestamp() == nil &&
 		!strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
@@ -172,7 +172,7 @@ func (r *reconciler) onWork() handlers {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			enqueue(e.Object, q, remake.Delay(ctx, r.karmada, e.Object))
+			enqueue(e.Object, q, recreation.Delay(ctx, r.karmada, e.Object))
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // evictionMetrics are the metrics of evictions.
@@ -36,8 +36,8 @@ func newEvictionMetrics(registry prometheus.Registerer) (evictionMetrics, error)
 		}, []string{"name", "result"}),
 	}
 	err := errors.Join(
-		observe.RegisterMetric(registry, &m.queueDepth), observe.RegisterMetric(registry, &m.queuedByKind),
-		observe.RegisterMetric(registry, &m.latency), observe.RegisterMetric(registry, &m.processed),
+		telemetry.RegisterMetric(registry, &m.queueDepth), telemetry.RegisterMetric(registry, &m.queuedByKind),
+		telemetry.RegisterMetric(registry, &m.latency), telemetry.RegisterMetric(registry, &m.processed),
 	)
 	return m, err
 }

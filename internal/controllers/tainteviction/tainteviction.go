@@ -33,9 +33,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/toleration"
@@ -84,7 +84,7 @@ type reconciler struct {
 	karmada     client.Client
 	live        client.Reader
 	cache       cache.Cache
-	events      *observe.Events
+	events      *telemetry.Events
 	rateLimiter *rateLimiter
 	backlog     *backlog
 	metrics     evictionMetrics
@@ -109,7 +109,7 @@ func Add(mgr manager.Manager, o Options) error {
 	for _, namespaced := range []bool{true, false} {
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-			events:      observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+			events:      telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 			rateLimiter: limiter, backlog: newBacklog(queueMetrics, queueName(namespaced)), metrics: queueMetrics, now: time.Now,
 		}
 		if err := r.addController(mgr); err != nil {

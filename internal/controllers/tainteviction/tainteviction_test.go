@@ -26,7 +26,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -64,7 +64,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			},
 		}).Build()
 	f.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: f.store, live: f.store, events: observe.NewEvents(f.recorder),
+		options: DefaultOptions(), namespaced: true, karmada: f.store, live: f.store, events: telemetry.NewEvents(f.recorder),
 		rateLimiter: newRateLimiter(1000), backlog: newBacklog(measured, QueueName), metrics: measured, now: func() time.Time { return noon },
 	}
 	return f

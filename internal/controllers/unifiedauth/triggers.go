@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/remake"
+	"karmada.io/karmada/internal/access/recreation"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -50,7 +50,7 @@ func onlyCreated() predicate.Predicate {
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range requestForWork(e.Object) {
-			q.AddAfter(request, remake.Delay(ctx, r.karmada, e.Object))
+			q.AddAfter(request, recreation.Delay(ctx, r.karmada, e.Object))
 		}
 	}}
 }

@@ -28,9 +28,9 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -56,14 +56,14 @@ func DefaultOptions() Options {
 
 type reconciler struct {
 	karmada client.Client
-	events  *observe.Events
+	events  *telemetry.Events
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(),
-		events:  observe.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
 	}
 	everyCluster := handler.EnqueueRequestsFromMapFunc(r.requestsForAllClusters)
 	err := builder.ControllerManagedBy(mgr).Named(Name).

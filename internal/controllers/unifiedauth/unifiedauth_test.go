@@ -25,7 +25,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -61,7 +61,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	f.reconciler = &reconciler{karmada: store, events: observe.NewEvents(f.recorder)}
+	f.reconciler = &reconciler{karmada: store, events: telemetry.NewEvents(f.recorder)}
 	return f
 }
 

@@ -30,7 +30,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/judge"
+	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -53,12 +53,12 @@ const (
 type Options struct {
 	Workers int
 	Backoff queues.Backoff
-	Judge   *judge.Guard
+	Judge   *deletionguard.Guard
 }
 
 type reconciler struct {
 	karmada client.Client
-	judge   *judge.Guard
+	judge   *deletionguard.Guard
 	now     func() time.Time
 }
 
@@ -96,7 +96,7 @@ func onlyDeletedWorks() predicate.Predicate {
 
 // onlyDecisiveChanges passes changes of Clusters that may change a verdict: the cluster is
 // ready again, leaves, or a user confirmed deletions.
-func onlyDecisiveChanges(judge *judge.Guard) predicate.Predicate {
+func onlyDecisiveChanges(judge *deletionguard.Guard) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
@@ -201,7 +201,7 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 // writeVerdict stores the verdict. The patch has the resourceVersion and the UID of the Work as
 // preconditions.
 func (r *reconciler) writeVerdict(
-	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling judge.Decision, requeueAfter time.Duration,
+	ctx context.Context, cluster *clusterv1alpha1.Cluster, stored, desired *workv1alpha1.Work, ruling deletionguard.Decision, requeueAfter time.Duration,
 ) (reconcile.Result, error) {
 	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {

@@ -22,9 +22,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/judge"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/deletionguard"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 )
@@ -108,12 +108,12 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 				t.Fatal(err)
 			}
 			karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(test.stored, test.karmadaWork, test.cluster)...).Build()
-			deletionJudge, err := judge.New(judge.Options{
+			deletionJudge, err := deletionguard.New(deletionguard.Options{
 				Karmada: karmada, APIReader: karmada, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(), Now: time.Now,
 				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
 				},
-				Events: observe.NewEvents(record.NewFakeRecorder(10)), Reports: report.NewWriter(karmada, report.DefaultOptions()),
+				Events: telemetry.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, statuswriter.DefaultOptions()),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -69,8 +69,8 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				}
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
-					rules: fixedRules{interpreter.Rules{}}, events: observe.NewEvents(record.NewFakeRecorder(10)),
-					reports: report.NewWriter(store, report.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
+					rules: fixedRules{interpreter.Rules{}}, events: telemetry.NewEvents(record.NewFakeRecorder(10)),
+					reports: statuswriter.NewWriter(store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				finished := make(chan error)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/observe"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -46,7 +46,7 @@ func TestInterpretHealth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			c := &controller{rules: fixedRules{tc.rules}, events: observe.NewEvents(recorder)}
+			c := &controller{rules: fixedRules{tc.rules}, events: telemetry.NewEvents(recorder)}
 			karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
 			for range 2 {
 				if got := c.interpretHealth(t.Context(), karmadaWork, observed); got != tc.want {
@@ -133,12 +133,12 @@ func TestReportPace(t *testing.T) {
 	absent := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
 		reflections []reflection
-		want        report.Urgency
+		want        statuswriter.Urgency
 	}{
-		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, report.Prompt},
-		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, report.Deferred},
-		"a deleted object":     {[]reflection{absent}, report.Prompt},
-		"no reflection":        {nil, report.Prompt},
+		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, statuswriter.Prompt},
+		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, statuswriter.Deferred},
+		"a deleted object":     {[]reflection{absent}, statuswriter.Prompt},
+		"no reflection":        {nil, statuswriter.Prompt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reportPace(tc.reflections); got != tc.want {

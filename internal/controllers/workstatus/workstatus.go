@@ -28,9 +28,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/observe"
 	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/report"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
 )
@@ -49,7 +49,7 @@ type Options struct {
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Events selects which successes are recorded as events.
-	Events observe.Mode
+	Events telemetry.Mode
 	// StatusBytes limits the reflected status of one object, in bytes; 0 means
 	// work.MaxStatusBytes.
 	StatusBytes int
@@ -76,19 +76,19 @@ type controller struct {
 	cache     cache.Cache
 	members   Members
 	rules     interpreter.Source
-	events    *observe.Events
-	reports   *report.Writer
+	events    *telemetry.Events
+	reports   *statuswriter.Writer
 	scope     fanout.SyncModeScope
 	pools     *fanout.Pools
 	podChecks *podCheckSchedule
 }
 
 // Add registers the controller with a manager.
-func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *report.Writer, o Options) error {
+func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports *statuswriter.Writer, o Options) error {
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
-		events: observe.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
@@ -211,7 +211,7 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 // reportStatuses queues the reflected statuses for writing. The other objects keep their last
 // reported status.
 func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
-	c.reports.Submit(stored, report.ManifestStatusesPart, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
+	c.reports.Submit(stored, statuswriter.ManifestStatusesPart, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, result := range reflections {
 			merged = result.mergeInto(merged, stored.Spec.Workload.Manifests)
@@ -225,13 +225,13 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 
 // reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that
 // roll out a change, go through intermediate states. Not all of those need a write.
-func reportPace(reflections []reflection) report.Urgency {
+func reportPace(reflections []reflection) statuswriter.Urgency {
 	for _, result := range reflections {
 		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ParseProgress(result.status.Status).IsStable) {
-			return report.Deferred
+			return statuswriter.Deferred
 		}
 	}
-	return report.Prompt
+	return statuswriter.Prompt
 }
 
 // reflection is the state of the object of one manifest.

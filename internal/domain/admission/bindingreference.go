@@ -8,7 +8,7 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // referencedResource returns the reference to the template in a binding of any scope and
@@ -36,15 +36,15 @@ func referencedResource(object runtime.Object) *workv1alpha2.ObjectReference {
 // The flags of the control plane that exclude more kinds and namespaces are unknown
 // here. They are applied when the Works of the binding are created.
 func (r *report) validateBindingReference(namespace string, reference, stored *workv1alpha2.ObjectReference) {
-	scope, path := reach.UnknownScope, specPath().Child("resource")
+	scope, path := tenancy.UnknownScope, specPath().Child("resource")
 	unchanged := stored != nil && isSameObject(*reference, *stored)
 	if !unchanged {
 		scope = r.lookUpScope(*reference)
 	}
-	problem := reach.CheckReference(namespace, *reference, scope)
+	problem := tenancy.CheckReference(namespace, *reference, scope)
 	if problem == nil {
 		kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
-		problem = reach.PropagationRules{APIs: reach.DefaultSkippedAPIs()}.Check(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
+		problem = tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()}.Check(kind, types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name})
 	}
 	switch {
 	case problem == nil:
@@ -60,20 +60,20 @@ func isSameObject(a, b workv1alpha2.ObjectReference) bool {
 }
 
 // lookUpScope returns the scope of a kind, or UnknownScope if the kind is not known.
-func (r *report) lookUpScope(reference workv1alpha2.ObjectReference) reach.Scope {
+func (r *report) lookUpScope(reference workv1alpha2.ObjectReference) tenancy.Scope {
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
 	if r.servedKinds == nil || reference.Kind == "" {
-		return reach.UnknownScope
+		return tenancy.UnknownScope
 	}
 	served := r.servedKinds(kind)
 	if served == nil {
-		return reach.UnknownScope
+		return tenancy.UnknownScope
 	}
 	switch found, ok := served.kinds[kind]; {
 	case !ok:
-		return reach.UnknownScope
+		return tenancy.UnknownScope
 	case found.namespaced:
-		return reach.NamespaceScope
+		return tenancy.NamespaceScope
 	}
-	return reach.ClusterScope
+	return tenancy.ClusterScope
 }

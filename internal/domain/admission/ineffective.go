@@ -10,7 +10,7 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/failover"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // The checks in this file warn about fields without an effect. Upstream Karmada accepts
@@ -43,7 +43,7 @@ func (r *report) warnIneffectiveSelectors(path *field.Path, selectors []policyv1
 		switch {
 		case err != nil:
 			r.addWarning(itemPath.Child("apiVersion"), "selects nothing: %v", err)
-		case reach.DefaultSkippedAPIs().Skips(version.WithKind(selector.Kind)):
+		case tenancy.DefaultSkippedAPIs().Skips(version.WithKind(selector.Kind)):
 			r.addWarning(itemPath, "selects nothing: %s of %s is never propagated", selector.Kind, selector.APIVersion)
 		default:
 			r.warnUnservedSelector(itemPath, selector, version.WithKind(selector.Kind), clusterWide)

@@ -13,7 +13,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // TestOverrideIdentityIsRejected validates policies in the namespace shop.
@@ -146,7 +146,7 @@ func TestBindingReference(t *testing.T) {
 				}
 				lookups = 0
 				broken, warnings := rules.Validate(object, object.DeepCopyObject())
-				byScope := strings.HasPrefix(tc.wantError, "the kind is") && reach.IsAllowedReference(tc.namespace, tc.to)
+				byScope := strings.HasPrefix(tc.wantError, "the kind is") && tenancy.IsAllowedReference(tc.namespace, tc.to)
 				if len(broken) != 0 || len(warnings) > 0 != (tc.wantError != "" && !byScope) || lookups != 0 {
 					t.Errorf("stored %T: errors %v, warnings %v, %d lookups of kinds", object, broken, warnings, lookups)
 				}

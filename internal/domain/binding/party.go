@@ -2,14 +2,14 @@ package binding
 
 import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // PartyOf returns on whose behalf a binding acts. Only administrators of the control plane
 // create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
 // ClusterPropagationPolicy claims acts for the users of its namespace.
-func PartyOf(obj Object) reach.Author {
-	return reach.Author{
+func PartyOf(obj Object) tenancy.Author {
+	return tenancy.Author{
 		Namespace:   obj.GetNamespace(),
 		ClusterWide: !IsNamespaced(obj) || obj.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != "",
 	}

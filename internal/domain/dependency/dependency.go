@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // Reference refers to an object by name or, without a name, to all objects that a label selector
@@ -44,7 +44,7 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 			// A reference with a name ignores its selector.
 			reference.LabelSelector = nil
 		}
-		if reach.IsReservedNamespace(reference.Namespace) || refersToItself(template, reference) {
+		if tenancy.IsReservedNamespace(reference.Namespace) || refersToItself(template, reference) {
 			continue
 		}
 		references = append(references, reference)
@@ -56,7 +56,7 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 // FilterAllowed returns the references that the author may propagate, and an error for each other
 // reference. Forbidden references are not attached. Objects that are already attached stay
 // unchanged.
-func FilterAllowed(author reach.Author, references []Reference) (allowed []Reference, forbidden []*reach.ForbiddenError) {
+func FilterAllowed(author tenancy.Author, references []Reference) (allowed []Reference, forbidden []*tenancy.ForbiddenError) {
 	for i := range references {
 		if refusal := author.CheckDependency(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
 			forbidden = append(forbidden, refusal)

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // restrictions describes what the policies of one scope must not change, and records
@@ -13,7 +13,7 @@ import (
 // revert the change of another entry.
 type restrictions struct {
 	// identity is the required identity of the manifest, nil if it may change.
-	identity *reach.Identity
+	identity *tenancy.Identity
 	// original is the manifest before the policies, nil if its content may change.
 	original *unstructured.Unstructured
 	remedy   string
@@ -26,7 +26,7 @@ func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *
 	if allowed.AllowIdentityChange {
 		return &restrictions{}
 	}
-	identity := reach.IdentityOf(manifest)
+	identity := tenancy.IdentityOf(manifest)
 	return &restrictions{
 		identity: &identity,
 		remedy:   "remove the entry, or enable the feature gate OverrideIdentity",
@@ -36,9 +36,9 @@ func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *
 // namespaceRestrictions returns the restrictions of OverridePolicies. The author of an
 // OverridePolicy may have permissions in that namespace only.
 func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
-	identity := reach.IdentityOf(manifest)
+	identity := tenancy.IdentityOf(manifest)
 	limits := &restrictions{identity: &identity, remedy: "remove the entry: an OverridePolicy must not change the identity of an object"}
-	if reach.GrantsRights(manifest.GroupVersionKind().GroupKind()) {
+	if tenancy.GrantsRights(manifest.GroupVersionKind().GroupKind()) {
 		limits.original = manifest.DeepCopy()
 	}
 	return limits
@@ -79,14 +79,14 @@ var errPrivilegedContent = errors.New("an OverridePolicy must not change an obje
 func (b *restrictions) violations(manifest *unstructured.Unstructured) []RuleError {
 	var changed []RuleError
 	if b.identity != nil {
-		if current := reach.IdentityOf(manifest); current != *b.identity {
+		if current := tenancy.IdentityOf(manifest); current != *b.identity {
 			for _, violation := range b.identity.Violations(current) {
 				changed = append(changed, RuleError{Path: violation.Path, Remedy: b.remedy, Err: violation})
 			}
 		}
 	}
 	if b.original != nil {
-		if path, hasChanged := reach.FirstChangedField(b.original, manifest); hasChanged {
+		if path, hasChanged := tenancy.FirstChangedField(b.original, manifest); hasChanged {
 			changed = append(changed, RuleError{Path: path, Remedy: "use a ClusterOverridePolicy", Err: errPrivilegedContent})
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/policy"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -84,10 +84,10 @@ func NewPolicy(template *unstructured.Unstructured, cluster, name string, depend
 // CheckPromotable returns an error if an object cannot be a template.
 func CheckPromotable(object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
-	if reach.DefaultSkippedAPIs().Skips(kind) {
+	if tenancy.DefaultSkippedAPIs().Skips(kind) {
 		return fmt.Errorf("objects of kind %s (%s) are never propagated, so they cannot be promoted", kind.Kind, object.GetAPIVersion())
 	}
-	if (reach.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
+	if (tenancy.SkippedNamespaces{}).Skips(kind, object.GetNamespace(), object.GetName()) {
 		return fmt.Errorf("%s %s belongs to Karmada itself and is never propagated", kind.Kind, NamespacedName(object))
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // conflictResolution returns how to resolve a conflict with an object that exists in the
@@ -40,7 +40,7 @@ func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) b
 	return !ok || party.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
-// CheckDeliverable returns a *reach.ForbiddenError unless a Work may deliver a manifest to its
+// CheckDeliverable returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
 // member. This also covers Works that were stored before bindings and overrides were checked:
 // the objects that they delivered are neither deleted nor written again.
 func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
@@ -57,7 +57,7 @@ func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructur
 
 // partyOf returns on whose behalf a Work acts, and its ResourceBinding. ok is false for Works
 // without one, which administrators and the components create.
-func partyOf(work *workv1alpha1.Work) (party reach.Author, bound types.NamespacedName, ok bool) {
+func partyOf(work *workv1alpha1.Work) (party tenancy.Author, bound types.NamespacedName, ok bool) {
 	bound, ok = binding.ReferencedBinding(work, true)
-	return reach.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
+	return tenancy.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
 }

@@ -12,7 +12,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 )
 
 // Overrides are the override policies that may apply to a template. Render selects those that
@@ -124,7 +124,7 @@ func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	if err := divideCompletions(manifest, spec, in.Target.Name, string(in.Template.GetUID())); err != nil {
 		return nil, err
 	}
-	for _, violation := range reach.IdentityOf(in.Template).Violations(reach.IdentityOf(manifest)) {
+	for _, violation := range tenancy.IdentityOf(in.Template).Violations(tenancy.IdentityOf(manifest)) {
 		return nil, fmt.Errorf("setting %d replicas for cluster %q: the interpreter changed %q: %w", in.Target.Replicas, in.Target.Name, violation.Path, violation)
 	}
 	return manifest, nil

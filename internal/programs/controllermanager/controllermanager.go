@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
@@ -87,7 +87,7 @@ func (o *Options) LogIneffectiveFlags(ctx context.Context) {
 func (o *Options) HostOptions() (programs.HostOptions, error) {
 	settings := o.Settings
 	controllers := &settings.Controllers
-	skipped, err := reach.ParseSkippedAPIs(o.SkippedAPIs)
+	skipped, err := tenancy.ParseSkippedAPIs(o.SkippedAPIs)
 	if err != nil {
 		return programs.HostOptions{}, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/domain/reach"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
 )
@@ -112,10 +112,10 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--%s %d: must be at least 1", w.flag, *w.count))
 		}
 	}
-	if _, err := reach.ParseSkippedAPIs(o.SkippedAPIs); err != nil {
+	if _, err := tenancy.ParseSkippedAPIs(o.SkippedAPIs); err != nil {
 		errs = append(errs, fmt.Errorf("--skipped-propagating-apis: %w", err))
 	}
-	if _, err := reach.ParseSkippedNamespaces(o.SkippedNamespaces); err != nil {
+	if _, err := tenancy.ParseSkippedNamespaces(o.SkippedNamespaces); err != nil {
 		errs = append(errs, fmt.Errorf("--skipped-propagating-namespaces: %w", err))
 	}
 	return errors.Join(errs...)

@@ -6,24 +6,24 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/access/observe"
+	"karmada.io/karmada/internal/access/telemetry"
 )
 
 // AddEventsFlag adds the flag that selects which successful propagation steps are written as
 // events.
-func AddEventsFlag(set *pflag.FlagSet, mode *observe.Mode) {
+func AddEventsFlag(set *pflag.FlagSet, mode *telemetry.Mode) {
 	var names []string
-	for _, each := range observe.Modes() {
+	for _, each := range telemetry.Modes() {
 		names = append(names, string(each))
 	}
 	set.Var(&eventMode{mode}, "propagation-events", fmt.Sprintf(
 		"Which events are written about propagation, one of %s: %s writes decisions and failures; "+
 			"%s also writes the success of each step, once for an object after each change of it.",
-		strings.Join(names, ", "), observe.ModeChanges, observe.ModeAll))
+		strings.Join(names, ", "), telemetry.ModeChanges, telemetry.ModeAll))
 }
 
 // eventMode is the flag value of an event mode.
-type eventMode struct{ mode *observe.Mode }
+type eventMode struct{ mode *telemetry.Mode }
 
 func (m *eventMode) String() string {
 	if m.mode == nil {
@@ -33,7 +33,7 @@ func (m *eventMode) String() string {
 }
 
 func (m *eventMode) Set(text string) (err error) {
-	mode, err := observe.ParseMode(text)
+	mode, err := telemetry.ParseMode(text)
 	if err == nil {
 		*m.mode = mode
 	}

@@ -20,8 +20,8 @@ import (
 	"karmada.io/karmada/internal/access/patch"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // Enrollment registers a cluster as a member in pull mode. It runs at every start of the agent
@@ -67,11 +67,11 @@ func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err := registration.ValidateName(a.Name); err != nil {
 		return nil, err
 	}
-	karmada, err := side.NewKarmada(a.Karmada, a.Log)
+	karmada, err := clusterclient.NewKarmada(a.Karmada, a.Log)
 	if err != nil {
 		return nil, err
 	}
-	member, err := side.NewMember(a.Name, a.Member, a.Log)
+	member, err := clusterclient.NewMember(a.Name, a.Member, a.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 
 // checkRegistration returns the stored Cluster, or nil if there is none. It returns an
 // error if the name belongs to another cluster or the flags are invalid.
-func (a Enrollment) checkRegistration(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) checkRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(a.Name), err)
@@ -120,7 +120,7 @@ func (a Enrollment) checkRegistration(ctx context.Context, karmada *side.Client,
 // dryRunCreate returns an error if the Cluster cannot be created, before accounts are
 // created in the member. The identity may be registered under a name that the agent cannot
 // read. Other errors are reported by the creation itself.
-func (a Enrollment) dryRunCreate(ctx context.Context, karmada *side.Client, id string) error {
+func (a Enrollment) dryRunCreate(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	wanted := a.newCluster(id)
 	if err := validate(wanted); err != nil {
 		return err
@@ -143,7 +143,7 @@ func ReregistrationAdvice(name string) string {
 
 // createOrUpdate creates the Cluster from the flags of the agent, or updates its connection
 // fields.
-func (a Enrollment) createOrUpdate(ctx context.Context, karmada *side.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
 		return a.create(ctx, karmada, id)
 	}
@@ -169,7 +169,7 @@ func (a Enrollment) createOrUpdate(ctx context.Context, karmada *side.Client, st
 	return wanted, nil
 }
 
-func (a Enrollment) create(ctx context.Context, karmada *side.Client, id string) (*clusterv1alpha1.Cluster, error) {
+func (a Enrollment) create(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	wanted := a.newCluster(id)
 	err := karmada.API.Create(ctx, wanted)
 	switch {
@@ -223,7 +223,7 @@ func (a Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 
 // storeTokens stores the reported tokens in the control plane as Secrets that the Cluster
 // owns.
-func (a Enrollment) storeTokens(ctx context.Context, karmada *side.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+func (a Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
 	credentialsSecret, impersonatorSecret := credentials.Secrets(a.Name, a.ClusterNamespace)
 	var wanted []*corev1.Secret
 	if a.ReportedAccounts.Impersonator {

@@ -17,7 +17,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 func TestClusterSpecFromAgentFlags(t *testing.T) {
@@ -91,8 +91,8 @@ func TestClusterSpecFromAgentFlags(t *testing.T) {
 }
 
 func TestCheckRegistrationRejectsOtherCluster(t *testing.T) {
-	stored := sidetest.NewCluster("east", "id", clusterv1alpha1.Pull)
-	karmada, agent := sidetest.NewClient(t, "", &stored), Enrollment{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
+	stored := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Pull)
+	karmada, agent := clusterclienttest.NewClient(t, "", &stored), Enrollment{Name: "east", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://10.0.0.1"}}
 	if found, err := agent.checkRegistration(t.Context(), karmada, "id"); err != nil || found == nil {
 		t.Errorf("its own Cluster: %v, %v", found, err)
 	}
@@ -116,7 +116,7 @@ func TestInvalidClusterIsRejectedByDryRun(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := sidetest.NewClient(t, "")
+			karmada := clusterclienttest.NewClient(t, "")
 			karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
 				Create: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.CreateOption) error {
 					if (&client.CreateOptions{}).ApplyOptions(options).DryRun == nil {

@@ -11,7 +11,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // Cleanup deletes the objects that a member holds for one Cluster of a control plane.
@@ -34,7 +34,7 @@ func (c Cleanup) Objects() []client.Object {
 
 // Run deletes the objects that join created in the member. Objects shared by several
 // control planes are deleted together with the last one.
-func (c Cleanup) Run(ctx context.Context, member *side.Client) error {
+func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.Objects() {
 		errs = append(errs, member.Delete(ctx, object))
@@ -48,7 +48,7 @@ func (c Cleanup) Run(ctx context.Context, member *side.Client) error {
 
 // deleteShared deletes the impersonator account and the namespace unless another control
 // plane uses them.
-func (c Cleanup) deleteShared(ctx context.Context, member *side.Client) error {
+func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client) error {
 	accounts := &corev1.ServiceAccountList{}
 	if err := member.API.List(ctx, accounts, client.InNamespace(c.Namespace)); err != nil {
 		return member.WrapError("listing the service accounts of", registration.NewNamespace(c.Namespace), err)
@@ -66,7 +66,7 @@ func (c Cleanup) deleteShared(ctx context.Context, member *side.Client) error {
 
 // deleteNamespace deletes the namespace if its label says that join created it and no other
 // objects are in it.
-func (c Cleanup) deleteNamespace(ctx context.Context, member *side.Client) error {
+func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Client) error {
 	object, err := member.Get(ctx, registration.NewNamespace(c.Namespace))
 	if err != nil || object == nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 func TestCleanup(t *testing.T) {
@@ -38,7 +38,7 @@ func TestCleanup(t *testing.T) {
 			want:   []string{"Namespace ns"},
 		},
 		"a namespace with another Secret stays": {
-			before: [][]client.Object{shared(true), joined("east"), {sidetest.NewSecret("mine")}},
+			before: [][]client.Object{shared(true), joined("east"), {clusterclienttest.NewSecret("mine")}},
 			want:   []string{"Namespace ns", "Secret ns/mine"},
 		},
 		"a namespace with a Pod stays": {
@@ -56,12 +56,12 @@ func TestCleanup(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			member := sidetest.NewClient(t, "", slices.Concat(test.before...)...)
+			member := clusterclienttest.NewClient(t, "", slices.Concat(test.before...)...)
 			cleanup := Cleanup{Cluster: "east", Namespace: "ns", Log: t.Logf}
 			if err := cleanup.Run(t.Context(), member); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, sidetest.ListContent(t, member), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, member), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // ReportedAccounts selects the accounts of a member whose tokens are stored in the control plane.
@@ -45,7 +45,7 @@ const DefaultTokenTimeout = 30 * time.Second
 type Grant struct {
 	// Cluster is the name of the member, Namespace the namespace of the accounts.
 	Cluster, Namespace string
-	Member             *side.Client
+	Member             *clusterclient.Client
 	// Config is the client configuration of the member.
 	Config *rest.Config
 	// Timeout is how long the member may take to issue a token.
@@ -177,7 +177,7 @@ func (g Grant) tryToken(ctx context.Context, token, ca []byte) error {
 	config := &rest.Config{
 		Host:            registration.Endpoint(g.Config),
 		Proxy:           g.Config.Proxy,
-		Timeout:         side.RequestTimeout,
+		Timeout:         clusterclient.RequestTimeout,
 		BearerToken:     string(token),
 		TLSClientConfig: rest.TLSClientConfig{Insecure: g.Config.Insecure},
 		ContentConfig:   rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},

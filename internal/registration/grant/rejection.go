@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // rejectionTimeout is how long a member must reject a token until RejectsToken returns
@@ -28,7 +28,7 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 		return true, nil
 	}
 	config := rest.AnonymousClientConfig(g.Config)
-	config.Host, config.BearerToken, config.Timeout = registration.Endpoint(g.Config), string(token), side.RequestTimeout
+	config.Host, config.BearerToken, config.Timeout = registration.Endpoint(g.Config), string(token), clusterclient.RequestTimeout
 	config.QPS = -1 // the poll interval below limits the requests
 	config.GroupVersion, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, scheme.Codecs.WithoutConversion()
 	api, err := rest.UnversionedRESTClientFor(config)

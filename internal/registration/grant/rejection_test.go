@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 // newTokenServer starts an API server whose status code depends on the token of the
@@ -47,7 +47,7 @@ func TestRejectsToken(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Grant{Cluster: "east", Namespace: "ns", Member: sidetest.NewClient(t, ""), Config: config}.RejectsToken(t.Context(), []byte(test.token))
+			got, err := Grant{Cluster: "east", Namespace: "ns", Member: clusterclienttest.NewClient(t, ""), Config: config}.RejectsToken(t.Context(), []byte(test.token))
 			if got != test.want || (err != nil) != test.fails {
 				t.Errorf("rejected: %t, error %v", got, err)
 			}
@@ -74,12 +74,12 @@ func TestDeleteRejectedTokens(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			member := sidetest.NewClient(t, "", newSecret("karmada-east", test.own), newSecret("karmada-impersonator", test.impersonator))
+			member := clusterclienttest.NewClient(t, "", newSecret("karmada-east", test.own), newSecret("karmada-impersonator", test.impersonator))
 			g := Grant{Cluster: "east", Namespace: "ns", Member: member, Config: newTokenServer(t, map[string]int{"fine": http.StatusOK})}
 			if err := g.DeleteRejectedTokens(t.Context(), test.reported); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, sidetest.ListContent(t, member)); diff != "" {
+			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, member)); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})

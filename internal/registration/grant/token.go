@@ -16,12 +16,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // issueToken creates a token Secret for the account and waits until the member has filled
 // it. The token does not expire.
-func issueToken(ctx context.Context, s *side.Client, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
+func issueToken(ctx context.Context, s *clusterclient.Client, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	request := NewTokenSecret(account)
@@ -65,7 +65,7 @@ func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 // awaitToken waits until the Secret holds the token of the account with this UID. It
 // returns nil if the watch ends or the Secret is deleted. The latter happens to a Secret of
 // an earlier account with the same name.
-func awaitToken(ctx context.Context, s *side.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
+func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
 	// A watch without a resource version begins with the existing objects.
 	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
@@ -103,7 +103,7 @@ func caBundle(config *rest.Config) ([]byte, error) {
 }
 
 // EnsureSecret stores a Secret and makes the Cluster its owner.
-func EnsureSecret(ctx context.Context, s *side.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
+func EnsureSecret(ctx context.Context, s *clusterclient.Client, secret *corev1.Secret, cluster *clusterv1alpha1.Cluster) error {
 	owner := *metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	wanted := secret.DeepCopy()
 	wanted.OwnerReferences = []metav1.OwnerReference{owner}

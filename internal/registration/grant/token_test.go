@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 func TestAwaitToken(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAwaitToken(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			member := sidetest.NewClient(t, "")
+			member := clusterclienttest.NewClient(t, "")
 			member.API = interceptor.NewClient(member.API, interceptor.Funcs{
 				Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
 					events := watch.NewFakeWithChanSize(len(test.events), false)
@@ -109,7 +109,7 @@ func TestVerifyTokenSelectsCA(t *testing.T) {
 			if test.hasOtherCA {
 				firstCA = encodePEM(t, otherCA)
 			}
-			g := Grant{Cluster: "east", Namespace: "ns", Member: sidetest.NewClient(t, ""), Config: &rest.Config{Host: member.URL}}
+			g := Grant{Cluster: "east", Namespace: "ns", Member: clusterclienttest.NewClient(t, ""), Config: &rest.Config{Host: member.URL}}
 			found, err := g.verifyToken(t.Context(), []byte("token"), firstCA, memberCA)
 			if (err == nil) != test.stored || test.stored && !bytes.Equal(found, memberCA) {
 				t.Errorf("error %v, CA %q", err, found)

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // openKarmada creates the client of the control plane, with the credentials of the agent if
@@ -46,7 +46,7 @@ func (d *unregistration) openKarmada(ctx context.Context) error {
 			return fmt.Errorf("%w\nSet the kubeconfig of the control plane with --karmada-config, or use --force to delete the remaining objects of the agent in %s without it", err, d.member.Name)
 		}
 	}
-	d.karmada, err = side.NewKarmada(config, d.Log)
+	d.karmada, err = clusterclient.NewKarmada(config, d.Log)
 	return err
 }
 

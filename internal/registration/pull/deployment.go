@@ -15,8 +15,8 @@ import (
 
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // Names of the objects of the agent in a member. Other releases use the same names.
@@ -33,7 +33,7 @@ const (
 func agentLabels() map[string]string { return map[string]string{appLabel: AgentName} }
 
 // installAgent creates the agent and the objects that it needs in the member.
-func (r Register) installAgent(ctx context.Context, member *side.Client, kubeconfig []byte) error {
+func (r Register) installAgent(ctx context.Context, member *clusterclient.Client, kubeconfig []byte) error {
 	keepExisting := func(client.Object) error { return nil }
 	reject := func(client.Object) error {
 		return fmt.Errorf("it was created during the registration: check whether another run registers this cluster")
@@ -117,7 +117,7 @@ func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject)
 
 // deleteFromBinding removes the agent from the binding that agents of several control
 // planes share. If no subject remains, it deletes the binding and the role.
-func (r Register) deleteFromBinding(ctx context.Context, member *side.Client) error {
+func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.Client) error {
 	have, err := member.Get(ctx, r.agentBinding())
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r Register) deleteFromBinding(ctx context.Context, member *side.Client) er
 }
 
 // keepSubjects stores the binding with the remaining subjects.
-func (r Register) keepSubjects(ctx context.Context, member *side.Client, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
+func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
 	changed := binding.DeepCopy()
 	changed.Subjects = others
 	if _, err := patch.Object(ctx, member.API, binding, changed); client.IgnoreNotFound(err) != nil {
@@ -148,7 +148,7 @@ func (r Register) keepSubjects(ctx context.Context, member *side.Client, binding
 }
 
 // revertBinding removes the agent from a binding that existed before this run.
-func (r Register) revertBinding(ctx context.Context, member *side.Client) error {
+func (r Register) revertBinding(ctx context.Context, member *clusterclient.Client) error {
 	have, err := member.Get(ctx, r.agentBinding())
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
 	if err != nil || !ok {

@@ -29,7 +29,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 // discoveryBackoff is the delay between requests for cluster-info.
@@ -52,7 +52,7 @@ func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint
 		return nil, err
 	}
 	host := "https://" + r.Endpoint
-	untrusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	untrusted := &rest.Config{Host: host, Timeout: clusterclient.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	claimed, err := r.awaitClusterInfo(ctx, untrusted, token)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint
 	if ca, err = onlyPinned(ca, pins); err != nil {
 		return nil, r.untrustedError(err)
 	}
-	trusted := &rest.Config{Host: host, Timeout: side.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	trusted := &rest.Config{Host: host, Timeout: clusterclient.RequestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 	confirmed, err := r.awaitClusterInfo(ctx, trusted, token)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, u
 // the given subresource of them.
 func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
 	config := rest.CopyConfig(karmada)
-	config.Timeout = side.RequestTimeout
+	config.Timeout = clusterclient.RequestTimeout
 	api, err := authorizationv1client.NewForConfig(config)
 	if err != nil {
 		return false, fmt.Errorf("creating a client of the control plane (%s): %w", karmada.Host, err)

@@ -26,7 +26,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 var testToken = bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
@@ -222,7 +222,7 @@ func TestRejectControlPlane(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Register{Token: testToken.String()}.rejectControlPlane(t.Context(), sidetest.NewClient(t, "", test.stored...))
+			err := Register{Token: testToken.String()}.rejectControlPlane(t.Context(), clusterclienttest.NewClient(t, "", test.stored...))
 			if (err != nil) != test.isControlPlane {
 				t.Errorf("refuseItself() = %v, want an error: %t", err, test.isControlPlane)
 			}
@@ -232,11 +232,11 @@ func TestRejectControlPlane(t *testing.T) {
 
 func TestAwaitCluster(t *testing.T) {
 	register := Register{Name: "east", Endpoint: "192.0.2.1:5443", Timeout: 20 * time.Millisecond}
-	if err := register.awaitCluster(t.Context(), sidetest.NewClient(t, "")); err == nil || !strings.Contains(err.Error(), "created no Cluster within 20ms") {
+	if err := register.awaitCluster(t.Context(), clusterclienttest.NewClient(t, "")); err == nil || !strings.Contains(err.Error(), "created no Cluster within 20ms") {
 		t.Errorf("without a Cluster: %v", err)
 	}
-	created := sidetest.NewCluster("east", "id", clusterv1alpha1.Pull)
-	if err := register.awaitCluster(t.Context(), sidetest.NewClient(t, "", &created)); err != nil {
+	created := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Pull)
+	if err := register.awaitCluster(t.Context(), clusterclienttest.NewClient(t, "", &created)); err != nil {
 		t.Errorf("with a Cluster: %v", err)
 	}
 }

@@ -31,8 +31,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 const (
@@ -56,14 +56,14 @@ type agentIdentity struct {
 	// karmada is the client of the control plane with the rights of the agent. generator is
 	// the client that grants these rights; it is nil if the control plane grants them
 	// itself.
-	karmada, generator *side.Client
+	karmada, generator *clusterclient.Client
 }
 
 // obtain gets the certificate of the agent. It then ensures that the agent has its rights
 // and that no Cluster has its name.
 func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := i.register
-	holder, err := side.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
+	holder, err := clusterclient.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 		return err
 	}
 	i.key, i.request = encoded, request
-	if i.karmada, err = side.NewKarmada(found.newConfig("", i.certificate, i.key), r.Log); err != nil {
+	if i.karmada, err = clusterclient.NewKarmada(found.newConfig("", i.certificate, i.key), r.Log); err != nil {
 		return err
 	}
 	missing, err := i.awaitRights(ctx)
@@ -140,7 +140,7 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 
 // requestCertificate creates a certificate signing request and waits for the certificate. A
 // denial ends the wait at once and its reason is in the error.
-func (r Register) requestCertificate(ctx context.Context, holder *side.Client, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.Client, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := holder.API.Create(ctx, request); err != nil {
 		return nil, r.explainTokenError(holder.WrapError("creating", request, err), err)
 	}
@@ -206,7 +206,7 @@ func (r Register) explainTokenError(explained, err error) error {
 }
 
 // checkNameFree returns a RegisteredError if a Cluster of this name exists.
-func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *side.Client) error {
+func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclient.Client) error {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
 	if err != nil || have == nil {
 		return err
@@ -216,7 +216,7 @@ func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *side.Client)
 
 // grantRights gives the agent its rights in a control plane that does not grant them
 // itself.
-func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *side.Client) error {
+func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := i.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
 	if err != nil {
@@ -234,12 +234,12 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 	if err != nil {
 		return err
 	}
-	if i.generator, err = side.NewKarmada(found.newConfig("", certificate, encoded), r.Log); err != nil {
+	if i.generator, err = clusterclient.NewKarmada(found.newConfig("", certificate, encoded), r.Log); err != nil {
 		return err
 	}
 	defer func() {
 		// The certificate has all rights in the control plane and is no longer needed.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()
 		if err := i.generator.Delete(ctx, request); err != nil {
 			r.logf("warning: %v", err)

@@ -8,8 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // limitedRole returns the role and the bindings of an agent with MemberRole. Their names
@@ -28,7 +28,7 @@ func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.Cl
 
 // grantMemberRole gives the agent the rights of MemberRole and the rights that every agent
 // needs.
-func (r Register) grantMemberRole(ctx context.Context, member *side.Client) error {
+func (r Register) grantMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()
 	if _, err := member.Ensure(ctx, base, func(have client.Object) error { return grant.AdoptRole(have, base) }); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (r Register) grantMemberRole(ctx context.Context, member *side.Client) erro
 }
 
 // revokeMemberRole deletes the objects that grantMemberRole created.
-func (r Register) revokeMemberRole(ctx context.Context, member *side.Client) error {
+func (r Register) revokeMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	base, bindings := r.limitedRole()
 	var errs []error
 	for _, binding := range bindings {
@@ -52,6 +52,6 @@ func (r Register) revokeMemberRole(ctx context.Context, member *side.Client) err
 }
 
 // checkMemberRole returns an error if the member has no ClusterRole MemberRole.
-func (r Register) checkMemberRole(ctx context.Context, member *side.Client) error {
+func (r Register) checkMemberRole(ctx context.Context, member *clusterclient.Client) error {
 	return grant.Grant{Member: member, MemberRole: r.MemberRole}.CheckMemberRole(ctx)
 }

@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 func TestMemberRoleLimitsAgent(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "deployers"}}
 	register := Register{Name: "edge", MemberRole: role.Name, Member: &rest.Config{Host: "https://10.0.0.1"}}.withDefaults()
-	member := sidetest.NewClient(t, "", role)
+	member := clusterclienttest.NewClient(t, "", role)
 	if err := register.installAgent(t.Context(), member, []byte("kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestMemberRoleLimitsAgent(t *testing.T) {
 }
 
 func TestCheckMemberRole(t *testing.T) {
-	member := sidetest.NewClient(t, "")
+	member := clusterclienttest.NewClient(t, "")
 	err := Register{Name: "edge", MemberRole: "deployers"}.checkMemberRole(t.Context(), member)
 	if err == nil || !strings.Contains(err.Error(), `has no ClusterRole "deployers": create it there first`) {
 		t.Errorf("got %v", err)

@@ -31,8 +31,8 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 	"karmada.io/karmada/internal/version"
 )
 
@@ -109,7 +109,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 	if err := r.validate(); err != nil {
 		return err
 	}
-	member, err := side.NewMember(r.Name, r.Member, r.Log)
+	member, err := clusterclient.NewMember(r.Name, r.Member, r.Log)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (r Register) Run(ctx context.Context) (err error) {
 
 // awaitCluster waits until the agent has created the Cluster. An available Pod shows that
 // the agent runs, but not that it reaches the control plane.
-func (r Register) awaitCluster(ctx context.Context, karmada *side.Client) error {
+func (r Register) awaitCluster(ctx context.Context, karmada *clusterclient.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
@@ -254,8 +254,8 @@ func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 // rollBack deletes the created objects. The agent is deleted first so that it does not use
 // deleted credentials. The objects that the agent created are deleted last, when the agent
 // has no rights to create them again.
-func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *side.Client, agentObjects []client.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
+func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *clusterclient.Client, agentObjects []client.Object) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()
 	deleteAgentObjects := func(ctx context.Context) error { return r.deleteAgentObjects(ctx, member, agentObjects) }
 	revertBinding := func(ctx context.Context) error { return r.revertBinding(ctx, member) }
@@ -270,7 +270,7 @@ func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member 
 
 // missingAgentObjects returns the objects that the agent will create in the member at its
 // start, without those that exist already. Among them are accounts with all rights.
-func (r Register) missingAgentObjects(ctx context.Context, member *side.Client) (absent []client.Object, err error) {
+func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
 	accounts, shared := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.NewServiceAccount(r.ClusterNamespace, grant.ImpersonatorAccount)
 	for _, object := range append(accounts.Objects(), grant.NewTokenSecret(shared), shared, registration.NewNamespace(r.ClusterNamespace)) {
 		have, err := member.Get(ctx, object)
@@ -285,7 +285,7 @@ func (r Register) missingAgentObjects(ctx context.Context, member *side.Client) 
 }
 
 // deleteAgentObjects deletes the objects that the agent created in the member.
-func (r Register) deleteAgentObjects(ctx context.Context, member *side.Client, agentObjects []client.Object) error {
+func (r Register) deleteAgentObjects(ctx context.Context, member *clusterclient.Client, agentObjects []client.Object) error {
 	var errs []error
 	for _, object := range agentObjects {
 		have, err := member.Get(ctx, object)
@@ -299,7 +299,7 @@ func (r Register) deleteAgentObjects(ctx context.Context, member *side.Client, a
 
 // preflight returns the identity of the member, or an error if the member already holds
 // objects of an agent.
-func (r Register) preflight(ctx context.Context, member *side.Client) (id string, err error) {
+func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (id string, err error) {
 	r.logf("[preflight] Running pre-flight checks")
 	if id, err = member.Identify(ctx, r.MemberOrigin); err != nil {
 		return "", err
@@ -328,7 +328,7 @@ func (r Register) preflight(ctx context.Context, member *side.Client) (id string
 // control plane holds a cluster-info that is signed with the secret of the token. Missing
 // rights to read cluster-info are no error, because this check only catches the wrong
 // kubeconfig.
-func (r Register) rejectControlPlane(ctx context.Context, member *side.Client) error {
+func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.Client) error {
 	token, err := bootstraptoken.Parse(r.Token)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/registration/side"
+	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // awaitRollout waits until the agent is ready. If it is not ready in time, the error
 // contains the reason.
-func (r Register) awaitRollout(ctx context.Context, member *side.Client) error {
+func (r Register) awaitRollout(ctx context.Context, member *clusterclient.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	var loggedState string
@@ -79,7 +79,7 @@ func isRolledOut(deployment *appsv1.Deployment) bool {
 
 // describeFailure returns why the agent is not ready, from the status of its Deployment and
 // Pods and the end of their logs.
-func (r Register) describeFailure(ctx context.Context, member *side.Client) string {
+func (r Register) describeFailure(ctx context.Context, member *clusterclient.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	pods := &corev1.PodList{}

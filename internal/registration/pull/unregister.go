@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // Unregister ends the membership of a cluster in pull mode.
@@ -61,7 +61,7 @@ func (u Unregister) Run(ctx context.Context) error {
 	u.Namespace = cmp.Or(u.Namespace, clusterv1alpha1.NamespaceKarmadaSystem)
 	u.AgentName = cmp.Or(u.AgentName, AgentName)
 	u.Wait = cmp.Or(u.Wait, registration.DefaultWait)
-	member, err := side.NewMember(u.Name, u.Member, u.Log)
+	member, err := clusterclient.NewMember(u.Name, u.Member, u.Log)
 	if err != nil {
 		return err
 	}
@@ -89,12 +89,12 @@ func (u Unregister) Run(ctx context.Context) error {
 // unregistration is a run of Unregister.
 type unregistration struct {
 	Unregister
-	member *side.Client
+	member *clusterclient.Client
 	// memberID is the identity of the member. It is empty if the member cannot be reached.
 	memberID string
 	// karmada is the client of the control plane. It is nil if the control plane cannot be
 	// reached.
-	karmada *side.Client
+	karmada *clusterclient.Client
 	// usesAgentCredentials is true if karmada uses the credentials of the agent.
 	usesAgentCredentials bool
 	// cluster is the Cluster, nil if there is none.
@@ -196,8 +196,8 @@ func (d *unregistration) continueWithMember(ctx context.Context, err error) erro
 // removeCluster deletes the Cluster first. Its Works are deleted with it, and as long as it
 // exists, bindings create new ones.
 func (d *unregistration) removeCluster(ctx context.Context) error {
-	err := d.karmada.DeleteCluster(ctx, side.Removal{Cluster: d.cluster, Wait: d.Wait, DeniedMeansGone: d.usesAgentCredentials, ExtraBlockers: d.agentBlockers})
-	var blocked *side.BlockedRemovalError
+	err := d.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: d.cluster, Wait: d.Wait, DeniedMeansGone: d.usesAgentCredentials, ExtraBlockers: d.agentBlockers})
+	var blocked *clusterclient.BlockedRemovalError
 	if !d.Force || !errors.As(err, &blocked) {
 		return err
 	}
@@ -236,7 +236,7 @@ func (d *unregistration) awaitClusterGone(ctx context.Context) error {
 
 // forceRemoval deletes the Works and the Cluster and removes their finalizers.
 func (d *unregistration) forceRemoval(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, side.RollbackTimeout)
+	ctx, cancel := context.WithTimeout(ctx, clusterclient.RollbackTimeout)
 	defer cancel()
 	if err := d.karmada.Delete(ctx, d.cluster); err != nil {
 		return err

@@ -29,9 +29,9 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 // newSystemNamespace returns the namespace whose UID is the identity of a member.
@@ -44,12 +44,12 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 		"an unregistered member":            nil,
 		"a member of another control plane": {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("west")), grant.NewClusterRole("west"), grant.NewClusterRoleBinding("west", "ns")},
 		"a member of the same name":         {registration.NewNamespace("ns"), registration.NewServiceAccount("ns", grant.ImpersonatorAccount), registration.NewServiceAccount("ns", grant.AccountName("east")), grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns")},
-		"a namespace with other objects":    {registration.NewNamespace("ns"), sidetest.NewSecret("mine")},
+		"a namespace with other objects":    {registration.NewNamespace("ns"), clusterclienttest.NewSecret("mine")},
 	}
 	for name, objects := range before {
 		t.Run(name, func(t *testing.T) {
-			member := sidetest.NewClient(t, "", append(objects, newSystemNamespace())...)
-			want := sidetest.ListContent(t, member)
+			member := clusterclienttest.NewClient(t, "", append(objects, newSystemNamespace())...)
+			want := clusterclienttest.ListContent(t, member)
 			r := Register{Name: "east", Namespace: "agents", ClusterNamespace: "ns", Member: &rest.Config{Host: "https://member"}}
 			agentObjects, err := r.missingAgentObjects(t.Context(), member)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The agent runs in another process.
-			agentClient := &side.Client{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
+			agentClient := &clusterclient.Client{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
 			account, impersonator := registration.NewServiceAccount("ns", grant.AccountName("east")), registration.NewServiceAccount("ns", grant.ImpersonatorAccount)
 			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns"), grant.NewTokenSecret(account), grant.NewTokenSecret(impersonator)} {
 				if _, err := agentClient.Ensure(t.Context(), object, func(client.Object) error { return nil }); err != nil {
@@ -69,7 +69,7 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 			if err := r.rollBack(t.Context(), &agentIdentity{register: r}, member, agentObjects); err != nil {
 				t.Fatal(err)
 			}
-			got := slices.DeleteFunc(sidetest.ListContent(t, member), func(each string) bool {
+			got := slices.DeleteFunc(clusterclienttest.ListContent(t, member), func(each string) bool {
 				// The fake API server does not delete the tokens of a deleted account.
 				return strings.HasPrefix(each, "Secret ns/karmada-")
 			})
@@ -101,7 +101,7 @@ func TestAgentBlockers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &unregistration{Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName}, member: sidetest.NewClient(t, "", test.objects...), memberID: "member"}
+			d := &unregistration{Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName}, member: clusterclienttest.NewClient(t, "", test.objects...), memberID: "member"}
 			if diff := cmp.Diff(test.want, d.agentBlockers(t.Context(), test.works)); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
 			}
@@ -110,7 +110,7 @@ func TestAgentBlockers(t *testing.T) {
 }
 
 // boundNamespaces returns the namespaces of the subjects of the binding of agents.
-func boundNamespaces(t *testing.T, member *side.Client) (namespaces []string) {
+func boundNamespaces(t *testing.T, member *clusterclient.Client) (namespaces []string) {
 	t.Helper()
 	have, err := member.Get(t.Context(), Register{}.agentBinding())
 	if err != nil {
@@ -125,7 +125,7 @@ func boundNamespaces(t *testing.T, member *side.Client) (namespaces []string) {
 }
 
 func TestAgentsOfTwoControlPlanesShareBinding(t *testing.T) {
-	member := sidetest.NewClient(t, "", newSystemNamespace())
+	member := clusterclienttest.NewClient(t, "", newSystemNamespace())
 	first, second := Register{Name: "east", Namespace: "first", Member: &rest.Config{Host: "https://member"}}, Register{Name: "ost", Namespace: "second", Member: &rest.Config{Host: "https://member"}}
 	unregister := func(r Register) {
 		t.Helper()
@@ -145,7 +145,7 @@ func TestAgentsOfTwoControlPlanesShareBinding(t *testing.T) {
 			}
 		}, []string{"first"}},
 		{"the second one fails to register", func() {
-			run := &side.Client{Name: member.Name, Host: member.Host, API: member.API, Log: t.Logf, NamespacedKinds: member.NamespacedKinds}
+			run := &clusterclient.Client{Name: member.Name, Host: member.Host, API: member.API, Log: t.Logf, NamespacedKinds: member.NamespacedKinds}
 			if err := second.installAgent(t.Context(), run, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func TestUnregisterAfterInterruptedRegister(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := &unregistration{
 				Unregister: Unregister{Name: "east", Namespace: "agents", AgentName: AgentName, Wait: registration.DefaultWait, Log: t.Logf},
-				member:     sidetest.NewClient(t, "", test.stored), memberID: "member",
+				member:     clusterclienttest.NewClient(t, "", test.stored), memberID: "member",
 			}
 			err := run.openKarmada(t.Context())
 			if test.want != "" {
@@ -239,25 +239,25 @@ func TestUnregisterAfterInterruptedRegister(t *testing.T) {
 
 func TestUnregisterWithoutClusterDeletesManagedRole(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Labels: map[string]string{agent.ManagedLabel: "east"}}}
-	karmada := sidetest.NewClient(t, "", role)
+	karmada := clusterclienttest.NewClient(t, "", role)
 	run := &unregistration{
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: t.Logf},
-		member:     sidetest.NewClient(t, ""), karmada: karmada, usesAgentCredentials: true,
+		member:     clusterclienttest.NewClient(t, ""), karmada: karmada, usesAgentCredentials: true,
 	}
 	if err := run.removeFromKarmada(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if remaining := sidetest.ListContent(t, karmada); len(remaining) > 0 {
+	if remaining := clusterclienttest.ListContent(t, karmada); len(remaining) > 0 {
 		t.Errorf("remaining objects: %v", remaining)
 	}
 }
 
 func TestForcedUnregisterOfProtectedCluster(t *testing.T) {
-	stored := sidetest.NewCluster("east", "member", clusterv1alpha1.Pull)
+	stored := clusterclienttest.NewCluster("east", "member", clusterv1alpha1.Pull)
 	stored.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
 	run := &unregistration{
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: true, Log: t.Logf},
-		member:     sidetest.NewClient(t, ""), memberID: "member", karmada: sidetest.NewClient(t, "", &stored), usesAgentCredentials: true,
+		member:     clusterclienttest.NewClient(t, ""), memberID: "member", karmada: clusterclienttest.NewClient(t, "", &stored), usesAgentCredentials: true,
 	}
 	want := `cluster "east": This resource is protected: to delete it, first remove its label resourcetemplate.karmada.io/deletion-protected=Always`
 	if err := run.findCluster(t.Context()); err == nil || err.Error() != want {
@@ -267,15 +267,15 @@ func TestForcedUnregisterOfProtectedCluster(t *testing.T) {
 
 func TestUnregisterWithRevokedAgentRights(t *testing.T) {
 	var logged string
-	stored := sidetest.NewClient(t, "")
-	forbidden := &side.Client{Name: stored.Name, Host: stored.Host, Log: t.Logf, API: interceptor.NewClient(stored.API, interceptor.Funcs{
+	stored := clusterclienttest.NewClient(t, "")
+	forbidden := &clusterclient.Client{Name: stored.Name, Host: stored.Host, Log: t.Logf, API: interceptor.NewClient(stored.API, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, of client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: "clusters"}, of.Name, errors.New("its rights are gone"))
 		},
 	})}
 	run := &unregistration{
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: func(format string, args ...any) { logged += fmt.Sprintf(format, args...) + "\n" }},
-		member:     sidetest.NewClient(t, ""), memberID: "member", karmada: forbidden, usesAgentCredentials: true,
+		member:     clusterclienttest.NewClient(t, ""), memberID: "member", karmada: forbidden, usesAgentCredentials: true,
 	}
 	if err := run.findCluster(t.Context()); err == nil || !strings.Contains(err.Error(), "An agent loses its rights with its Cluster, so the Cluster was probably deleted. Use --force") {
 		t.Errorf("got %v", err)
@@ -308,7 +308,7 @@ func TestForcedUnregisterWithoutControlPlane(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			stored := sidetest.NewClient(t, "")
+			stored := clusterclienttest.NewClient(t, "")
 			stored.API = interceptor.NewClient(stored.API, interceptor.Funcs{
 				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 					return test.response
@@ -316,7 +316,7 @@ func TestForcedUnregisterWithoutControlPlane(t *testing.T) {
 			})
 			run := &unregistration{
 				Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: test.force, Log: t.Logf},
-				member:     sidetest.NewClient(t, ""), memberID: "member", karmada: stored, usesAgentCredentials: test.usesAgentCredentials,
+				member:     clusterclienttest.NewClient(t, ""), memberID: "member", karmada: stored, usesAgentCredentials: test.usesAgentCredentials,
 			}
 			err := run.findCluster(t.Context())
 			if (err == nil) != test.continues || (run.karmada == nil) != test.continues {
@@ -341,10 +341,10 @@ func TestUnregisterRejectsWrongMember(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			stored := sidetest.NewCluster("east", test.id, test.mode)
+			stored := clusterclienttest.NewCluster("east", test.id, test.mode)
 			run := &unregistration{
 				Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Force: true, Log: t.Logf},
-				member:     sidetest.NewClient(t, ""), memberID: "member", karmada: sidetest.NewClient(t, "", &stored),
+				member:     clusterclienttest.NewClient(t, ""), memberID: "member", karmada: clusterclienttest.NewClient(t, "", &stored),
 			}
 			err := run.findCluster(t.Context())
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
@@ -370,16 +370,16 @@ func TestFailedRegisterDeletesOnlyOwnCluster(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			stored := sidetest.NewCluster("east", test.id, clusterv1alpha1.Pull)
+			stored := clusterclienttest.NewCluster("east", test.id, clusterv1alpha1.Pull)
 			stored.CreationTimestamp = metav1.NewTime(requestedAt.Add(-test.age))
 			failed := &agentIdentity{
-				register: Register{Name: "east"}, id: "member", karmada: sidetest.NewClient(t, "", &stored),
+				register: Register{Name: "east"}, id: "member", karmada: clusterclienttest.NewClient(t, "", &stored),
 				request: &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: requestedAt}},
 			}
 			if err := failed.rollBack(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.remaining, sidetest.ListContent(t, failed.karmada)); diff != "" {
+			if diff := cmp.Diff(test.remaining, clusterclienttest.ListContent(t, failed.karmada)); diff != "" {
 				t.Errorf("remaining objects (-want +got):\n%s", diff)
 			}
 		})

@@ -14,13 +14,13 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 // storedTokens returns the tokens in the Secrets of a cluster, by the name of the Secret.
-func storedTokens(t *testing.T, s *side.Client) map[string]string {
+func storedTokens(t *testing.T, s *clusterclient.Client) map[string]string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	if err := s.API.List(t.Context(), secrets); err != nil {
@@ -34,9 +34,9 @@ func storedTokens(t *testing.T, s *side.Client) map[string]string {
 }
 
 func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
-	first := sidetest.NewCluster("east", "the first", clusterv1alpha1.Push)
+	first := clusterclienttest.NewCluster("east", "the first", clusterv1alpha1.Push)
 	first.UID = "uid of the first"
-	karmada := sidetest.NewClient(t, "", &first)
+	karmada := clusterclienttest.NewClient(t, "", &first)
 	credentials := grant.Credentials{Token: []byte("first"), ImpersonatorToken: []byte("first")}
 	credentialsSecret, impersonatorSecret := credentials.Secrets("east", "ns")
 	for _, secret := range []*corev1.Secret{credentialsSecret, impersonatorSecret} {
@@ -45,7 +45,7 @@ func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
 		}
 	}
 	// The second join has read the Clusters before the first one was created.
-	second := sidetest.NewCluster("east", "the second", clusterv1alpha1.Push)
+	second := clusterclienttest.NewCluster("east", "the second", clusterv1alpha1.Push)
 	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &second, grant.Credentials{Token: []byte("second"), ImpersonatorToken: []byte("second")})
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) || registered.Existing.Spec.ID != "the first" {
@@ -57,12 +57,12 @@ func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
 }
 
 func TestConcurrentJoinUnderTwoNames(t *testing.T) {
-	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "")
+	karmada, member := clusterclienttest.NewClient(t, ""), clusterclienttest.NewClient(t, "")
 	inner := karmada.API
 	karmada.API = interceptor.NewClient(inner, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			if cluster, ok := object.(*clusterv1alpha1.Cluster); ok {
-				other := sidetest.NewCluster("west", cluster.Spec.ID, clusterv1alpha1.Push)
+				other := clusterclienttest.NewCluster("west", cluster.Spec.ID, clusterv1alpha1.Push)
 				if err := inner.Create(ctx, &other); err != nil {
 					return err
 				}
@@ -70,7 +70,7 @@ func TestConcurrentJoinUnderTwoNames(t *testing.T) {
 			return api.Create(ctx, object, options...)
 		},
 	})
-	wanted := sidetest.NewCluster("east", "id", clusterv1alpha1.Push)
+	wanted := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
 	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &wanted, grant.Credentials{Token: []byte("t"), ImpersonatorToken: []byte("t")})
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) || registered.Existing.Name != "west" {
@@ -79,13 +79,13 @@ func TestConcurrentJoinUnderTwoNames(t *testing.T) {
 	if err := rollBack(t.Context(), karmada, member); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"Cluster west"}, sidetest.ListContent(t, karmada)); diff != "" {
+	if diff := cmp.Diff([]string{"Cluster west"}, clusterclienttest.ListContent(t, karmada)); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 }
 
 func TestConcurrentJoinStoresSecretsOfClusterOwner(t *testing.T) {
-	karmada := sidetest.NewClient(t, "")
+	karmada := clusterclienttest.NewClient(t, "")
 	inner := karmada.API
 	karmada.API = interceptor.NewClient(inner, interceptor.Funcs{
 		Create: func(ctx context.Context, api client.WithWatch, object client.Object, options ...client.CreateOption) error {
@@ -102,7 +102,7 @@ func TestConcurrentJoinStoresSecretsOfClusterOwner(t *testing.T) {
 			return api.Create(ctx, object, options...)
 		},
 	})
-	wanted := sidetest.NewCluster("east", "id", clusterv1alpha1.Push)
+	wanted := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
 	if err := (Join{Name: "east", ClusterNamespace: "ns"}).register(t.Context(), karmada, &wanted, grant.Credentials{Token: []byte("mine"), ImpersonatorToken: []byte("mine")}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestUnjoinAfterInterruptedJoin(t *testing.T) {
 		credentialsSecret.OwnerReferences, impersonatorSecret.OwnerReferences = owners, owners
 		return []client.Object{credentialsSecret, impersonatorSecret}
 	}
-	unlabelled := sidetest.NewSecret("east")
+	unlabelled := clusterclienttest.NewSecret("east")
 	deleted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{
 		SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: "east"},
 	}}
@@ -134,7 +134,7 @@ func TestUnjoinAfterInterruptedJoin(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada := sidetest.NewClient(t, "", test.before...)
+			karmada := clusterclienttest.NewClient(t, "", test.before...)
 			unjoin := Unjoin{Name: "east", ClusterNamespace: "ns", Force: true, Log: t.Logf}
 			if found, err := unjoin.findCluster(t.Context(), karmada); found != nil || err != nil {
 				t.Fatalf("found %v, %v", found, err)
@@ -142,7 +142,7 @@ func TestUnjoinAfterInterruptedJoin(t *testing.T) {
 			if err := unjoin.deleteOrphanedSecrets(t.Context(), karmada, test.deleted); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, sidetest.ListContent(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})

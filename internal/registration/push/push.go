@@ -32,8 +32,8 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // Join registers a cluster as a member in push mode.
@@ -97,14 +97,14 @@ func (j Join) Run(ctx context.Context) (err error) {
 }
 
 // openClusters creates the clients of both clusters.
-func (j Join) openClusters() (karmada, member *side.Client, err error) {
+func (j Join) openClusters() (karmada, member *clusterclient.Client, err error) {
 	if err := registration.ValidateName(j.Name); err != nil {
 		return nil, nil, err
 	}
-	if karmada, err = side.NewKarmada(j.Karmada, j.Log); err != nil {
+	if karmada, err = clusterclient.NewKarmada(j.Karmada, j.Log); err != nil {
 		return nil, nil, err
 	}
-	if member, err = side.NewMember(j.Name, j.Member, j.Log); err != nil {
+	if member, err = clusterclient.NewMember(j.Name, j.Member, j.Log); err != nil {
 		return nil, nil, err
 	}
 	karmada.DryRun, member.DryRun = j.DryRun, j.DryRun
@@ -113,7 +113,7 @@ func (j Join) openClusters() (karmada, member *side.Client, err error) {
 
 // checkClusters reads both clusters and returns the Cluster to be created. It returns an
 // error if the cluster must not join.
-func (j Join) checkClusters(ctx context.Context, karmada, member *side.Client) (*clusterv1alpha1.Cluster, error) {
+func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	id, err := member.Identify(ctx, j.MemberOrigin)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *side.Client) (
 // checkNameUnusedByAgent returns an error if an agent without a Cluster has rights under
 // this name, because it could read the credentials that join stores. If the rights have an
 // owner, the check waits until garbage collection deletes them.
-func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *side.Client) error {
+func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient.Client) error {
 	role := agent.RoleName(j.Name)
 	for _, right := range []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role}},
@@ -174,12 +174,12 @@ func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *side.Client) 
 
 // grantAccess creates the accounts of the control plane in the member and returns their
 // tokens.
-func (j Join) grantAccess(ctx context.Context, member *side.Client) (grant.Credentials, error) {
+func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (grant.Credentials, error) {
 	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, grant.AllAccounts())
 }
 
 // newGrant returns the accounts of the control plane in the namespace of the member.
-func (j Join) newGrant(member *side.Client, namespace string) grant.Grant {
+func (j Join) newGrant(member *clusterclient.Client, namespace string) grant.Grant {
 	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
 
@@ -187,7 +187,7 @@ func (j Join) newGrant(member *side.Client, namespace string) grant.Grant {
 func keepExisting(client.Object) error { return nil }
 
 // register stores the credentials and the Cluster in the control plane.
-func (j Join) register(ctx context.Context, karmada *side.Client, wanted *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wanted *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
 	if _, err := karmada.Ensure(ctx, registration.NewNamespace(j.ClusterNamespace), keepExisting); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (j Join) register(ctx context.Context, karmada *side.Client, wanted *cluste
 // checkStillUnique returns an error if the cluster was meanwhile registered under another
 // name. Two replicas of the API server may both accept such Clusters. Each join lists the
 // Clusters after its own creation, so at least one of them finds the other and rolls back.
-func (j Join) checkStillUnique(ctx context.Context, karmada *side.Client, id string) error {
+func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (j Join) checkStillUnique(ctx context.Context, karmada *side.Client, id str
 
 // checkSecretOwner returns an error if an existing Cluster of this name owns the Secret. A
 // Secret of a deleted Cluster may be reused.
-func (j Join) checkSecretOwner(ctx context.Context, karmada *side.Client, secret client.Object, id string) error {
+func (j Join) checkSecretOwner(ctx context.Context, karmada *clusterclient.Client, secret client.Object, id string) error {
 	hasOwner := slices.ContainsFunc(secret.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == j.Name
 	})
@@ -259,7 +259,7 @@ func (j Join) checkSecretOwner(ctx context.Context, karmada *side.Client, secret
 
 // awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this
 // name is gone. No Work can be created in a terminating namespace.
-func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *side.Client) error {
+func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *clusterclient.Client) error {
 	// A user without the right to read the namespace may still join.
 	namespace, err := karmada.Get(ctx, registration.NewExecutionNamespace(j.Name))
 	if err == nil && namespace != nil && !namespace.GetDeletionTimestamp().IsZero() && !j.DryRun {
@@ -270,11 +270,11 @@ func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *side.Client)
 
 // rollBack deletes the created objects on both sides. It begins with the control plane so
 // that the control plane does not use deleted accounts.
-func rollBack(ctx context.Context, karmada, member *side.Client) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), side.RollbackTimeout)
+func rollBack(ctx context.Context, karmada, member *clusterclient.Client) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()
 	var errs []error
-	for _, s := range []*side.Client{karmada, member} {
+	for _, s := range []*clusterclient.Client{karmada, member} {
 		if err := s.RollBack(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("cleaning up: %w", err))
 		}

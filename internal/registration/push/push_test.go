@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 // These tests check the requests and their order. The integration tests check the
@@ -30,7 +30,7 @@ import (
 
 func TestFailedJoinIsRolledBack(t *testing.T) {
 	tests := map[string]struct {
-		failing sidetest.FailingObject
+		failing clusterclienttest.FailingObject
 		before  []client.Object
 		want    []string
 		isError bool
@@ -39,7 +39,7 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 			want: []string{"Cluster east", "Namespace ns", "Secret ns/east", "Secret ns/east-impersonator"},
 		},
 		"objects of an earlier run are reused": {
-			before: []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east"), sidetest.NewSecret("east-impersonator")},
+			before: []client.Object{registration.NewNamespace("ns"), clusterclienttest.NewSecret("east"), clusterclienttest.NewSecret("east-impersonator")},
 			want:   []string{"Cluster east", "Namespace ns", "Secret ns/east", "Secret ns/east-impersonator"},
 		},
 		"a failed Secret: all created objects are deleted": {
@@ -47,23 +47,23 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 		},
 		"existing objects stay": {
 			failing: "east", isError: true,
-			before: []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east-impersonator")},
+			before: []client.Object{registration.NewNamespace("ns"), clusterclienttest.NewSecret("east-impersonator")},
 			want:   []string{"Namespace ns", "Secret ns/east-impersonator"},
 		},
 		"a namespace with other objects stays": {
 			failing: "east", isError: true,
-			before: []client.Object{sidetest.NewSecret("west")},
+			before: []client.Object{clusterclienttest.NewSecret("west")},
 			want:   []string{"Namespace ns", "Secret ns/west"},
 		},
 		"the Secret of another Cluster is not adopted": {
-			before:  []client.Object{registration.NewNamespace("ns"), sidetest.NewSecret("east-impersonator", metav1.OwnerReference{Kind: "Cluster", Name: "east-impersonator"})},
+			before:  []client.Object{registration.NewNamespace("ns"), clusterclienttest.NewSecret("east-impersonator", metav1.OwnerReference{Kind: "Cluster", Name: "east-impersonator"})},
 			want:    []string{"Namespace ns", "Secret ns/east-impersonator"},
 			isError: true,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			karmada, member := sidetest.NewClient(t, test.failing, test.before...), sidetest.NewClient(t, "")
+			karmada, member := clusterclienttest.NewClient(t, test.failing, test.before...), clusterclienttest.NewClient(t, "")
 			join := Join{Name: "east", ClusterNamespace: "ns"}
 			wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
 			err := join.register(t.Context(), karmada, wanted, grant.Credentials{Token: []byte("t")})
@@ -75,7 +75,7 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if diff := cmp.Diff(test.want, sidetest.ListContent(t, karmada), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, karmada), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
 		})
@@ -83,7 +83,7 @@ func TestFailedJoinIsRolledBack(t *testing.T) {
 }
 
 func TestJoinSetsOwnerOfSecrets(t *testing.T) {
-	karmada := sidetest.NewClient(t, "")
+	karmada := clusterclienttest.NewClient(t, "")
 	join := Join{Name: "east", ClusterNamespace: "ns"}
 	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, grant.Credentials{}); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestJoinSetsOwnerOfSecrets(t *testing.T) {
 }
 
 func TestRollBackIgnoresCanceledContext(t *testing.T) {
-	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "")
+	karmada, member := clusterclienttest.NewClient(t, ""), clusterclienttest.NewClient(t, "")
 	if _, err := member.Ensure(t.Context(), registration.NewServiceAccount("ns", "karmada-east"), func(client.Object) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -110,18 +110,18 @@ func TestRollBackIgnoresCanceledContext(t *testing.T) {
 	if err := rollBack(ctx, karmada, member); err != nil {
 		t.Fatal(err)
 	}
-	if remaining := sidetest.ListContent(t, member); len(remaining) > 0 {
+	if remaining := clusterclienttest.ListContent(t, member); len(remaining) > 0 {
 		t.Errorf("remaining objects: %v", remaining)
 	}
 }
 
 func TestJoinDryRun(t *testing.T) {
-	karmada, member := sidetest.NewClient(t, ""), sidetest.NewClient(t, "", grant.NewClusterRole("east"))
+	karmada, member := clusterclienttest.NewClient(t, ""), clusterclienttest.NewClient(t, "", grant.NewClusterRole("east"))
 	var logged []string
 	log := registration.Log(func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) })
 	karmada.DryRun, member.DryRun, karmada.Log, member.Log = true, true, log, log
 	join := Join{Name: "east", ClusterNamespace: "ns", DryRun: true}
-	before := sidetest.ListContent(t, member)
+	before := clusterclienttest.ListContent(t, member)
 	credentials, err := join.grantAccess(t.Context(), member)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestJoinDryRun(t *testing.T) {
 	if err := join.register(t.Context(), karmada, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, credentials); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{before, nil}, [][]string{sidetest.ListContent(t, member), sidetest.ListContent(t, karmada)}); diff != "" {
+	if diff := cmp.Diff([][]string{before, nil}, [][]string{clusterclienttest.ListContent(t, member), clusterclienttest.ListContent(t, karmada)}); diff != "" {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	for _, line := range logged {
@@ -143,10 +143,10 @@ func TestJoinDryRun(t *testing.T) {
 }
 
 func TestUnjoinFindCluster(t *testing.T) {
-	push, pull := sidetest.NewCluster("east", "id", clusterv1alpha1.Push), sidetest.NewCluster("agent", "id", clusterv1alpha1.Pull)
-	protected := sidetest.NewCluster("vault", "id", clusterv1alpha1.Push)
+	push, pull := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push), clusterclienttest.NewCluster("agent", "id", clusterv1alpha1.Pull)
+	protected := clusterclienttest.NewCluster("vault", "id", clusterv1alpha1.Push)
 	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
-	karmada := sidetest.NewClient(t, "", &push, &pull, &protected)
+	karmada := clusterclienttest.NewClient(t, "", &push, &pull, &protected)
 	tests := map[string]string{
 		"east":  "",
 		"west":  `there is no Cluster "west" in it (https://it); use --force to delete the objects that an interrupted run left`,
@@ -171,8 +171,8 @@ func TestUnjoinLogsRemainingObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var logged []string
 			unjoin := Unjoin{Name: "far", ClusterNamespace: "ns", DryRun: dryRun, Log: func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }}
-			far := sidetest.NewCluster("far", "id", clusterv1alpha1.Push)
-			if err := unjoin.removeCluster(t.Context(), sidetest.NewClient(t, "", &far), nil, &far); err != nil {
+			far := clusterclienttest.NewCluster("far", "id", clusterv1alpha1.Push)
+			if err := unjoin.removeCluster(t.Context(), clusterclienttest.NewClient(t, "", &far), nil, &far); err != nil {
 				t.Fatal(err)
 			}
 			all := strings.Join(logged, "\n")
@@ -199,7 +199,7 @@ func TestUnjoinRejectsWrongMember(t *testing.T) {
 	t.Cleanup(member.Close)
 	for _, force := range []bool{false, true} {
 		unjoin := Unjoin{Name: "east", Force: force, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
-		same, another, withoutID := sidetest.NewCluster("east", "id", clusterv1alpha1.Push), sidetest.NewCluster("east", "another", clusterv1alpha1.Push), sidetest.NewCluster("east", "", clusterv1alpha1.Push)
+		same, another, withoutID := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push), clusterclienttest.NewCluster("east", "another", clusterv1alpha1.Push), clusterclienttest.NewCluster("east", "", clusterv1alpha1.Push)
 		if opened, err := unjoin.openMember(t.Context(), nil, &same); err != nil || opened == nil {
 			t.Errorf("the same cluster: %v", err)
 		}
@@ -213,12 +213,12 @@ func TestUnjoinRejectsWrongMember(t *testing.T) {
 		}
 	}
 	// With Force, and without a Cluster of that name.
-	west := sidetest.NewCluster("west", "id", clusterv1alpha1.Push)
+	west := clusterclienttest.NewCluster("west", "id", clusterv1alpha1.Push)
 	unjoin := Unjoin{Name: "east", Force: true, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
-	if _, err := unjoin.openMember(t.Context(), sidetest.NewClient(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {
+	if _, err := unjoin.openMember(t.Context(), clusterclienttest.NewClient(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {
 		t.Errorf("a member that is registered under another name: %v", err)
 	}
-	if opened, err := unjoin.openMember(t.Context(), sidetest.NewClient(t, ""), nil); err != nil || opened == nil {
+	if opened, err := unjoin.openMember(t.Context(), clusterclienttest.NewClient(t, ""), nil); err != nil || opened == nil {
 		t.Errorf("a member that is not registered: %v", err)
 	}
 }

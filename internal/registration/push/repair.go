@@ -12,8 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // credentialCheck holds the result of the check of the stored credentials of a registered
@@ -32,7 +32,7 @@ type credentialCheck struct {
 
 // repair replaces the credentials of a registered cluster if the member rejects the stored
 // ones. It returns the RegisteredError if they work.
-func (j Join) repair(ctx context.Context, karmada, member *side.Client, registered *registration.RegisteredError) error {
+func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client, registered *registration.RegisteredError) error {
 	found, err := j.checkCredentials(ctx, karmada, member, &registered.Existing)
 	if err != nil {
 		return fmt.Errorf("%w; its credentials could not be checked: %w", registered, err)
@@ -57,7 +57,7 @@ func (j Join) repair(ctx context.Context, karmada, member *side.Client, register
 }
 
 // checkCredentials reads the stored credentials of a Cluster and tries them in the member.
-func (j Join) checkCredentials(ctx context.Context, karmada, member *side.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
+func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
 	credentials, impersonator := grant.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
 	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
 	if cluster.Spec.SecretRef == nil {
@@ -94,7 +94,7 @@ func (c *credentialCheck) addCause(reissue *bool, cause string) {
 }
 
 // checkSecret reads a Secret of the control plane and tries its token in the member.
-func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmada *side.Client, secret *corev1.Secret, reissue *bool) error {
+func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c *credentialCheck) isSameEndpoint(g grant.Grant) bool {
 }
 
 // storeCredentials stores the new credentials in the Secrets that the Cluster refers to.
-func (j Join) storeCredentials(ctx context.Context, karmada *side.Client, found *credentialCheck, credentials grant.Credentials) error {
+func (j Join) storeCredentials(ctx context.Context, karmada *clusterclient.Client, found *credentialCheck, credentials grant.Credentials) error {
 	g := grant.Grant{Config: j.Member}
 	if storedCA := found.credentials.Data[clusterv1alpha1.SecretCADataKey]; len(storedCA) > 0 && !found.isSameEndpoint(g) {
 		credentials.CA = storedCA
@@ -167,7 +167,7 @@ func (j Join) storeCredentials(ctx context.Context, karmada *side.Client, found 
 }
 
 // setSecretRef sets spec.secretRef of the Cluster if it is empty.
-func (c *credentialCheck) setSecretRef(ctx context.Context, karmada *side.Client) error {
+func (c *credentialCheck) setSecretRef(ctx context.Context, karmada *clusterclient.Client) error {
 	if c.cluster.Spec.SecretRef != nil {
 		return nil
 	}

@@ -16,14 +16,14 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
-	"karmada.io/karmada/internal/registration/side/sidetest"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
 // newJoinedCluster returns a Cluster with its Secrets as join stores them.
 func newJoinedCluster(credentials, impersonator string) []client.Object {
-	cluster := sidetest.NewCluster("east", "id", clusterv1alpha1.Push)
+	cluster := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
 	cluster.UID = "uid of east"
 	cluster.Spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: "east"}
 	cluster.Spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: "ns", Name: "east-impersonator"}
@@ -32,7 +32,7 @@ func newJoinedCluster(credentials, impersonator string) []client.Object {
 		if token == "" {
 			continue
 		}
-		secret := sidetest.NewSecret(name)
+		secret := clusterclienttest.NewSecret(name)
 		secret.Data = map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(token), clusterv1alpha1.SecretCADataKey: []byte("stored CA")}
 		objects = append(objects, secret)
 	}
@@ -52,7 +52,7 @@ func newMemberServer(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-func getCluster(t *testing.T, karmada *side.Client) *clusterv1alpha1.Cluster {
+func getCluster(t *testing.T, karmada *clusterclient.Client) *clusterv1alpha1.Cluster {
 	t.Helper()
 	have, err := karmada.Get(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}})
 	if err != nil {
@@ -90,12 +90,12 @@ func TestCheckCredentials(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			karmada := sidetest.NewClient(t, "", newJoinedCluster(test.credentials, test.impersonator)...)
+			karmada := clusterclienttest.NewClient(t, "", newJoinedCluster(test.credentials, test.impersonator)...)
 			cluster := getCluster(t, karmada)
 			if test.change != nil {
 				test.change(cluster)
 			}
-			found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.checkCredentials(t.Context(), karmada, sidetest.NewClient(t, ""), cluster)
+			found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,22 +110,22 @@ func TestCheckCredentials(t *testing.T) {
 }
 
 func TestRejoinWithValidCredentials(t *testing.T) {
-	karmada, member := sidetest.NewClient(t, "", newJoinedCluster("fine", "fine")...), sidetest.NewClient(t, "")
+	karmada, member := clusterclienttest.NewClient(t, "", newJoinedCluster("fine", "fine")...), clusterclienttest.NewClient(t, "")
 	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
 	err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.repair(t.Context(), karmada, member, registered)
 	if !errors.Is(err, registered) {
 		t.Errorf("got %v, want the RegisteredError", err)
 	}
-	if diff := cmp.Diff([]string(nil), sidetest.ListContent(t, member)); diff != "" {
+	if diff := cmp.Diff([]string(nil), clusterclienttest.ListContent(t, member)); diff != "" {
 		t.Errorf("the member holds (-want +got):\n%s", diff)
 	}
 }
 
 func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
-	karmada := sidetest.NewClient(t, "", newJoinedCluster("revoked", "fine and old")...)
+	karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine and old")...)
 	cluster := getCluster(t, karmada)
 	join := Join{Name: "east", ClusterNamespace: "elsewhere", Member: newMemberServer(t)}
-	found, err := join.checkCredentials(t.Context(), karmada, sidetest.NewClient(t, ""), cluster)
+	found, err := join.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +149,12 @@ func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
 }
 
 func TestRepairDryRun(t *testing.T) {
-	karmada := sidetest.NewClient(t, "", newJoinedCluster("revoked", "fine")...)
+	karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine")...)
 	var logged []string
 	join := Join{Name: "east", ClusterNamespace: "ns", DryRun: true, Member: newMemberServer(t), Log: func(format string, args ...any) {
 		logged = append(logged, fmt.Sprintf(format, args...))
 	}}
-	member := sidetest.NewClient(t, "")
+	member := clusterclienttest.NewClient(t, "")
 	karmada.DryRun, member.DryRun = true, true
 	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
 	if err := join.repair(t.Context(), karmada, member, registered); err != nil {
@@ -173,17 +173,17 @@ func TestRepairDryRun(t *testing.T) {
 }
 
 func TestAsRepairable(t *testing.T) {
-	terminating := sidetest.NewCluster("east", "id", clusterv1alpha1.Push)
+	terminating := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
 	terminating.DeletionTimestamp = &metav1.Time{}
 	terminating.DeletionTimestamp.Time = terminating.DeletionTimestamp.AddDate(1, 0, 0)
 	tests := map[string]struct {
 		by   clusterv1alpha1.Cluster
 		want bool
 	}{
-		"the same cluster":                {sidetest.NewCluster("east", "id", clusterv1alpha1.Push), true},
-		"another cluster":                 {sidetest.NewCluster("east", "another", clusterv1alpha1.Push), false},
-		"another name":                    {sidetest.NewCluster("west", "id", clusterv1alpha1.Push), false},
-		"a cluster in pull mode":          {sidetest.NewCluster("east", "id", clusterv1alpha1.Pull), false},
+		"the same cluster":                {clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push), true},
+		"another cluster":                 {clusterclienttest.NewCluster("east", "another", clusterv1alpha1.Push), false},
+		"another name":                    {clusterclienttest.NewCluster("west", "id", clusterv1alpha1.Push), false},
+		"a cluster in pull mode":          {clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Pull), false},
 		"a Cluster that is being deleted": {terminating, false},
 	}
 	for name, test := range tests {

@@ -16,8 +16,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
-	"karmada.io/karmada/internal/registration/side"
 )
 
 // identifyTimeout is the time limit for reading the identity of the member.
@@ -53,7 +53,7 @@ type Unjoin struct {
 func (u Unjoin) Run(ctx context.Context) error {
 	u.ClusterNamespace = cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	u.Wait = cmp.Or(u.Wait, registration.DefaultWait)
-	karmada, err := side.NewKarmada(u.Karmada, u.Log)
+	karmada, err := clusterclient.NewKarmada(u.Karmada, u.Log)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (u Unjoin) Run(ctx context.Context) error {
 
 // removeCluster deletes the Cluster if it was found, and cleans up the member if it is not
 // nil.
-func (u Unjoin) removeCluster(ctx context.Context, karmada, member *side.Client, found *clusterv1alpha1.Cluster) error {
+func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) error {
 	if u.DryRun {
 		u.logPlan(karmada, member, found)
 		return nil
@@ -78,7 +78,7 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *side.Client,
 	// The member is cleaned up last: the control plane needs the credentials to
 	// delete the propagated objects.
 	if found != nil {
-		if err := karmada.RemoveCluster(ctx, side.Removal{Cluster: found, Wait: u.Wait, Force: u.Force}); err != nil {
+		if err := karmada.RemoveCluster(ctx, clusterclient.Removal{Cluster: found, Wait: u.Wait, Force: u.Force}); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *side.Client,
 }
 
 // findCluster returns the Cluster, or nil if there is none and Force is set.
-func (u Unjoin) findCluster(ctx context.Context, karmada *side.Client) (*clusterv1alpha1.Cluster, error) {
+func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	object, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
 	if err != nil {
 		return nil, err
@@ -126,11 +126,11 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *side.Client) (*cluster
 
 // openMember returns the client of the member, or nil if nothing can be deleted there. It
 // verifies the identity of the member before anything is deleted on either side.
-func (u Unjoin) openMember(ctx context.Context, karmada *side.Client, found *clusterv1alpha1.Cluster) (*side.Client, error) {
+func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) (*clusterclient.Client, error) {
 	if u.Member == nil {
 		return nil, nil
 	}
-	member, err := side.NewMember(u.Name, u.Member, u.Log)
+	member, err := clusterclient.NewMember(u.Name, u.Member, u.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (u Unjoin) openMember(ctx context.Context, karmada *side.Client, found *clu
 
 // checkNotRegistered returns an error if the member is registered under another name. It
 // protects that member if there is no Cluster whose identity could be compared.
-func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *side.Client, id string) error {
+func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *side.Cl
 
 // deleteOrphanedSecrets deletes the credentials in the control plane that no Cluster owns.
 // A join that was interrupted before it created the Cluster leaves such Secrets.
-func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *side.Client, deleted *clusterv1alpha1.Cluster) error {
+func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclient.Client, deleted *clusterv1alpha1.Cluster) error {
 	namespace := u.ClusterNamespace
 	if deleted != nil && deleted.Spec.SecretRef != nil {
 		namespace = deleted.Spec.SecretRef.Namespace
@@ -195,7 +195,7 @@ func isOrphanedSecret(secret client.Object) bool {
 }
 
 // logPlan logs what a run without DryRun would delete.
-func (u Unjoin) logPlan(karmada, member *side.Client, found *clusterv1alpha1.Cluster) {
+func (u Unjoin) logPlan(karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) {
 	if found != nil {
 		u.logf("would delete %s in %s", karmada.Describe(found), karmada.Name)
 	}
@@ -210,7 +210,7 @@ func (u Unjoin) logPlan(karmada, member *side.Client, found *clusterv1alpha1.Clu
 
 // logRemainingObjects logs the objects that stay in a member that is not cleaned up, and
 // the command that deletes them.
-func (u Unjoin) logRemainingObjects(karmada *side.Client) {
+func (u Unjoin) logRemainingObjects(karmada *clusterclient.Client) {
 	var names []string
 	for _, object := range append(u.memberCleanup().Objects(), registration.NewServiceAccount(u.ClusterNamespace, grant.ImpersonatorAccount)) {
 		names = append(names, karmada.Describe(object))

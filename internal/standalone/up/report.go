@@ -15,7 +15,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/marked"
+	"karmada.io/karmada/internal/access/managedobjects"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/work"
@@ -130,7 +130,7 @@ func reportOf(ctx context.Context, config *rest.Config, e domain.Epoch, cluster 
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	listing, err := marked.List(ctx, through(config, cluster.Name))
+	listing, err := managedobjects.List(ctx, through(config, cluster.Name))
 	objects := objectsOf(listing, work.ExecutionNamespace(cluster.Name))
 	found := clusterReport{Cluster: cluster.Name, Differences: domain.Differences(e, works, objects, listing.Kinds.Has)}
 	if err != nil {
@@ -164,7 +164,7 @@ func through(config *rest.Config, cluster string) *rest.Config {
 }
 
 // objectsOf returns the objects of a listing that were made for Works in a namespace.
-func objectsOf(listing marked.Listing, space string) []domain.MemberObject {
+func objectsOf(listing managedobjects.Listing, space string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {
 		annotations := each.GetAnnotations()

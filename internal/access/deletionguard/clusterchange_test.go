@@ -1,0 +1,86 @@
+package deletionguard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+// bindingWithLabelSelector returns a binding that excludes clusters without the label.
+func bindingWithLabelSelector(name string) client.Object {
+	bound := newBinding(name)
+	bound.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	return bound
+}
+
+// workDeletedAgo returns a Work whose deletion began some time ago.
+func workDeletedAgo(name string, ago time.Duration) *workv1alpha1.Work {
+	karmadaWork := newDeletedWork(name)
+	karmadaWork.DeletionTimestamp = &metav1.Time{Time: noon.Add(-ago)}
+	return karmadaWork
+}
+
+func TestDeletionAfterClusterChangeWaitsForGatherPeriod(t *testing.T) {
+	w := newGuardFixture(t, bindingWithLabelSelector("web"))
+	for ago, want := range map[time.Duration]time.Duration{0: gatherPeriod, 2 * time.Second: gatherPeriod - 2*time.Second, gatherPeriod: 0} {
+		decision, err := w.Decide(t.Context(), readyCluster(), workDeletedAgo("web", ago), true)
+		if err != nil || decision.RetryAfter != want {
+			t.Errorf("%s after the deletion began: the delay is %s, %v; want %s", ago, decision.RetryAfter, err, want)
+		}
+		if want == 0 && decision.Verdict != guard.Delete {
+			t.Errorf("a single deletion gives %v", decision.Verdict)
+		}
+	}
+	confirmed := readyCluster()
+	confirmed.Annotations = map[string]string{workv1alpha1.ConfirmDeletionsAnnotation: noon.Format(time.RFC3339)}
+	if decision, err := w.Decide(t.Context(), confirmed, workDeletedAgo("web", 0), true); err != nil || decision.Verdict != guard.Delete {
+		t.Errorf("a confirmed deletion gives %v, %v", decision.Verdict, err)
+	}
+}
+
+func TestClusterChangeHoldsMassDeletion(t *testing.T) {
+	gold := bindingWithLabelSelector("web").(*workv1alpha2.ResourceBinding).Spec.Placement.ClusterAffinity
+	for name, hold := range map[string]func(name string) []client.Object{
+		"a label": func(name string) []client.Object { return []client.Object{bindingWithLabelSelector(name)} },
+		"a label that the affinity group in use requires": func(name string) []client.Object {
+			bound := newBinding(name)
+			bound.Spec.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "gold", ClusterAffinity: *gold}, {AffinityName: "any"}}
+			bound.Status.SchedulerObservedAffinityName = "gold"
+			return []client.Object{bound}
+		},
+		"a label that the dependents require": attachedBinding(func(dependent *workv1alpha2.ResourceBinding) {
+			dependent.Spec.Placement.ClusterAffinity = gold
+		}),
+		"a region to spread by": func(name string) []client.Object {
+			bound := newBinding(name)
+			bound.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldRegion}}
+			return []client.Object{bound}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works, stored := newDeletedWorks(20, hold)
+			for i := range 200 {
+				other := newDeletedWork(fmt.Sprintf("other%03d", i))
+				other.DeletionTimestamp, other.Finalizers = nil, nil
+				stored = append(stored, other)
+			}
+			w := newGuardFixture(t, stored...)
+			w.now = func() time.Time { return noon.Add(gatherPeriod) }
+			w.changes.record(newBinding("unrelated"), "")
+			for _, karmadaWork := range works {
+				decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
+				if err != nil || decision.Verdict != guard.Hold || decision.Reason != guard.ReasonClusterChanged {
+					t.Fatalf("%s: verdict %v, reason %v, %v", karmadaWork.Name, decision.Verdict, decision.Reason, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package deletionguard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// maxSurveyAge is the age after which the Works of a cluster are counted again.
+const maxSurveyAge = time.Second
+
+// deletionCounts holds the recent deletions of each cluster.
+type deletionCounts struct {
+	mu       sync.Mutex
+	clusters map[string]*clusterDeletions
+	// settledWorks are the Works that need no decision any more. The cache may still return
+	// them.
+	settledWorks map[types.NamespacedName]types.UID
+}
+
+// clusterDeletions are the recent deletions of one cluster.
+type clusterDeletions struct {
+	// unexplained counts the Works whose objects were deleted without an explanation. total
+	// counts all Works whose objects were deleted.
+	unexplained, total guard.WindowCounter
+	lastSurvey         workSurvey
+	// announcedReason is the reason of the last event about held deletions. If it is empty, the
+	// next held deletion writes an event.
+	announcedReason string
+}
+
+// workSurvey is a count of all Works of a cluster.
+type workSurvey struct {
+	takenAt time.Time
+	// unexplained and total are the counts of clusterDeletions at that time.
+	unexplained, total int
+	// works is the number of Works. pending is the number of those that are being deleted
+	// without an explanation.
+	works, pending int
+}
+
+// clusterLoss is the number of unexplained deletions in one cluster.
+type clusterLoss struct {
+	cluster     string
+	unexplained int
+}
+
+// clusterLosses are the losses of all clusters, in descending order.
+type clusterLosses []clusterLoss
+
+func newDeletionCounts() *deletionCounts {
+	return &deletionCounts{clusters: map[string]*clusterDeletions{}, settledWorks: map[types.NamespacedName]types.UID{}}
+}
+
+// forCluster returns the deletions of a cluster. The caller holds c.mu.
+func (c *deletionCounts) forCluster(cluster string) *clusterDeletions {
+	deletions, ok := c.clusters[cluster]
+	if !ok {
+		deletions = &clusterDeletions{}
+		c.clusters[cluster] = deletions
+	}
+	return deletions
+}
+
+func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := client.ObjectKeyFromObject(karmadaWork)
+	if c.settledWorks[key] == karmadaWork.UID {
+		return
+	}
+	c.settledWorks[key] = karmadaWork.UID
+	if decision.Verdict != guard.Delete {
+		return
+	}
+	deletions := c.forCluster(cluster)
+	deletions.total = deletions.total.Add(1, now)
+	if guard.IsUnexplained(decision.Evidence) && !decision.Evidence.Confirmed {
+		deletions.unexplained = deletions.unexplained.Add(1, now)
+	}
+}
+
+func (c *deletionCounts) isSettled(karmadaWork *workv1alpha1.Work) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	uid, ok := c.settledWorks[client.ObjectKeyFromObject(karmadaWork)]
+	return ok && uid == karmadaWork.UID
+}
+
+// removeWork records that a Work no longer exists, or needs a decision again.
+func (c *deletionCounts) removeWork(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.settledWorks, key)
+}
+
+func (c *deletionCounts) removeCluster(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.clusters, name)
+}
+
+// swapAnnouncedReason stores the reason of an event about the held deletions of a cluster, and
+// returns the previous reason.
+func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	deletions := c.forCluster(cluster)
+	previous, deletions.announcedReason = deletions.announcedReason, reason
+	return previous
+}
+
+// measureScale returns how many unexplained deletions there are in the cluster and in the
+// fleet. The Works of the cluster are counted again if the last count is too old, or if too
+// many deletions happened since.
+func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Bursts, clusterLosses, error) {
+	now, c := j.now(), j.counts
+	c.mu.Lock()
+	deletions := c.forCluster(cluster.Name)
+	lastSurvey, all, open := deletions.lastSurvey, deletions.total.Count(now), deletions.unexplained.Count(now)
+	c.mu.Unlock()
+	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= j.limits.Cluster.MinDeletions {
+		fresh, err := j.surveyWorks(ctx, cluster)
+		if err != nil {
+			return guard.Bursts{}, nil, err
+		}
+		fresh.takenAt, fresh.total, fresh.unexplained = now, all, open
+		lastSurvey = fresh
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	deletions = c.forCluster(cluster.Name)
+	deletions.lastSurvey = lastSurvey
+	// A deletion that was pending at the time of the survey and is done since counts twice, for
+	// one second at most: new deletions are not in the survey.
+	clusterBurst := guard.Burst{Unexplained: lastSurvey.pending + deletions.unexplained.Count(now), Works: lastSurvey.works + lastSurvey.total}
+	scale, losses := c.fleetScale(cluster.Name, clusterBurst, now)
+	return scale, losses, nil
+}
+
+// fleetScale adds up the unexplained deletions of all clusters. The caller holds c.mu.
+func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Bursts, clusterLosses) {
+	scale := guard.Bursts{Cluster: clusterBurst, Fleet: clusterBurst, Clusters: 1}
+	losses := clusterLosses{{name, clusterBurst.Unexplained}}
+	for other, deletions := range c.clusters {
+		burst, loses := deletions.burst(now)
+		if other == name || !loses {
+			continue
+		}
+		scale.Clusters++
+		scale.Fleet.Unexplained += burst.Unexplained
+		scale.Fleet.Works += burst.Works
+		losses = append(losses, clusterLoss{other, burst.Unexplained})
+	}
+	slices.SortFunc(losses, func(a, b clusterLoss) int {
+		return cmp.Or(cmp.Compare(b.unexplained, a.unexplained), cmp.Compare(a.cluster, b.cluster))
+	})
+	return scale, losses
+}
+
+// burst returns the unexplained deletions of a cluster: those of its last survey and those done
+// since. It returns false if there are none.
+func (d *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
+	open, pending := d.unexplained.Count(now), 0
+	if now.Sub(d.lastSurvey.takenAt) <= guard.Window {
+		pending = max(0, d.lastSurvey.pending-max(0, open-d.lastSurvey.unexplained))
+	}
+	return guard.Burst{Unexplained: open + pending, Works: d.lastSurvey.works + d.lastSurvey.total}, open+pending > 0
+}
+
+// surveyWorks counts the Works of a cluster, and those that are being deleted without an
+// explanation. Works whose binding is gone are not counted: each of them needs its own proof.
+func (j *Guard) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
+	works := &workv1alpha1.WorkList{}
+	if err := j.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return workSurvey{}, fmt.Errorf("counting the Works of cluster %q: %w", cluster.Name, err)
+	}
+	found := workSurvey{}
+	for i := range works.Items {
+		karmadaWork := &works.Items[i]
+		if j.counts.isSettled(karmadaWork) {
+			continue
+		}
+		found.works++
+		if karmadaWork.DeletionTimestamp == nil {
+			continue
+		}
+		facts, err := j.collectEvidence(ctx, cluster, karmadaWork)
+		if err != nil {
+			return workSurvey{}, err
+		}
+		if facts.Owner == guard.OwnerDropsWork && guard.IsUnexplained(facts) && !facts.Confirmed {
+			found.pending++
+		}
+	}
+	return found, nil
+}

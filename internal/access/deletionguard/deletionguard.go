@@ -1,0 +1,191 @@
+// Package deletionguard answers "may the objects of this Work be deleted in the member?" for all
+// controllers of a control plane. It collects the evidence for the deletion of a Work and
+// passes it to internal/domain/guard, which decides.
+//
+// Invariants: every decision on a deletion comes from Judge.Decide. A read that fails is no
+// evidence. Evidence comes from caches. Where a cache can only show that an object is missing,
+// the API server is asked.
+package deletionguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/kinds"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/domain/epoch"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+// Options are the dependencies and limits of a Judge.
+type Options struct {
+	// Karmada reads from caches, Live from the API server.
+	Karmada, APIReader client.Reader
+	// Cache provides the watches of bindings and clusters.
+	Cache cache.Cache
+	// Discovery is the discovery of the control plane.
+	Discovery kinds.Discovery
+	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
+	Reports *statuswriter.Writer
+	Events  *telemetry.Events
+	// Registry receives the metric of held deletions.
+	Registry prometheus.Registerer
+	Limits   guard.Limits
+	// ReadEpoch is read before each decision. It is nil for a control plane without epochs.
+	ReadEpoch EpochReader
+	Now       func() time.Time
+}
+
+// Guard is the deletion guard for Works. The controllers of one process share one instance,
+// because its limits apply to all of them together.
+type Guard struct {
+	evidenceCollector
+	limits  guard.Limits
+	counts  *deletionCounts
+	held    *heldDeletions
+	reports *statuswriter.Writer
+	events  *telemetry.Events
+	cache   cache.Cache
+	now     func() time.Time
+	// readEpoch is nil for a control plane without epochs.
+	readEpoch EpochReader
+
+	watchOnce sync.Once
+	watchErr  error
+}
+
+// New returns a Judge without any recorded deletions.
+func New(o Options) (*Guard, error) {
+	stopped, err := newHeldDeletions(o.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return &Guard{
+		evidenceCollector: evidenceCollector{karmadaCache: o.Karmada, apiReader: o.APIReader, discovery: o.Discovery, changes: newChangeTracker(o.Now), outages: newOutageTracker(o.Now), proofs: newProofCache(), now: o.Now},
+		limits:            o.Limits, counts: newDeletionCounts(), held: stopped, reports: o.Reports, events: o.Events, cache: o.Cache, now: o.Now, readEpoch: o.ReadEpoch,
+	}, nil
+}
+
+// Watch starts the watches of bindings and clusters. Later calls do nothing.
+func (j *Guard) Watch(ctx context.Context) error {
+	j.watchOnce.Do(func() { j.watchErr = errors.Join(j.changes.watch(ctx, j.cache), j.outages.watch(ctx, j.cache)) })
+	return j.watchErr
+}
+
+// Decision is the verdict on a deletion and the evidence for it.
+type Decision struct {
+	Verdict guard.Verdict
+	// Reason is the reason for which the deletion is held.
+	Reason   guard.Reason
+	Evidence guard.Facts
+	// RetryAfter is the delay before the next decision, if other deletions must be counted first. It
+	// is 0 otherwise.
+	RetryAfter time.Duration
+	// losses are the unexplained deletions of all clusters.
+	losses clusterLosses
+	// epoch is the epoch of the control plane at the time of the decision.
+	epoch epoch.Epoch
+}
+
+// Permission returns the annotation value that allows an agent to delete the objects of a Work
+// in the epoch of the decision.
+func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
+	return r.epoch.PermissionValue(karmadaWork)
+}
+
+// Decide returns the decision on the deletion of a Work. Every deletion of objects in a member
+// needs one.
+//
+// If the cluster is unreachable, nothing can be deleted there, and the evidence may change
+// before it is reachable again. Decide then neither counts deletions nor sends requests. The
+// verdict may be Prove: the caller must decide again when the cluster is reachable.
+func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
+	decision := Decision{Verdict: guard.Hold}
+	var err error
+	if decision.Evidence, err = j.collectEvidence(ctx, cluster, karmadaWork); err != nil {
+		return decision, err
+	}
+	if decision.Evidence.Owner == guard.OwnerRequiresWork {
+		if decision.Evidence, err = j.confirmWanted(ctx, cluster, karmadaWork, decision.Evidence); err != nil {
+			return decision, err
+		}
+	}
+	if err = j.recordEpoch(ctx, &decision); err != nil {
+		return decision, err
+	}
+	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || j.counts.isSettled(karmadaWork)
+	var scale guard.Bursts
+	if reachable && decision.Evidence.Owner == guard.OwnerDropsWork && guard.IsUnexplained(decision.Evidence) {
+		if decision.RetryAfter = j.gatherDelay(karmadaWork, decision.Evidence); decision.RetryAfter > 0 {
+			return decision, nil
+		}
+		if scale, decision.losses, err = j.measureScale(ctx, cluster); err != nil {
+			return decision, err
+		}
+	}
+	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
+	if decision.Verdict == guard.ReadTemplate && reachable {
+		decision.Evidence.Template = j.proveTemplate(ctx, karmadaWork)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
+	}
+	return decision, nil
+}
+
+// gatherPeriod is the time within which all deletions begin that one change of a Cluster
+// causes.
+const gatherPeriod = 5 * time.Second
+
+// gatherDelay returns the time to wait until the other deletions that the same change of the
+// Cluster caused can be counted.
+func (j *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
+	if !facts.Unmatched || facts.RestoreUnconfirmed || facts.Confirmed || facts.AlreadyAllowed {
+		return 0
+	}
+	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(j.now()))
+}
+
+// CountHeld adds a Work to the metric of held deletions after its deletion was decided, because
+// the state of its objects in the member cannot be read. Settle removes it.
+func (j *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
+	j.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
+}
+
+// MarkSettled records that the objects of a Work were deleted or are about to be, or that the Work
+// was released with its objects. Later calls for the same Work do nothing.
+func (j *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
+	j.held.remove(client.ObjectKeyFromObject(karmadaWork))
+	j.counts.markSettled(cluster, karmadaWork, decision, j.now())
+}
+
+// StopTrackingWork stops tracking a Work that no longer exists.
+func (j *Guard) StopTrackingWork(key types.NamespacedName) {
+	j.held.remove(key)
+	j.counts.removeWork(key)
+}
+
+// StopTrackingCluster stops tracking a cluster that no longer exists.
+func (j *Guard) StopTrackingCluster(name string) {
+	j.held.removeCluster(name)
+	j.counts.removeCluster(name)
+	j.outages.removeCluster(name)
+}
+
+// RepeatHeldEvent lets the next held deletion in a cluster write an event again, because the cluster
+// changed.
+func (j *Guard) RepeatHeldEvent(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
+
+// readError wraps the error of a read that was needed to explain a deletion.
+func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {
+	return fmt.Errorf("reading %s to explain the deletion of Work %s/%s: %w", subject, karmadaWork.Namespace, karmadaWork.Name, err)
+}

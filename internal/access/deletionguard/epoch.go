@@ -1,0 +1,25 @@
+package deletionguard
+
+import (
+	"context"
+	"fmt"
+
+	"karmada.io/karmada/internal/domain/epoch"
+)
+
+// EpochReader returns the epoch of the control plane. It returns an error if the epoch is
+// unknown.
+type EpochReader func(ctx context.Context) (epoch.Epoch, error)
+
+// recordEpoch records the epoch in the decision, and whether deletions wait for the
+// confirmation of a restore.
+func (j *Guard) recordEpoch(ctx context.Context, decision *Decision) (err error) {
+	if j.readEpoch == nil {
+		return nil
+	}
+	if decision.epoch, err = j.readEpoch(ctx); err != nil {
+		return fmt.Errorf("reading whether the control plane was restored from a backup: %w", err)
+	}
+	decision.Evidence.RestoreUnconfirmed = decision.epoch.NeedsConfirmation()
+	return nil
+}

@@ -1,0 +1,205 @@
+package deletionguard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/kinds"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// evidenceCollector collects the evidence for deletions of Works.
+type evidenceCollector struct {
+	// karmadaCache reads from caches, apiReader from the API server.
+	karmadaCache, apiReader client.Reader
+	discovery               kinds.Discovery
+	changes                 *changeTracker
+	outages                 *outageTracker
+	proofs                  *proofCache
+	now                     func() time.Time
+}
+
+// collectEvidence returns the evidence for the deletion of a Work, from caches.
+func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
+	facts := guard.Facts{
+		ClusterUnregistering: cluster.DeletionTimestamp != nil,
+		WasHeld:              work.IsHeldAsMassDeletion(karmadaWork),
+		Confirmed:            guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], karmadaWork.DeletionTimestamp.Time),
+	}
+	if facts.ClusterUnregistering {
+		return facts, nil
+	}
+	return facts, e.findOwner(ctx, e.karmadaCache, cluster, karmadaWork, &facts)
+}
+
+// confirmWanted reads again from the API server whether the binding still wants the cluster. An
+// object that is kept because of a stale cache would stay in the member for ever.
+func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
+	facts.Owner = guard.OwnerNone
+	if superseded, err := e.isSuperseded(ctx, karmadaWork); err != nil || superseded {
+		return facts, err
+	}
+	err := e.findOwner(ctx, e.apiReader, cluster, karmadaWork, &facts)
+	return facts, err
+}
+
+// findOwner records the state of the owner of a Work: of its bindings, or of the Namespace that
+// the Work delivers.
+func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+	if !work.HasBinding(karmadaWork) {
+		return findNamespaceOwner(ctx, reader, karmadaWork, facts)
+	}
+	facts.Owner = guard.OwnerGone
+	for _, namespaced := range []bool{true, false} {
+		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)
+		if !ok {
+			continue
+		}
+		bound := binding.New(namespaced)
+		err := reader.Get(ctx, key, bound, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || err == nil && bound.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if err != nil {
+			return readError("binding "+key.String(), karmadaWork, err)
+		}
+		e.recordBinding(bound, cluster, karmadaWork, facts)
+		if facts.Owner == guard.OwnerRequiresWork {
+			return nil
+		}
+		if err := e.recordDependents(ctx, reader, bound, cluster, facts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordBinding records the evidence that a binding gives for the deletion of one of its Works.
+func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+	spec := bound.BindingSpec()
+	if binding.ExpectedClusters(spec).Has(cluster.Name) {
+		// The next Work takes over only objects that were made from the same template.
+		if uid := templateUID(karmadaWork); uid != "" && uid == spec.Resource.UID {
+			facts.Owner = guard.OwnerRequiresWork
+		}
+		return
+	}
+	facts.Owner = guard.OwnerDropsWork
+	facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(bound, cluster.Name)
+	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, spec)
+	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, spec, bound.BindingStatus())
+	facts.MovedWhileUnreachable = facts.MovedWhileUnreachable || len(binding.TargetClusters(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
+}
+
+// recordDependents adds the evidence of the dependents if the binding is an attached one. A
+// dependent that is still assigned to the cluster, or that does not exist, is no evidence.
+func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, facts *guard.Facts) error {
+	if bound.BindingSpec().Placement != nil {
+		return nil
+	}
+	for _, snapshot := range bound.BindingSpec().RequiredBy {
+		dependent, key := binding.New(true), types.NamespacedName{Namespace: snapshot.Namespace, Name: snapshot.Name}
+		err := reader.Get(ctx, key, dependent, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || err == nil && binding.ExpectedClusters(dependent.BindingSpec()).Has(cluster.Name) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
+		}
+		facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(dependent, cluster.Name)
+		facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, dependent.BindingSpec())
+		facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, dependent.BindingSpec(), dependent.BindingStatus())
+	}
+	return nil
+}
+
+// findNamespaceOwner records the state of the Namespace that a Work delivers. With a Namespace
+// the member loses all objects in it.
+func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
+	owner := metav1.GetControllerOf(karmadaWork)
+	if owner == nil || owner.Kind != "Namespace" || owner.APIVersion != "v1" {
+		return nil
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion(owner.APIVersion)
+	namespace.SetKind(owner.Kind)
+	err := reader.Get(ctx, types.NamespacedName{Name: owner.Name}, namespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return readError("Namespace "+owner.Name, karmadaWork, err)
+	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil,
+		namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel] == "true":
+		return nil
+	}
+	facts.Owner = guard.OwnerRequiresWork
+	return nil
+}
+
+// isSuperseded reports whether another Work of the same binding replaces this one: an override
+// gives the object another name now. A Work of another binding with the same permanent ID does
+// not replace it.
+func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
+	for _, namespaced := range []bool{true, false} {
+		label := binding.PermanentIDLabel(binding.New(namespaced))
+		id := karmadaWork.Labels[label]
+		key, ok := binding.ReferencedBinding(karmadaWork, namespaced)
+		if id == "" || !ok {
+			continue
+		}
+		works := &workv1alpha1.WorkList{}
+		if err := e.karmadaCache.List(ctx, works, client.InNamespace(karmadaWork.Namespace), client.MatchingLabels{label: id}, client.UnsafeDisableDeepCopy); err != nil {
+			return false, fmt.Errorf("listing Works beside %s/%s: %w", karmadaWork.Namespace, karmadaWork.Name, err)
+		}
+		for i := range works.Items {
+			otherWork := &works.Items[i]
+			if to, ok := binding.ReferencedBinding(otherWork, namespaced); ok && to == key && otherWork.Name != karmadaWork.Name && otherWork.DeletionTimestamp == nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// templateUID returns the UID of the template from which the manifest of the Work was made. It
+// is empty if the manifest has no template.
+func templateUID(karmadaWork *workv1alpha1.Work) types.UID {
+	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
+		return ""
+	}
+	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
+	if err != nil {
+		return ""
+	}
+	return templateUIDAnnotationOf(manifest)
+}
+
+func templateUIDAnnotationOf(manifest *unstructured.Unstructured) types.UID {
+	return types.UID(manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
+}
+
+// bindingID identifies the bindings of a Work. It is empty if they have no permanent ID. Their
+// names are part of it, because an ID can be copied to a binding with another name.
+func bindingID(karmadaWork *workv1alpha1.Work) string {
+	id := karmadaWork.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + karmadaWork.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	for _, namespaced := range []bool{true, false} {
+		if key, ok := binding.ReferencedBinding(karmadaWork, namespaced); ok && id != "" {
+			id += " " + key.String()
+		}
+	}
+	return id
+}

@@ -1,0 +1,199 @@
+package deletionguard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/guard"
+)
+
+// deletedWorkIn returns a Work in deletion in another cluster.
+func deletedWorkIn(cluster, name string) *workv1alpha1.Work {
+	karmadaWork := newDeletedWork(name)
+	karmadaWork.Namespace, karmadaWork.UID = "karmada-es-"+cluster, types.UID(cluster+"/"+name)
+	return karmadaWork
+}
+
+// TestFleetDeletionIsHeldBelowClusterLimits deletes the same 5 of 20 templates from 40
+// clusters. No cluster reaches its own limit.
+func TestFleetDeletionIsHeldBelowClusterLimits(t *testing.T) {
+	const clusters, all, dropped = 40, 20, 5
+	var stored []client.Object
+	for i := range dropped {
+		stored = append(stored, newBinding(fmt.Sprintf("c%02d", i)))
+	}
+	for i := dropped; i < all; i++ {
+		stored = append(stored, newBinding(fmt.Sprintf("c%02d", i), "all"))
+	}
+	var works []*workv1alpha1.Work
+	for c := range clusters {
+		for i := range all {
+			karmadaWork := deletedWorkIn(fmt.Sprintf("m%02d", c), fmt.Sprintf("c%02d", i))
+			if i < dropped {
+				works = append(works, karmadaWork)
+			} else {
+				karmadaWork.DeletionTimestamp = nil
+			}
+			stored = append(stored, karmadaWork)
+		}
+	}
+	w := newGuardFixture(t, stored...)
+	deleted, fleet := 0, Decision{}
+	for _, karmadaWork := range works {
+		cluster := readyCluster()
+		cluster.Name = strings.TrimPrefix(karmadaWork.Namespace, "karmada-es-")
+		decision, err := w.Decide(t.Context(), cluster, karmadaWork, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decision.Verdict == guard.Delete {
+			deleted++
+			w.MarkSettled(cluster.Name, karmadaWork, decision)
+			continue
+		}
+		fleet = decision
+	}
+	if limit := guard.DefaultLimits().Fleet.MinDeletions; deleted > limit || fleet.Reason != guard.ReasonFleetDeletion {
+		t.Errorf("%d of %d Works are deleted, the last is held for reason %d", deleted, len(works), fleet.Reason)
+	}
+	if text := fleet.losses.summary(); !strings.Contains(text, "m00 5, m01 5") || !strings.Contains(text, "more clusters") || len(text) > 400 {
+		t.Errorf("summary of the losses: %q", text)
+	}
+}
+
+func TestDeletionWithoutBindingNeedsProofOfTemplate(t *testing.T) {
+	tests := map[string]struct {
+		stored []client.Object
+		change func(*guardFixture)
+		want   guard.Verdict
+		reason guard.Reason
+	}{
+		"the template was deleted": {want: guard.Delete},
+		"the template exists and is claimed": {
+			stored: []client.Object{templateObject("a")}, want: guard.Hold, reason: guard.ReasonTemplateInUse},
+		"the template exists and is unclaimed": {
+			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }()}, want: guard.Delete},
+		"a workload depends on the template that no policy claims": {
+			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"a"}]`)},
+			want:   guard.Hold, reason: guard.ReasonTemplateInUse},
+		"a workload depends on another template": {
+			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"b"}]`)},
+			want:   guard.Delete},
+		"the dependencies of a workload cannot be decoded": {
+			stored: []client.Object{func() client.Object { o := templateObject("a"); o.Labels = nil; return o }(), bindingWithDependencies(`[{`)},
+			want:   guard.Hold, reason: guard.ReasonTemplateInUse},
+		"another template has the same name": {
+			stored: []client.Object{func() client.Object { o := templateObject("a"); o.UID = "next"; return o }()}, want: guard.Delete},
+		"the API server does not answer": {
+			change: func(w *guardFixture) { w.unreadableType = "*v1.PartialObjectMetadata" }, want: guard.Hold, reason: guard.ReasonTemplateUnreadable},
+		"the kind is not served": {
+			change: func(w *guardFixture) { w.isKindUnserved = true }, want: guard.Hold, reason: guard.ReasonTemplateNotServed},
+		"discovery fails": {
+			change: func(w *guardFixture) {
+				w.isKindUnserved, w.discovery.err = true, apierrors.NewServiceUnavailable("later")
+			}, want: guard.Hold, reason: guard.ReasonTemplateUnreadable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newGuardFixture(t, test.stored...)
+			if test.change != nil {
+				test.change(w)
+			}
+			decision, err := w.Decide(t.Context(), readyCluster(), newDeletedWork("a"), true)
+			if err != nil || decision.Verdict != test.want || decision.Reason != test.reason {
+				t.Errorf("verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+			}
+			if _, err := w.Decide(t.Context(), readyCluster(), newDeletedWork("a"), true); err != nil || w.templateReads > 1 {
+				t.Errorf("%d reads of the template for two verdicts, error %v", w.templateReads, err)
+			}
+		})
+	}
+}
+
+// bindingWithDependencies returns the binding of a workload with this dependencies annotation.
+func bindingWithDependencies(annotation string) *workv1alpha2.ResourceBinding {
+	bound := newBinding("web", "m1")
+	bound.Annotations = map[string]string{workv1alpha2.DependenciesAnnotation: annotation}
+	bound.Spec.PropagateDeps = true
+	return bound
+}
+
+func TestTemplateOfRenamedObjectIsFoundByBindingName(t *testing.T) {
+	renamed := newDeletedWork("a")
+	renamed.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = "b-configmap"
+	template := templateObject("b")
+	template.UID = "uid-a"
+	if decision, err := newGuardFixture(t, template).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateInUse {
+		t.Errorf("with the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	}
+	if decision, err := newGuardFixture(t).Decide(t.Context(), readyCluster(), renamed, true); err != nil || decision.Reason != guard.ReasonTemplateUnreadable {
+		t.Errorf("without the template: verdict %d, reason %d, error %v", decision.Verdict, decision.Reason, err)
+	}
+}
+
+func TestUnreachableClusterCausesNoReads(t *testing.T) {
+	w, lost := newGuardFixture(t), readyCluster()
+	lost.Status = clusterv1alpha1.ClusterStatus{}
+	decision, err := w.Decide(t.Context(), lost, newDeletedWork("a"), false)
+	if err != nil || decision.Verdict != guard.ReadTemplate || w.templateReads != 0 {
+		t.Errorf("verdict %d after %d reads, error %v", decision.Verdict, w.templateReads, err)
+	}
+}
+
+func TestDeletionPermissionOfAgent(t *testing.T) {
+	works, stored := newDeletedWorks(30, func(name string) []client.Object { return []client.Object{newBinding(name)} })
+	w := newGuardFixture(t, stored...)
+	w.readEpoch = fixedEpoch(installedEpoch, nil)
+	allowed := works[0]
+	allowed.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
+	if decision, err := w.Decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Verdict != guard.Delete {
+		t.Errorf("verdict %d, error %v", decision.Verdict, err)
+	}
+	other := works[1]
+	other.Annotations[workv1alpha1.DeletionAllowedAnnotation] = installedEpoch.PermissionValue(allowed)
+	if decision, err := w.Decide(t.Context(), readyCluster(), other, true); err != nil || decision.Verdict != guard.Hold {
+		t.Errorf("the permission for another Work is accepted: verdict %d, error %v", decision.Verdict, err)
+	}
+	backedUp := works[2]
+	backedUp.Annotations[workv1alpha1.DeletionAllowedAnnotation] = restoredEpoch.PermissionValue(backedUp)
+	if decision, err := w.Decide(t.Context(), readyCluster(), backedUp, true); err != nil || decision.Verdict != guard.Hold {
+		t.Errorf("the permission of another epoch is accepted: verdict %d, error %v", decision.Verdict, err)
+	}
+	wanted := newGuardFixture(t, newBinding("c00", "m1"))
+	if decision, err := wanted.Decide(t.Context(), readyCluster(), allowed, true); err != nil || decision.Verdict != guard.HandOver {
+		t.Errorf("the binding wants the cluster again: verdict %d, error %v", decision.Verdict, err)
+	}
+}
+
+func TestHeldDeletionIsReportedOnce(t *testing.T) {
+	w, karmadaWork := newGuardFixture(t, templateObject("a")), newDeletedWork("a")
+	for _, test := range []struct {
+		after time.Duration
+		held  int
+	}{{0, 0}, {conditionDelay, 1}, {time.Minute, 1}} {
+		w.now = func() time.Time { return noon.Add(test.after) }
+		decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.ReportHeld(readyCluster(), karmadaWork, decision); err == nil {
+			t.Error("no error, so the deletion is not tried again")
+		}
+		if got := len(w.held.works); got != test.held {
+			t.Errorf("after %s %d deletions are held, want %d", test.after, got, test.held)
+		}
+	}
+	w.StopTrackingWork(client.ObjectKeyFromObject(karmadaWork))
+	if len(w.held.works) != 0 {
+		t.Error("a Work that no longer exists is held")
+	}
+}

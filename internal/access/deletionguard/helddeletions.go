@@ -1,0 +1,161 @@
+package deletionguard
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// ErrDeletionHeld reports that a deletion waits for a confirmation or an explanation.
+var ErrDeletionHeld = errors.New("the deletion of the Work waits for a confirmation or an explanation")
+
+// conditionDelay is the time for which a deletion may wait for the deletion of its template
+// without a condition: a template and its binding are deleted at about the same time.
+const conditionDelay = 5 * time.Second
+
+// ReportHeld writes a condition and an event with the reason for which a deletion is held and the
+// next step for the user. It returns an error so that the caller tries again.
+func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
+	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
+	j.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
+	mass := isMassDeletion(decision.Reason)
+	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && j.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
+		return heldErr
+	}
+	condition := newHeldCondition(cluster, karmadaWork, decision)
+	j.held.add(cluster.Name, client.ObjectKeyFromObject(karmadaWork), condition.Reason)
+	current := j.reports.Latest(karmadaWork)
+	present := conditions.Get(current.Status.Conditions, condition.Type)
+	if mass && work.IsHeldAsMassDeletion(current) {
+		// The first reason stays, even if the counts have changed.
+		condition = *present
+	}
+	if present != nil && present.Status == condition.Status && present.Reason == condition.Reason && present.Message == condition.Message {
+		// The condition is written already, maybe by an earlier process.
+		return heldErr
+	}
+	condition.LastTransitionTime = metav1.NewTime(j.now())
+	j.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), statuswriter.Prompt, func(status *workv1alpha1.WorkStatus) {
+		conditions.Set(&status.Conditions, condition)
+	})
+	j.recordHeldEvent(cluster, karmadaWork, decision, condition)
+	return heldErr
+}
+
+// isMassDeletion reports whether a deletion is held because of the number of deletions.
+func isMassDeletion(reason guard.Reason) bool {
+	return reason == guard.ReasonMassDeletion || reason == guard.ReasonClusterChanged || reason == guard.ReasonFleetDeletion
+}
+
+func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) metav1.Condition {
+	if decision.Reason == guard.ReasonRestoreUnconfirmed {
+		return work.RestoreNotConfirmedCondition(karmadaWork, decision.epoch.HoldMessage())
+	}
+	return work.DeletionHeldCondition(karmadaWork, cluster.Name, decision.Reason)
+}
+
+// recordHeldEvent writes the event. A mass deletion or a restore gets one event on the Cluster
+// for all held deletions. Any other reason gets an event on the Work.
+func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
+	switch decision.Reason {
+	case guard.ReasonMassDeletion, guard.ReasonClusterChanged, guard.ReasonFleetDeletion, guard.ReasonRestoreUnconfirmed:
+		if j.counts.swapAnnouncedReason(cluster.Name, condition.Reason) == condition.Reason {
+			return
+		}
+		message := condition.Message
+		if decision.Reason == guard.ReasonFleetDeletion {
+			message = work.FleetDeletionMessage(decision.losses.summary())
+		}
+		j.events.RecordFailure(cluster, condition.Reason, errors.New(message))
+	default:
+		j.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
+	}
+}
+
+// maxListedClusters is the maximum number of clusters that an event names.
+const maxListedClusters = 10
+
+// summary lists the clusters with their numbers.
+func (l clusterLosses) summary() string {
+	total, text := 0, ""
+	for i, loss := range l {
+		total += loss.unexplained
+		if i < maxListedClusters {
+			text += fmt.Sprintf(", %s %d", loss.cluster, loss.unexplained)
+		}
+	}
+	if left := len(l) - maxListedClusters; left > 0 {
+		text += fmt.Sprintf(" and %d more clusters", left)
+	}
+	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(l), text[min(2, len(text)):])
+}
+
+// heldDeletions counts the held deletions for the metric.
+type heldDeletions struct {
+	gauge *prometheus.GaugeVec
+
+	mu    sync.Mutex
+	works map[types.NamespacedName]heldWork
+}
+
+type heldWork struct{ cluster, reason string }
+
+func newHeldDeletions(registry prometheus.Registerer) (*heldDeletions, error) {
+	h := &heldDeletions{works: map[types.NamespacedName]heldWork{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
+	}, []string{"member_cluster", "reason"})}
+	err := telemetry.RegisterMetric(registry, &h.gauge)
+	// A process whose control plane is restored makes another Judge. It finds the metric of the
+	// previous one, and has no held deletions yet.
+	h.gauge.Reset()
+	return h, err
+}
+
+func (h *heldDeletions) add(cluster string, key types.NamespacedName, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wanted := heldWork{cluster: cluster, reason: reason}
+	before, ok := h.works[key]
+	if before == wanted {
+		return
+	}
+	if ok {
+		h.gauge.WithLabelValues(before.cluster, before.reason).Dec()
+	}
+	h.works[key] = wanted
+	h.gauge.WithLabelValues(cluster, reason).Inc()
+}
+
+func (h *heldDeletions) remove(key types.NamespacedName) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if before, ok := h.works[key]; ok {
+		h.gauge.WithLabelValues(before.cluster, before.reason).Dec()
+		delete(h.works, key)
+	}
+}
+
+func (h *heldDeletions) removeCluster(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, work := range h.works {
+		if work.cluster == name {
+			delete(h.works, key)
+		}
+	}
+	h.gauge.DeletePartialMatch(prometheus.Labels{"member_cluster": name})
+}

@@ -1,0 +1,211 @@
+package deletionguard
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/bindings"
+	"karmada.io/karmada/internal/access/kinds"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/servedkinds"
+	"karmada.io/karmada/internal/domain/work"
+)
+
+// proofCache holds the states of the templates of bindings for a short time: the Works of one
+// binding in many clusters need the same state.
+type proofCache struct{ entries *lru.Cache }
+
+type templateProof struct {
+	state    guard.TemplateState
+	provenAt time.Time
+}
+
+const (
+	maxProofs = 8192
+	// proofTTL is the lifetime of a state that explains the deletion, doubtTTL the lifetime of
+	// any other state.
+	proofTTL = 10 * time.Second
+	doubtTTL = 500 * time.Millisecond
+)
+
+func newProofCache() *proofCache { return &proofCache{entries: lru.New(maxProofs)} }
+
+func (p *proofCache) get(binding string, now time.Time) (guard.TemplateState, bool) {
+	value, ok := p.entries.Get(binding)
+	if !ok || binding == "" {
+		return guard.TemplateNotRead, false
+	}
+	cached, ok := value.(templateProof)
+	memory := doubtTTL
+	if cached.state == guard.TemplateDeleted || cached.state == guard.TemplateUnclaimed {
+		memory = proofTTL
+	}
+	return cached.state, ok && now.Sub(cached.provenAt) <= memory
+}
+
+func (p *proofCache) put(binding string, state guard.TemplateState, now time.Time) {
+	p.entries.Add(binding, templateProof{state: state, provenAt: now})
+}
+
+// proveTemplate returns the state of the template of a Work whose owner is gone.
+func (e *evidenceCollector) proveTemplate(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
+	id, now := bindingID(karmadaWork), e.now()
+	if state, ok := e.proofs.get(id, now); ok {
+		return state
+	}
+	state := e.readTemplateState(ctx, karmadaWork)
+	e.proofs.put(id, state, now)
+	return state
+}
+
+// templateOrigin identifies the template of a Work.
+type templateOrigin struct {
+	kind schema.GroupVersionKind
+	key  types.NamespacedName
+	uid  types.UID
+	// isNameGuessed is true if an override renamed the object. The name of the template is then
+	// derived from the name of the binding. A guessed name can prove that a template exists,
+	// but not that it does not exist.
+	isNameGuessed bool
+}
+
+func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
+	manifest, err := work.DecodeManifest(karmadaWork.Spec.Workload.Manifests[0])
+	if err != nil {
+		return templateOrigin{}, false
+	}
+	o := templateOrigin{kind: manifest.GroupVersionKind(), key: client.ObjectKeyFromObject(manifest), uid: templateUIDAnnotationOf(manifest)}
+	for _, namespaced := range []bool{true, false} {
+		bound, ok := binding.ReferencedBinding(karmadaWork, namespaced)
+		if !ok {
+			continue
+		}
+		o.key.Namespace = bound.Namespace
+		if bound.Name != binding.Name(o.key.Name, o.kind.Kind) {
+			o.key.Name, o.isNameGuessed = strings.TrimSuffix(bound.Name, "-"+strings.ToLower(o.kind.Kind)), true
+		}
+		break
+	}
+	return o, true
+}
+
+// readTemplateState returns the state of the template of a Work.
+func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
+	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
+		// The member has no objects of the Work.
+		return guard.TemplateDeleted
+	}
+	origin, ok := newTemplateOrigin(karmadaWork)
+	if !ok {
+		return guard.TemplateUnreadable
+	}
+	template, state := e.readTemplateObject(ctx, origin)
+	switch {
+	case state == guard.TemplateDeleted && origin.isNameGuessed:
+		return guard.TemplateUnreadable
+	case state != guard.TemplateInUse:
+		return state
+	case origin.isNameGuessed && template.UID != origin.uid:
+		return guard.TemplateUnreadable
+	case origin.uid != "" && template.UID != origin.uid, template.DeletionTimestamp != nil:
+		return guard.TemplateDeleted
+	case template.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == "" &&
+		template.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] == "":
+		state = e.unclaimedState(ctx, origin, template)
+	}
+	if state == guard.TemplateInUse && e.isNamespaceTerminating(ctx, template.Namespace) {
+		return guard.TemplateDeleted
+	}
+	return state
+}
+
+// unclaimedState returns the state of a template that no policy claims. If a workload depends
+// on it, the dependencies controller makes its binding again.
+func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
+	bound, err := bindings.List(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return guard.TemplateUnreadable
+	}
+	thing := dependency.ObjectID{Kind: origin.kind.GroupKind(), Key: client.ObjectKeyFromObject(template)}
+	for _, dependent := range bound {
+		annotation := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
+		if annotation == "" || !dependent.BindingSpec().PropagateDeps || dependent.GetDeletionTimestamp() != nil {
+			continue
+		}
+		references, err := dependency.Decode(annotation)
+		if err != nil || slices.ContainsFunc(references, func(reference dependency.Reference) bool {
+			return dependency.Matches(reference, thing, template.Labels)
+		}) {
+			return guard.TemplateInUse
+		}
+	}
+	return guard.TemplateUnclaimed
+}
+
+// readTemplateObject reads a template from the API server, in any served version of its kind.
+// The template is not nil if the state is Kept.
+func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
+	template, err := e.readTemplateVersion(ctx, origin, origin.kind.Version)
+	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
+		return template, templateStateFrom(err, origin.key.Name)
+	}
+	versions, answer, failure := kinds.LookupGroup(e.discovery, origin.kind.GroupKind())
+	if failure != nil {
+		return nil, guard.TemplateUnreadable
+	}
+	if answer == servedkinds.Absent {
+		return nil, guard.TemplateNotServed
+	}
+	for _, version := range versions {
+		if template, err = e.readTemplateVersion(ctx, origin, version); err == nil || servedkinds.IsObjectAbsent(err, origin.key.Name) {
+			return template, templateStateFrom(err, origin.key.Name)
+		}
+	}
+	return nil, guard.TemplateUnreadable
+}
+
+func (e *evidenceCollector) readTemplateVersion(ctx context.Context, origin templateOrigin, version string) (*metav1.PartialObjectMetadata, error) {
+	template := &metav1.PartialObjectMetadata{}
+	template.SetGroupVersionKind(origin.kind.GroupKind().WithVersion(version))
+	return template, e.apiReader.Get(ctx, origin.key, template)
+}
+
+func templateStateFrom(err error, name string) guard.TemplateState {
+	switch {
+	case err == nil:
+		return guard.TemplateInUse
+	case servedkinds.IsObjectAbsent(err, name):
+		return guard.TemplateDeleted
+	default:
+		return guard.TemplateUnreadable
+	}
+}
+
+// isNamespaceTerminating reports whether the namespace is being deleted. Its bindings and
+// templates are deleted in any order, so a template may still exist for a short time.
+func (e *evidenceCollector) isNamespaceTerminating(ctx context.Context, name string) bool {
+	if name == "" {
+		return false
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	err := e.apiReader.Get(ctx, types.NamespacedName{Name: name}, namespace)
+	return err == nil && namespace.GetDeletionTimestamp() != nil
+}

@@ -1,0 +1,142 @@
+// Package managedobjects answers: which objects in this member have the label of Karmada?
+//
+// Invariants: a kind that could not be read completely is not among the kinds of the result.
+// Objects of that kind that are missing in the result are unknown, not deleted.
+package managedobjects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+)
+
+const (
+	// pageSize is the number of objects in one response. maxParallelLists is the number of
+	// kinds of a member that are listed at once.
+	pageSize         = 500
+	maxParallelLists = 8
+)
+
+// MemberObject has the metadata and the kind of a member object.
+type MemberObject struct {
+	*unstructured.Unstructured
+	Resource schema.GroupVersionResource
+}
+
+// Listing is the result for a member.
+type Listing struct {
+	Objects []MemberObject
+	// Kinds are the kinds that were read completely.
+	Kinds sets.Set[schema.GroupKind]
+}
+
+// List returns the labelled objects of all kinds that can be listed and deleted, in no order.
+// The error names the kinds that could not be read. The objects of the other kinds are in the
+// result.
+func List(ctx context.Context, config *rest.Config) (Listing, error) {
+	// Otherwise each deprecated kind would log a warning.
+	config = rest.CopyConfig(config)
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	found := Listing{Kinds: sets.New[schema.GroupKind]()}
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return found, fmt.Errorf("making a client: %w", err)
+	}
+	member, err := metadata.NewForConfig(config)
+	if err != nil {
+		return found, fmt.Errorf("making a client: %w", err)
+	}
+	lists, failure := api.ServerPreferredResources()
+	if failure != nil {
+		failure = fmt.Errorf("not all kinds could be listed: %w", failure)
+	}
+	failures := []error{failure}
+	var mu sync.Mutex
+	var reading errgroup.Group
+	reading.SetLimit(maxParallelLists)
+	for kind, resource := range listableKinds(lists) {
+		reading.Go(func() error {
+			objects, err := listKind(ctx, member, kind, resource)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+				// Discovery returned the kind, but the member cannot list it.
+			case err != nil:
+				failures = append(failures, fmt.Errorf("%s could not be listed: %w", resource.GroupResource(), err))
+			default:
+				found.Kinds.Insert(kind.GroupKind())
+				found.Objects = append(found.Objects, objects...)
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait()
+	return found, joinSortedErrors(failures)
+}
+
+// joinSortedErrors joins errors in the order of their texts.
+func joinSortedErrors(failures []error) error {
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	slices.SortFunc(failures, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(failures...)
+}
+
+// listableKinds returns the kinds whose objects can be listed and deleted. Events and metrics
+// are skipped because they are never delivered.
+func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]schema.GroupVersionResource {
+	kinds := map[schema.GroupVersionKind]schema.GroupVersionResource{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			skipped := r.Kind == "Event" || version.Group == "metrics.k8s.io" || strings.Contains(r.Name, "/")
+			if !skipped && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "get") && slices.Contains(r.Verbs, "delete") {
+				kinds[version.WithKind(r.Kind)] = version.WithResource(r.Name)
+			}
+		}
+	}
+	return kinds
+}
+
+func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupVersionKind, resource schema.GroupVersionResource) ([]MemberObject, error) {
+	var found []MemberObject
+	page := metav1.ListOptions{Limit: pageSize, LabelSelector: workv1alpha1.ManagedByKarmadaLabel + "=" + workv1alpha1.ManagedByKarmadaLabelValue}
+	for {
+		list, err := member.Resource(resource).List(ctx, page)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the caller names the kind
+		}
+		for i := range list.Items {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.PartialObjectMetadata{ObjectMeta: list.Items[i].ObjectMeta})
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", list.Items[i].Name, err)
+			}
+			object := &unstructured.Unstructured{Object: content}
+			object.SetGroupVersionKind(kind)
+			found = append(found, MemberObject{Unstructured: object, Resource: resource})
+		}
+		if page.Continue = list.GetContinue(); page.Continue == "" {
+			return found, nil
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// RegisterMetric registers a metric, or replaces it with the registered one of that name, because
+// one process may run several control planes.
+func RegisterMetric[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
+	err := registry.Register(*metric)
+	var taken prometheus.AlreadyRegisteredError
+	if errors.As(err, &taken) {
+		if existing, ok := taken.ExistingCollector.(C); ok {
+			*metric = existing
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("registering a metric: %w", err)
+	}
+	return nil
+}

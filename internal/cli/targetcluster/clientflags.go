@@ -1,0 +1,154 @@
+package targetcluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/registration"
+)
+
+// ClientFlags are the flags that set how a command reaches its targets.
+type ClientFlags struct {
+	Program *command.Program
+	// Kubeconfig replaces the kubeconfig of the program if it is not empty.
+	Kubeconfig string
+	// Context is the context of the control plane. Empty means the current context.
+	Context string
+	// Namespace is the namespace of objects that are named without one. Empty means that of
+	// the context.
+	Namespace string
+
+	// IsMemberContext is true if Context is the context of a member. The flags of
+	// impersonation then have no effect, because they name users of the control plane.
+	IsMemberContext bool
+
+	// setTarget sets the target from the flags before its names are completed.
+	setTarget func()
+}
+
+// AddFlags adds the flags that choose the control plane, for the command and its
+// subcommands.
+func (f *ClientFlags) AddFlags(cmd *cobra.Command) {
+	f.Program.AddKarmadaContext(cmd, &f.Context)
+}
+
+// AddNamespaceFlag adds the flag --namespace.
+func (f *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Factory) {
+	cmd.PersistentFlags().StringVarP(&f.Namespace, "namespace", "n", "", "namespace; that of the context if empty")
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return completion.CompGetResource(factory, "namespaces", prefix), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// NewFactory returns a factory of clients of the target. It reads the flags and the target
+// when the first client is created. timeout is the time limit of each request, including
+// watches; 0 means no limit.
+func (f *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.Factory {
+	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
+	flags.KubeConfig, flags.Context, flags.Namespace = &f.Program.Kubeconfig, &f.Context, &f.Namespace
+	if !f.IsMemberContext {
+		flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = &f.Program.As.UserName, &f.Program.As.UID, &f.Program.As.Groups
+	}
+	if f.Kubeconfig != "" {
+		flags.KubeConfig = &f.Kubeconfig
+	}
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		if f.Program.IsCompletion && f.setTarget != nil {
+			f.setTarget()
+		}
+		config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
+		config.Host = target.host(config.Host)
+		config.Timeout = timeout
+		if f.Program.IsCompletion {
+			config.Timeout = command.CompletionTimeout
+		}
+		config.WarningHandler = f.Program
+		return config
+	}
+	// NewMatchVersionFlags adds settings that commands with streams need.
+	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
+}
+
+// CheckKubeconfig returns an error if the kubeconfig or the context of the control plane
+// does not exist. The error lists the existing contexts.
+func (f *ClientFlags) CheckKubeconfig() error {
+	_, err := f.Program.KarmadaKubeconfig(f.Context).Config()
+	return err
+}
+
+// ClusterClient returns a client of the Clusters in the control plane.
+func (f *ClientFlags) ClusterClient() (command.ClusterClient, error) {
+	config, err := f.Program.KarmadaKubeconfig(f.Context).Config()
+	if err != nil {
+		return command.ClusterClient{}, err
+	}
+	return command.NewClusterClient(config)
+}
+
+// ListMembers returns the wanted members sorted by name, or all members if none are wanted.
+// If a wanted member does not exist, the error lists the existing ones.
+func (f *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Target, error) {
+	clusters, err := f.ClusterClient()
+	if err != nil {
+		return nil, err
+	}
+	existing, err := clusters.Names(ctx)
+	if apierrors.IsForbidden(err) && len(wanted) > 0 {
+		return getMembers(ctx, clusters, wanted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := command.CheckClustersExist(wanted, existing); err != nil {
+		return nil, err
+	}
+	var found []Target
+	for _, name := range existing {
+		if len(wanted) == 0 || slices.Contains(wanted, name) {
+			found = append(found, Target{Cluster: name})
+		}
+	}
+	return found, nil
+}
+
+// getMembers reads the wanted members one by one, for a user who may get but not list
+// Clusters.
+func getMembers(ctx context.Context, clusters command.ClusterClient, wanted []string) ([]Target, error) {
+	sorted := slices.Sorted(slices.Values(wanted))
+	var found []Target
+	for _, name := range slices.Compact(sorted) {
+		if _, err := clusters.Get(ctx, name); err != nil {
+			return nil, err
+		}
+		found = append(found, Target{Cluster: name})
+	}
+	return found, nil
+}
+
+// CheckReachable returns an error if the target does not answer. Without this check,
+// discovery would fail several times before it gives up.
+func CheckReachable(ctx context.Context, factory cmdutil.Factory, target Target) error {
+	api, err := factory.RESTClient()
+	if err != nil {
+		return err
+	}
+	err = api.Get().AbsPath("/api").Do(ctx).Error()
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("reaching %s: %w", target, err)
+	if advice := registration.Advice(err, target.String()); advice != "" {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package targetcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"karmada.io/karmada/internal/cli/command"
+)
+
+// memberTimeout is how long a member may take to answer the first request. The cluster
+// proxy gives up earlier and returns a more precise error.
+const memberTimeout = 20 * time.Second
+
+// Selection is the target that the flags of a command choose.
+type Selection struct {
+	ClientFlags
+	// Target is the chosen target. Resolve sets it.
+	Target Target
+
+	scope   Scope
+	cluster string
+	// hasScope is true if the user chooses between the control plane and a member.
+	hasScope bool
+	// isMemberRequired is true if the command acts in members only.
+	isMemberRequired bool
+}
+
+// AddScopeFlags adds the flags that choose the control plane or a member.
+func (s *Selection) AddScopeFlags(cmd *cobra.Command) {
+	s.hasScope = true
+	AddScope(cmd, &s.scope, "cluster to act in: karmada for the control plane, or members together with --cluster", ScopeKarmada, ScopeMembers)
+	s.addClusterFlag(cmd, "member to act in")
+}
+
+// AddMemberFlag adds the flag that chooses a member.
+func (s *Selection) AddMemberFlag(cmd *cobra.Command) {
+	s.isMemberRequired = true
+	s.addClusterFlag(cmd, "member to act in; required")
+}
+
+func (s *Selection) addClusterFlag(cmd *cobra.Command, usage string) {
+	s.setTarget = s.SetFromFlags
+	cmd.Flags().StringVarP(&s.cluster, "cluster", "C", "", usage)
+	s.Program.CompleteClusters(cmd, "cluster", &s.Context)
+}
+
+// CheckFlags returns a usage error before any request is sent. A named member implies the
+// scope members unless the user has set the scope.
+func (s *Selection) CheckFlags() error {
+	if s.cluster != "" {
+		s.scope.SetDefault(ScopeMembers)
+	}
+	member := s.isMemberRequired || s.hasScope && s.scope.IncludesMembers()
+	switch {
+	case strings.Contains(s.cluster, ","):
+		return command.NewUsageError("--cluster %s: this command acts in one member only", s.cluster)
+	case s.isMemberRequired && s.cluster == "":
+		return command.NewUsageError("a cluster must be specified: set the member with --cluster")
+	case member && s.cluster == "":
+		return command.NewUsageError("a member cluster must be specified: --operation-scope members needs --cluster")
+	case !member && s.cluster != "":
+		return command.NewUsageError("--cluster needs --operation-scope members, not karmada")
+	}
+	return nil
+}
+
+// Resolve sets Target. It returns an error if there is no control plane, or if the member
+// does not exist; the error lists the existing members.
+func (s *Selection) Resolve(ctx context.Context) error {
+	if s.cluster == "" {
+		return s.CheckKubeconfig()
+	}
+	clusters, err := s.ClusterClient()
+	if err != nil {
+		return err
+	}
+	if _, err := clusters.Get(ctx, s.cluster); err != nil {
+		return err
+	}
+	s.Target = Target{Cluster: s.cluster}
+	return s.checkMember(ctx)
+}
+
+// checkMember returns an error early if the member does not answer or rejects the user.
+// kubectl would retry for a long time and return a less precise error.
+func (s *Selection) checkMember(ctx context.Context) error {
+	timeoutErr := fmt.Errorf("no answer from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout, s.Program.Name)
+	ctx, cancel := context.WithTimeoutCause(ctx, memberTimeout, timeoutErr)
+	defer cancel()
+	err := CheckReachable(ctx, s.NewFactory(&s.Target, 0), s.Target)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// SetFromFlags sets Target without a request.
+func (s *Selection) SetFromFlags() {
+	if s.CheckFlags() == nil {
+		s.Target = Target{Cluster: s.cluster}
+	}
+}

@@ -1,0 +1,32 @@
+package servedkinds
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// IsBuiltInGroup reports whether a group is built in. The groups of CustomResourceDefinitions contain
+// a dot.
+func IsBuiltInGroup(group string) bool { return !strings.Contains(group, ".") }
+
+// IsCRDOfGroup reports whether a CustomResourceDefinition with this name, which has the form
+// <plural>.<group>, defines a kind of the group.
+func IsCRDOfGroup(group, name string) bool {
+	_, definedGroup, _ := strings.Cut(name, ".")
+	return definedGroup == group
+}
+
+// CRDDefinesKind reports whether a CustomResourceDefinition defines the kind. A definition that cannot
+// be parsed counts as defining it. The kind of a definition can be changed, so the accepted name
+// counts too.
+func CRDDefinesKind(definition map[string]any, kind schema.GroupKind) bool {
+	group, _, _ := unstructured.NestedString(definition, "spec", "group")
+	requested, _, _ := unstructured.NestedString(definition, "spec", "names", "kind")
+	accepted, _, _ := unstructured.NestedString(definition, "status", "acceptedNames", "kind")
+	if group == "" || requested == "" {
+		return true
+	}
+	return group == kind.Group && (requested == kind.Kind || accepted == kind.Kind)
+}

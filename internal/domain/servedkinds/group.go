@@ -1,0 +1,89 @@
+package servedkinds
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Discovery is the result of a discovery of the groups of a server. Resources holds the lists
+// that were read, by group version. Failed holds the group versions that could not be read.
+type Discovery struct {
+	Groups    *metav1.APIGroupList
+	Resources map[schema.GroupVersion]*metav1.APIResourceList
+	Failed    map[schema.GroupVersion]error
+}
+
+// ServedVersions returns the versions in which a server serves a kind, in the order of the server. The
+// kind is Absent only if the groups are known, every version of its group was read, and no
+// version has the kind. The server may still store objects of the kind. The result is Unknown if
+// a version of the group could not be read and no other version has the kind.
+func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability) {
+	if d.Groups == nil || len(d.Groups.Groups) == 0 {
+		return nil, Unknown
+	}
+	var versions []string
+	complete := true
+	for _, version := range d.versionsOfGroup(kind.Group) {
+		list := d.Resources[version]
+		switch {
+		case d.Failed[version] != nil || list == nil:
+			complete = false
+		case slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+			return r.Kind == kind.Kind && !strings.Contains(r.Name, "/")
+		}):
+			versions = append(versions, version.Version)
+		}
+	}
+	for version := range d.Failed {
+		complete = complete && version.Group != kind.Group
+	}
+	switch {
+	case len(versions) > 0:
+		return versions, Served
+	case !complete:
+		return nil, Unknown
+	default:
+		return nil, Absent
+	}
+}
+
+// UnreadVersions returns the versions of a group whose resources were neither read nor failed.
+func (d Discovery) UnreadVersions(group string) []schema.GroupVersion {
+	return slices.DeleteFunc(d.versionsOfGroup(group), func(version schema.GroupVersion) bool {
+		return d.Resources[version] != nil || d.Failed[version] != nil
+	})
+}
+
+func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	if d.Groups == nil {
+		return nil
+	}
+	for _, group := range d.Groups.Groups {
+		if group.Name != name {
+			continue
+		}
+		for _, version := range group.Versions {
+			versions = append(versions, schema.GroupVersion{Group: name, Version: version.Version})
+		}
+	}
+	return versions
+}
+
+// IsObjectAbsent reports whether an error proves that a server serves the kind and has no object
+// with the name. A server that does not know the path also returns NotFound. Such an answer
+// proves nothing about objects: it does not name the object, or is no Status.
+func IsObjectAbsent(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}

@@ -1,0 +1,112 @@
+// Package servedkinds answers, from the results of discovery: does an API server serve a kind, and
+// must its watch run?
+//
+// A kind is absent only if a successful response proves it. A failed, empty or partial response
+// proves nothing about the kind, so its watch stays unchanged.
+package servedkinds
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Availability is the result of a discovery for one kind.
+type Availability int
+
+const (
+	// Unknown is the result of a discovery that failed or returned nothing.
+	Unknown Availability = iota
+	// Served means that objects of the kind can be listed and watched.
+	Served
+	// Absent means that the server does not have the kind.
+	Absent
+)
+
+// KindAvailability evaluates a discovery for a kind. resources and err are the response for the group version
+// of the kind. groups are all groups that the server listed, or nil if that request failed. A
+// group version that is not found counts as absent only if the listed groups do not contain it
+// either, because the server behind it may be unavailable.
+func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Availability {
+	switch {
+	case err == nil:
+		return inResources(kind, resources)
+	case apierrors.IsNotFound(err) && lacksGroupVersion(groups, kind.GroupVersion()):
+		return Absent
+	default:
+		return Unknown
+	}
+}
+
+func inResources(kind schema.GroupVersionKind, resources *metav1.APIResourceList) Availability {
+	switch {
+	case resources == nil || len(resources.APIResources) == 0:
+		return Unknown
+	case slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind && isWatchable(r) }):
+		return Served
+	default:
+		return Absent
+	}
+}
+
+func isWatchable(r metav1.APIResource) bool {
+	return !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+}
+
+// lacksGroupVersion reports whether the list of groups is known and does not contain the group
+// version.
+func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion) bool {
+	if groups == nil || len(groups.Groups) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool {
+		return g.Name == version.Group && slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool {
+			return v.Version == version.Version
+		})
+	})
+}
+
+// WatchState is the state of the watch of one kind. The zero value is a running watch.
+type WatchState struct {
+	// Stopped is true from the end of the watch until the kind is served again.
+	Stopped bool
+	// AbsentSince is the time of the first absent result, or zero if the kind was not reported
+	// absent since it was last served.
+	AbsentSince time.Time
+}
+
+// WatchAction is the action for a watch.
+type WatchAction int
+
+const (
+	// KeepWatch leaves the watch unchanged.
+	KeepWatch WatchAction = iota
+	// StopWatch stops the watch.
+	StopWatch
+	// StartWatch starts the watch again.
+	StartWatch
+)
+
+// Next returns the new state and the action for a discovery result. The watch of an absent kind
+// stops after the delay, because a server that has just started may lack kinds for a moment.
+func (w WatchState) Next(answer Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
+	switch {
+	case answer == Served && w.Stopped:
+		return WatchState{}, StartWatch
+	case answer == Served:
+		return WatchState{}, KeepWatch
+	case answer == Unknown || w.Stopped:
+		return w, KeepWatch
+	case w.AbsentSince.IsZero():
+		w.AbsentSince = now
+	}
+	if now.Sub(w.AbsentSince) < delay {
+		return w, KeepWatch
+	}
+	w.Stopped = true
+	return w, StopWatch
+}

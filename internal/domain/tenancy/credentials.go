@@ -1,0 +1,20 @@
+package tenancy
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// CheckSystemLabel returns an error for a Secret with the system label of the control plane. The commands
+// join and register and agents create the credentials of a cluster with this label, before the
+// Cluster that refers to them. Until the Cluster exists, only the label shows what the Secret
+// contains.
+func CheckSystemLabel(object *unstructured.Unstructured) *ForbiddenError {
+	const label, value = clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue
+	if !IsSecret(object.GroupVersionKind().GroupKind()) || object.GetLabels()[label] != value {
+		return nil
+	}
+	return newForbiddenError("Secret %s/%s is never propagated: the label %s=%s marks it as one of the control plane, such as the credentials of a cluster; remove the label from a Secret that holds none",
+		object.GetNamespace(), object.GetName(), label, value)
+}

@@ -1,0 +1,169 @@
+package tenancy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// SkippedAPIs is the set of kinds that are never templates. The zero value is empty. A control
+// plane starts with DefaultSkippedAPIs.
+type SkippedAPIs struct {
+	groups   sets.Set[string]
+	versions sets.Set[schema.GroupVersion]
+	// kinds holds kinds in lower case, because users may write any case.
+	kinds sets.Set[schema.GroupVersionKind]
+}
+
+// DefaultSkippedAPIs returns the kinds that are always skipped: the API groups of the control
+// plane, and objects that only record activity (events, leases).
+func DefaultSkippedAPIs() SkippedAPIs {
+	return SkippedAPIs{
+		groups: sets.New(
+			"cluster.karmada.io", "policy.karmada.io", "work.karmada.io", "config.karmada.io",
+			"networking.karmada.io", "autoscaling.karmada.io", "remedy.karmada.io", "apps.karmada.io",
+			"events.k8s.io",
+		),
+		versions: sets.New(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}),
+		kinds:    sets.New(schema.GroupVersionKind{Version: "v1", Kind: "event"}),
+	}
+}
+
+// ParseSkippedAPIs parses the value of --skipped-propagating-apis and adds it to the defaults.
+// Tokens are separated by ';', empty tokens are ignored:
+//
+//	group               the whole group
+//	group/version       all kinds of a group version
+//	v1/Kind,...         kinds of the core group
+//	group/version/Kind,... kinds of a group version
+//
+// A token with two parts that starts with "v1" always names core kinds. Kinds are compared
+// without regard to case. A token in another form is an error that quotes the token.
+func ParseSkippedAPIs(expression string) (SkippedAPIs, error) {
+	skipped := DefaultSkippedAPIs()
+	for token := range strings.SplitSeq(expression, ";") {
+		token = strings.TrimSpace(token)
+		if token == "" {
+			continue
+		}
+		if err := skipped.add(token); err != nil {
+			return SkippedAPIs{}, err
+		}
+	}
+	return skipped, nil
+}
+
+func (s SkippedAPIs) add(token string) error {
+	parts := strings.Split(token, "/")
+	if slices.Contains(parts, "") {
+		return fmt.Errorf("skipped API %q has an empty part; want group, group/version, v1/kind or group/version/kind, kinds separated by commas", token)
+	}
+	switch {
+	case len(parts) == 1:
+		s.groups.Insert(token)
+	case len(parts) == 2 && strings.HasPrefix(token, "v1"):
+		return s.addKinds(token, schema.GroupVersion{Version: parts[0]}, parts[1])
+	case len(parts) == 2:
+		s.versions.Insert(schema.GroupVersion{Group: parts[0], Version: parts[1]})
+	case len(parts) == 3:
+		return s.addKinds(token, schema.GroupVersion{Group: parts[0], Version: parts[1]}, parts[2])
+	default:
+		return fmt.Errorf("skipped API %q has more than two '/'; want group, group/version, v1/kind or group/version/kind, kinds separated by commas", token)
+	}
+	return nil
+}
+
+func (s SkippedAPIs) addKinds(token string, version schema.GroupVersion, kinds string) error {
+	for kind := range strings.SplitSeq(kinds, ",") {
+		kind = strings.ToLower(strings.TrimSpace(kind))
+		if kind == "" {
+			return fmt.Errorf("skipped API %q names an empty kind", token)
+		}
+		s.kinds.Insert(version.WithKind(kind))
+	}
+	return nil
+}
+
+// Skips reports whether objects of that kind are never templates.
+func (s SkippedAPIs) Skips(gvk schema.GroupVersionKind) bool {
+	return s.groups.Has(gvk.Group) ||
+		s.versions.Has(gvk.GroupVersion()) ||
+		s.kinds.Has(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)))
+}
+
+// IsWatchable reports whether a served resource can hold templates: it is not skipped, is no
+// subresource, and can be listed, watched and deleted. The caller passes only resources of the
+// preferred version of each group, because other versions contain the same objects.
+func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.APIResource) bool {
+	if strings.Contains(resource.Name, "/") || s.Skips(version.WithKind(resource.Kind)) {
+		return false
+	}
+	for _, verb := range []string{"delete", "list", "watch"} {
+		if !slices.Contains(resource.Verbs, verb) {
+			return false
+		}
+	}
+	return true
+}
+
+// SkippedNamespaces selects objects that are skipped because of their namespace. The zero value
+// skips the namespaces of the control plane.
+type SkippedNamespaces struct {
+	patterns []*regexp.Regexp
+}
+
+// ParseSkippedNamespaces compiles the values of --skipped-propagating-namespaces.
+// Each expression has to match a whole namespace name.
+func ParseSkippedNamespaces(expressions []string) (SkippedNamespaces, error) {
+	skipped := SkippedNamespaces{}
+	for _, expression := range expressions {
+		pattern, err := regexp.Compile("^(?:" + expression + ")$")
+		if err != nil {
+			return SkippedNamespaces{}, fmt.Errorf("compiling skipped namespace %q: %w", expression, err)
+		}
+		skipped.patterns = append(skipped.patterns, pattern)
+	}
+	return skipped, nil
+}
+
+// Skips reports whether the object is never a template because of its namespace. The namespace
+// of a cluster-scoped object is empty, and an expression may match that. For a Namespace object
+// its own name is checked too: a policy that selects all Namespaces must not propagate those of
+// the control plane.
+func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name string) bool {
+	if s.skipsName(namespace) {
+		return true
+	}
+	if gvk.Group != "" {
+		return false
+	}
+	switch gvk.Kind {
+	case "Namespace":
+		return s.skipsName(name)
+	case "ConfigMap":
+		// Every API server writes its own. This rule is needed if kube-.* is not skipped.
+		return namespace == "kube-system" && name == "extension-apiserver-authentication"
+	}
+	return false
+}
+
+func (s SkippedNamespaces) skipsName(namespace string) bool {
+	if IsReservedNamespace(namespace) {
+		return true
+	}
+	return slices.ContainsFunc(s.patterns, func(p *regexp.Regexp) bool { return p.MatchString(namespace) })
+}
+
+// IsReservedNamespace reports whether the namespace belongs to the control plane. Objects in
+// such a namespace are never propagated, independent of the flags.
+func IsReservedNamespace(namespace string) bool {
+	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
+		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
+}

@@ -1,0 +1,195 @@
+// Package tenancy answers: may the author of a policy or binding refer to an object and propagate
+// it, and if not, why not?
+//
+// A namespaced policy or binding acts with the rights of its author, who has rights only in that
+// namespace. The components act with the rights of an administrator of every cluster. The rules
+// are therefore checked when an object is admitted, and again when it is used. The second check
+// covers objects that were stored earlier or while admission was disabled.
+//
+// Invariants:
+//   - An error names the object, the violated rule and the remedy.
+//   - A result depends on the arguments only.
+//   - An object that cannot be proven to be allowed is forbidden.
+package tenancy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// ForbiddenError is returned for an object that may not be used. A retry does not help before the
+// referring object or the flags of the control plane change.
+type ForbiddenError struct{ Reason string }
+
+// Error implements error.
+func (r *ForbiddenError) Error() string { return r.Reason }
+
+func newForbiddenError(format string, args ...any) *ForbiddenError {
+	return &ForbiddenError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Scope is the scope of a kind, if it is known.
+type Scope int
+
+// Values of Scope.
+const (
+	UnknownScope Scope = iota
+	ClusterScope
+	NamespaceScope
+)
+
+// CheckReference returns an error unless a binding in the namespace may refer to the object. The
+// namespace of a ClusterResourceBinding is empty. A ResourceBinding may refer to a namespaced
+// kind in its own namespace, a ClusterResourceBinding to a cluster-scoped kind. An empty
+// reference is allowed.
+func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Scope) *ForbiddenError {
+	switch {
+	case to.Name == "" && to.Namespace == "":
+		return nil
+	case namespace == "" && to.Namespace != "":
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s in namespace %q; use a ResourceBinding of that namespace", formatReference(to), to.Namespace)
+	case namespace == "" && scope == NamespaceScope:
+		return newForbiddenError("a ClusterResourceBinding must not refer to %s: the kind is namespaced; use a ResourceBinding", formatReference(to))
+	case namespace == "":
+		return nil
+	case scope == ClusterScope:
+		return newForbiddenError("a ResourceBinding must not refer to %s: the kind is cluster-scoped; use a ClusterResourceBinding", formatReference(to))
+	case to.Namespace == "":
+		return newForbiddenError("a ResourceBinding must not refer to %s without a namespace; set spec.resource.namespace to %q", formatReference(to), namespace)
+	case to.Namespace != namespace:
+		return newForbiddenError("a ResourceBinding of namespace %q must not refer to %s in namespace %q; set spec.resource.namespace to %q", namespace, formatReference(to), to.Namespace, namespace)
+	}
+	return nil
+}
+
+// IsAllowedReference reports whether a binding in the namespace may refer to the object, without knowing
+// the scope of its kind.
+func IsAllowedReference(namespace string, to workv1alpha2.ObjectReference) bool {
+	return CheckReference(namespace, to, UnknownScope) == nil
+}
+
+func formatReference(to workv1alpha2.ObjectReference) string {
+	return fmt.Sprintf("%s %q", to.Kind, to.Name)
+}
+
+// PropagationRules holds the flags of the control plane about kinds and namespaces that are never
+// propagated.
+type PropagationRules struct {
+	APIs       SkippedAPIs
+	Namespaces SkippedNamespaces
+}
+
+// Check returns an error for an object that is never propagated, independent of policies and
+// bindings.
+func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
+	object := formatObject(kind.Kind, key)
+	switch {
+	case p.APIs.Skips(kind) && DefaultSkippedAPIs().Skips(kind):
+		return newForbiddenError("%s is never propagated: kinds of Karmada, Events and Leases stay in the cluster in which they were made; %s", object, removeReferenceHint)
+	case p.APIs.Skips(kind):
+		return newForbiddenError("%s is never propagated: --skipped-propagating-apis lists its kind; take it out of that flag, or %s", object, removeReferenceHint)
+	case (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name):
+		return newForbiddenError("%s is never propagated: it belongs to the control plane; %s", object, removeReferenceHint)
+	case p.Namespaces.Skips(kind, key.Namespace, key.Name):
+		return newForbiddenError("%s is never propagated: --skipped-propagating-namespaces lists its namespace; take it out of that flag, or %s", object, removeReferenceHint)
+	}
+	return nil
+}
+
+// removeReferenceHint is the remedy for a reference to an object that is never propagated.
+const removeReferenceHint = "remove the selector or the binding that refers to it"
+
+// formatObject formats an object for a message.
+func formatObject(kind string, key types.NamespacedName) string {
+	return kind + " " + strings.TrimPrefix(key.String(), "/")
+}
+
+// IsSecret reports whether the kind is Secret in the core group.
+func IsSecret(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Kind: "Secret"}
+}
+
+// CredentialSecrets returns the Secrets that hold the credentials of a cluster.
+func CredentialSecrets(cluster *clusterv1alpha1.Cluster) []types.NamespacedName {
+	var secrets []types.NamespacedName
+	for _, reference := range []*clusterv1alpha1.LocalSecretReference{cluster.Spec.SecretRef, cluster.Spec.ImpersonatorSecretRef} {
+		if reference == nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+		if !slices.Contains(secrets, key) {
+			secrets = append(secrets, key)
+		}
+	}
+	return secrets
+}
+
+// CheckCredentials returns an error for a Secret that holds the credentials of clusters, or nil if
+// there are no such clusters.
+func CheckCredentials(secret types.NamespacedName, clusters []string) *ForbiddenError {
+	if len(clusters) == 0 {
+		return nil
+	}
+	return newForbiddenError("Secret %s is never propagated: it holds the credentials of cluster %q; %s", secret, slices.Min(clusters), removeReferenceHint)
+}
+
+// Author describes the rights of the author of a policy or binding.
+type Author struct {
+	// Namespace is the namespace in which the author has rights.
+	Namespace string
+	// ClusterWide is true for objects that only an administrator of the control plane can create: a
+	// ClusterPropagationPolicy, and a binding that such a policy claims.
+	ClusterWide bool
+}
+
+// covers reports whether the author has rights on objects in the namespace, or on cluster-scoped
+// objects if the namespace is empty.
+func (p Author) covers(namespace string) bool {
+	return p.ClusterWide || namespace != "" && namespace == p.Namespace
+}
+
+// CheckDependency returns an error unless the author may propagate the object as a dependency. The
+// namespace of a cluster-scoped object is empty. The name of objects that are selected by labels
+// is empty.
+func (p Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
+	if p.covers(key.Namespace) {
+		return nil
+	}
+	object, where := formatObject(kind, key), "cluster-scoped objects"
+	if key.Name == "" {
+		object = kind + " selected by labels"
+	}
+	if key.Namespace != "" {
+		where = fmt.Sprintf("objects in namespace %q", key.Namespace)
+	}
+	return newForbiddenError("%s: an object of namespace %q must not propagate %s as dependencies; propagate them with a policy that selects them, or select the object with a ClusterPropagationPolicy",
+		object, p.Namespace, where)
+}
+
+// MayTakeOver reports whether the author may take over an object that already exists in a member:
+// only an object in the namespace of the author, and never a Namespace.
+func (p Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
+	if p.ClusterWide {
+		return true
+	}
+	return p.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
+}
+
+// CheckDelivery returns an error unless the author may deliver the object to a member: only an object
+// in the namespace of the author, and never an object in a namespace of the control plane.
+func (p Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
+	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
+		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))
+	}
+	if p.covers(key.Namespace) {
+		return nil
+	}
+	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only", formatObject(kind.Kind, key), p.Namespace)
+}

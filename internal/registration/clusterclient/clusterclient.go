@@ -1,0 +1,339 @@
+// Package clusterclient answers: which objects does one of the two clusters of a registration hold,
+// and which of them did this run create?
+//
+// Invariants: an object that existed before is reused or rejected, and a rollback keeps it.
+// Objects in use by others are not deleted. Every request and every wait has a time limit.
+package clusterclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
+)
+
+// createAttempts is how often Ensure tries again after another writer changed the object.
+const createAttempts = 5
+
+const (
+	// RequestTimeout is the time limit of each request, including watches.
+	RequestTimeout = 40 * time.Second
+
+	// RollbackTimeout is the time limit of the cleanup after a failed run. The cleanup
+	// continues when the context of the caller ends.
+	RollbackTimeout = 30 * time.Second
+)
+
+// terminatingTimeout is how long AwaitTerminatingObject waits.
+const terminatingTimeout = 30 * time.Second
+
+// Client is the client of one of the two clusters of a registration. It records the objects
+// that this run creates there.
+type Client struct {
+	// Name is the name in messages: "the control plane", or "member" and its name.
+	Name string
+	// Host is the address in messages.
+	Host string
+	// API is the client of the API server.
+	API client.WithWatch
+	// Log receives progress messages for the user. Nil discards them.
+	Log registration.Log
+	// DryRun makes Ensure log its changes instead of making them.
+	DryRun bool
+	// NamespacedKinds returns the kinds whose objects are in namespaces.
+	NamespacedKinds func() ([]schema.GroupVersionKind, error)
+
+	// created are the objects that this run created, in the order of their creation.
+	created []client.Object
+}
+
+// NewKarmada returns the client of the control plane.
+func NewKarmada(config *rest.Config, log registration.Log) (*Client, error) {
+	return newClient("the control plane", config, log)
+}
+
+// NewMember returns the client of the member with the name.
+func NewMember(name string, config *rest.Config, log registration.Log) (*Client, error) {
+	return newClient(fmt.Sprintf("member %q", name), config, log)
+}
+
+func newClient(name string, config *rest.Config, log registration.Log) (*Client, error) {
+	if err := checkConfig(config, name); err != nil {
+		return nil, err
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Timeout = RequestTimeout
+	config.WarningHandlerWithContext = warningLogger{clusterName: name, log: log}
+	mapper := newMapper()
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of %s (%s): %w", name, config.Host, err)
+	}
+	kinds := func() ([]schema.GroupVersionKind, error) { return namespacedKinds(config, mapper) }
+	return &Client{Name: name, Host: config.Host, API: api, Log: log, NamespacedKinds: kinds}, nil
+}
+
+// NewScheme returns a scheme with the kinds that a registration uses.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, appsv1.AddToScheme, certificatesv1.AddToScheme,
+		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering API types: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newMapper returns a mapper with the few kinds that a registration uses. It saves the
+// discovery requests.
+func newMapper() *meta.DefaultRESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper.Add(coordinationv1.SchemeGroupVersion.WithKind("Lease"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("Role"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), meta.RESTScopeNamespace)
+	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	mapper.Add(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), meta.RESTScopeRoot)
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
+	mapper.Add(clusterv1alpha1.GroupVersion.WithKind("Cluster"), meta.RESTScopeRoot)
+	mapper.Add(workv1alpha1.GroupVersion.WithKind("Work"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ResourceBinding"), meta.RESTScopeNamespace)
+	mapper.Add(workv1alpha2.GroupVersion.WithKind("ClusterResourceBinding"), meta.RESTScopeRoot)
+	return mapper
+}
+
+// ID returns the identity of the cluster: the UID of its kube-system namespace.
+func (s *Client) ID(ctx context.Context) (string, error) {
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
+		return "", s.WrapError("reading the cluster ID from", system, err)
+	}
+	if !cluster.IsValidID(string(system.UID)) {
+		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
+	}
+	return string(system.UID), nil
+}
+
+// Identify returns the identity of the cluster and logs it together with the origin of the
+// configuration. Nothing is logged if origin is empty.
+func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
+	id, err := s.ID(ctx)
+	switch {
+	case origin == "":
+	case err != nil:
+		s.Log.Printf("%s is %s: server %s", s.Name, origin, s.Host)
+	default:
+		s.Log.Printf("%s is %s: server %s, cluster ID %s", s.Name, origin, s.Host, id)
+	}
+	return id, err
+}
+
+// Ensure creates an object if it is missing and returns the stored object. For an existing
+// object it calls adopt, which changes the object or rejects it. With DryRun it only logs
+// what it would do.
+func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
+	for range createAttempts {
+		have, err := s.Get(ctx, want)
+		if err != nil {
+			return nil, err
+		}
+		if have != nil {
+			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.DryRun {
+				if err := s.AwaitTerminatingObject(ctx, have); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			// The other writer may be a run of the same command: read again.
+			if err = s.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
+				continue
+			}
+			return have, err
+		}
+		if s.DryRun {
+			s.Log.Printf("would create %s in %s", s.Describe(want), s.Name)
+			return want, nil
+		}
+		// Create fills in its argument, and the next attempt needs the original.
+		created := want.DeepCopyObject().(client.Object)
+		err = s.API.Create(ctx, created)
+		if err == nil {
+			s.created = append(s.created, created)
+			s.Log.Printf("created %s in %s", s.Describe(want), s.Name)
+			return created, nil
+		}
+		// Another client, such as a concurrent join, may have created it.
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, s.WrapError("creating", want, err)
+		}
+	}
+	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", s.Describe(want), s.Name)
+}
+
+// Get returns the stored object of the same kind and name, or nil if it does not exist.
+func (s *Client) Get(ctx context.Context, like client.Object) (client.Object, error) {
+	kind, err := apiutil.GVKForObject(like, s.API.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	empty, err := s.API.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	have, ok := empty.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object kind", kind)
+	}
+	err = s.API.Get(ctx, client.ObjectKeyFromObject(like), have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.WrapError("reading", like, err)
+	}
+	return have, nil
+}
+
+// AwaitTerminatingObject waits until an object that is being deleted is gone, such as the
+// execution namespace of a Cluster that was just removed.
+func (s *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
+	s.Log.Printf("waiting until %s in %s, which is being deleted, is gone", s.Describe(object), s.Name)
+	ctx, cancel := context.WithTimeout(ctx, terminatingTimeout)
+	defer cancel()
+	if err := s.AwaitGone(ctx, object); err != nil {
+		return fmt.Errorf("%s in %s is being deleted and is not gone after %s: check what it still holds, and try again when it is gone (%w)",
+			s.Describe(object), s.Name, terminatingTimeout, err)
+	}
+	return nil
+}
+
+// adoptExisting lets adopt change an existing object and stores the change.
+func (s *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
+	if !have.GetDeletionTimestamp().IsZero() {
+		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.Describe(have), s.Name)
+	}
+	before := have.DeepCopyObject().(client.Object)
+	if err := adopt(have); err != nil {
+		return fmt.Errorf("%s in %s exists and cannot be reused: %w", s.Describe(have), s.Name, err)
+	}
+	if s.DryRun {
+		s.Log.Printf("would reuse %s in %s", s.Describe(have), s.Name)
+		return nil
+	}
+	changed, err := patch.Object(ctx, s.API, before, have)
+	if err != nil {
+		return s.WrapError("changing", have, err)
+	}
+	if changed {
+		s.Log.Printf("changed %s in %s", s.Describe(have), s.Name)
+	}
+	return nil
+}
+
+// RollBack deletes the objects that this run created, the last one first. A namespace that
+// holds other objects stays.
+func (s *Client) RollBack(ctx context.Context) error {
+	var errs []error
+	for _, object := range slices.Backward(s.created) {
+		errs = append(errs, s.DeleteUnused(ctx, object))
+	}
+	s.created = nil
+	return errors.Join(errs...)
+}
+
+// DeleteUnused deletes an object unless it is a namespace that holds other objects.
+func (s *Client) DeleteUnused(ctx context.Context, object client.Object) error {
+	if ns, ok := object.(*corev1.Namespace); ok {
+		if remaining, err := s.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
+			return err
+		}
+	}
+	// A conflict means that another client has replaced the object since.
+	if err := s.Delete(ctx, object); !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
+}
+
+// Describe returns kind, namespace and name of an object for messages, such as "Secret
+// karmada-cluster/east".
+func (s *Client) Describe(object client.Object) string {
+	kind := fmt.Sprintf("%T", object)
+	if known, err := apiutil.GVKForObject(object, s.API.Scheme()); err == nil {
+		kind = known.Kind
+	}
+	if object.GetNamespace() != "" {
+		return fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+	}
+	return fmt.Sprintf("%s %s", kind, object.GetName())
+}
+
+// warningLogger logs the warnings of an API server.
+type warningLogger struct {
+	clusterName string
+	log         registration.Log
+}
+
+func (w warningLogger) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
+	if ctx.Value(warningsDisabled{}) == nil {
+		w.log.Printf("warning from %s: %s", w.clusterName, text)
+	}
+}
+
+// warningsDisabled is the context key of requests whose warnings are not logged. The search
+// for remaining objects lists deprecated kinds too, and the user did not request them.
+type warningsDisabled struct{}
+
+func checkConfig(config *rest.Config, name string) error {
+	if config == nil {
+		return errors.New("no kubeconfig was given for " + name)
+	}
+	return nil
+}
+
+// WrapError adds the failed action, the cluster and the object to an error, and advice if
+// there is any. The cause stays in the chain.
+func (s *Client) WrapError(action string, object client.Object, err error) error {
+	err = fmt.Errorf("%s %s in %s (%s): %w", action, s.Describe(object), s.Name, s.Host, err)
+	if advice := registration.Advice(err, s.Name); advice != "" {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
+}

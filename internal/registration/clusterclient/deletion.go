@@ -1,0 +1,62 @@
+package clusterclient
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/patch"
+)
+
+// Delete deletes an object. A missing object is no error. An object that was read before is
+// deleted only if its UID is unchanged.
+func (s *Client) Delete(ctx context.Context, object client.Object) error {
+	var options []client.DeleteOption
+	if uid := object.GetUID(); uid != "" {
+		options = append(options, client.Preconditions{UID: &uid})
+	}
+	err := s.API.Delete(ctx, object, options...)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return s.WrapError("deleting", object, err)
+	}
+	s.Log.Printf("deleted %s in %s", s.Describe(object), s.Name)
+	return nil
+}
+
+// AwaitGone waits until an object is deleted, or replaced by another one of the same name.
+// If ctx ends first, wait.Interrupted holds for the error.
+func (s *Client) AwaitGone(ctx context.Context, object client.Object) error {
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
+	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		have, err := s.Get(ctx, object)
+		if err != nil {
+			// A failed read does not show that the object is gone: the API server may be
+			// restarting. The context of the caller limits the wait.
+			if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+				return false, err
+			}
+			return false, nil
+		}
+		return have == nil || (object.GetUID() != "" && have.GetUID() != object.GetUID()), nil
+	})
+}
+
+// RemoveFinalizers removes all finalizers of an object.
+func (s *Client) RemoveFinalizers(ctx context.Context, object client.Object) error {
+	have, err := s.Get(ctx, object)
+	if err != nil || have == nil || len(have.GetFinalizers()) == 0 {
+		return err
+	}
+	before := have.DeepCopyObject().(client.Object)
+	have.SetFinalizers(nil)
+	if _, err := patch.Object(ctx, s.API, before, have); client.IgnoreNotFound(err) != nil {
+		return s.WrapError("removing the finalizers of", have, err)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package clusterclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/registration"
+)
+
+const (
+	// blockersTimeout is the time limit for reading the objects that block the deletion of
+	// a Cluster.
+	blockersTimeout = 10 * time.Second
+	// progressInterval is how long the wait for a deletion goes on without a message.
+	progressInterval = 5 * time.Second
+	// pageSize is how many objects one list request returns.
+	pageSize = 500
+	// maxListedBindings is how many blocking bindings a message lists.
+	maxListedBindings = 3
+	// parallelWorkDeletions is how many Works are deleted at the same time.
+	parallelWorkDeletions = 16
+)
+
+// Removal configures the removal of a Cluster from the control plane.
+type Removal struct {
+	Cluster *clusterv1alpha1.Cluster
+	// Wait is how long to wait for the deletion.
+	Wait time.Duration
+	// Force removes the finalizers if the Cluster is not gone after Wait.
+	Force bool
+	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster
+	// is gone. An agent loses its rights together with its Cluster.
+	DeniedMeansGone bool
+	// ExtraBlockers returns further lines about what blocks the deletion, given the number
+	// of remaining Works. It may be nil.
+	ExtraBlockers func(ctx context.Context, works int) []string
+}
+
+// BlockedRemovalError reports that a Cluster was deleted but is not gone in time.
+type BlockedRemovalError struct {
+	Cluster string
+	Wait    time.Duration
+	// Blockers has one line for each object that blocks the deletion.
+	Blockers []string
+}
+
+func (e *BlockedRemovalError) Error() string {
+	return fmt.Sprintf("cluster %q was deleted and is not gone after %s:%s\nThe deletion continues. Allow more time with --wait, or repeat with --force, which leaves the propagated objects in the member",
+		e.Cluster, e.Wait, formatBlockers(e.Blockers))
+}
+
+// RemoveCluster deletes a Cluster and waits until it is gone. With Force it then removes
+// the finalizers. It ends within twice the wait plus some seconds, even if no controller or
+// API server responds.
+func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
+	err := s.DeleteCluster(ctx, removal)
+	var blocked *BlockedRemovalError
+	if !removal.Force || !errors.As(err, &blocked) {
+		return err
+	}
+	s.LogForcedRemoval(blocked)
+	forcing, cancel := context.WithTimeout(ctx, max(removal.Wait, RollbackTimeout))
+	defer cancel()
+	return s.ForceDeleteCluster(forcing, removal.Cluster)
+}
+
+// LogForcedRemoval logs that the finalizers of a Cluster are removed, and what blocked its
+// deletion.
+func (s *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
+	s.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
+}
+
+// DeleteCluster deletes a Cluster and waits until it is gone. It returns a
+// *BlockedRemovalError if that takes longer than Wait. It ignores Force.
+func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
+	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
+		s.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
+	}
+	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
+	defer cancel()
+	// The precondition of Delete ensures that only the Cluster that was checked is deleted.
+	if err := s.Delete(waiting, removal.Cluster); err != nil {
+		return err
+	}
+	err := s.awaitRemoval(waiting, removal)
+	if err == nil || waiting.Err() == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("cluster %q was deleted, and its deletion continues although this command no longer waits for it: %w", removal.Cluster.Name, err)
+	}
+	reading, cancel := context.WithTimeout(ctx, blockersTimeout)
+	defer cancel()
+	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: s.blockers(reading, removal)}
+}
+
+// awaitRemoval waits until a Cluster is gone. While it waits, it logs the blocking objects
+// each time that they change.
+func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
+	for logged := ""; ; {
+		quiet, cancel := context.WithTimeout(ctx, progressInterval)
+		err := s.AwaitGone(quiet, removal.Cluster)
+		quietErr := quiet.Err()
+		cancel()
+		if removal.DeniedMeansGone && isDenied(err) {
+			return nil
+		}
+		if err == nil || quietErr == nil || ctx.Err() != nil {
+			return err
+		}
+		if blockers := formatBlockers(s.blockers(ctx, removal)); blockers != logged && ctx.Err() == nil {
+			s.Log.Printf("waiting until Cluster %s is gone:%s", removal.Cluster.Name, blockers)
+			logged = blockers
+		}
+	}
+}
+
+// isDenied reports whether the API server returned Forbidden or Unauthorized.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes
+// their finalizers. The namespace is deleted first so that no controller can add a
+// finalizer again. An error about a Work or the namespace does not block the removal of the
+// Cluster; the cluster controller cleans up the rest.
+func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	namespace := registration.NewExecutionNamespace(cluster.Name)
+	failures := []error{s.Delete(ctx, namespace), s.forceDeleteWorks(ctx, namespace.Name)}
+	for _, object := range []client.Object{namespace, cluster} {
+		failures = append(failures, s.RemoveFinalizers(ctx, object))
+	}
+	err := s.AwaitGone(ctx, cluster)
+	if failed := errors.Join(failures...); failed != nil && err == nil {
+		s.Log.Printf("warning: Cluster %s is gone, but some of its objects remain: %v", cluster.Name, failed)
+		return nil
+	}
+	if wait.Interrupted(err) {
+		err = fmt.Errorf("cluster %q still exists although its finalizers were removed; another client adds them again: %w", cluster.Name, err)
+	}
+	return errors.Join(append(failures, err)...)
+}
+
+// forceDeleteWorks deletes the Works of a namespace and removes their finalizers.
+func (s *Client) forceDeleteWorks(ctx context.Context, namespace string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelWorkDeletions)
+	works := &workv1alpha1.WorkList{}
+	for next := true; next; next = works.Continue != "" {
+		if err := s.API.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
+			return errors.Join(group.Wait(), fmt.Errorf("listing the Works in %s: %w", namespace, err))
+		}
+		for i := range works.Items {
+			work := works.Items[i].DeepCopy()
+			group.Go(func() error { return s.forceDeleteWork(ctx, work) })
+		}
+	}
+	return group.Wait()
+}
+
+func (s *Client) forceDeleteWork(ctx context.Context, work *workv1alpha1.Work) error {
+	if work.DeletionTimestamp == nil {
+		uid := work.UID
+		if err := s.API.Delete(ctx, work.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return s.WrapError("deleting", work, err)
+		}
+	}
+	return s.RemoveFinalizers(ctx, work)
+}
+
+// ListClusters lists the Clusters of the control plane.
+func (s *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+	list := &clusterv1alpha1.ClusterList{}
+	err := s.API.List(ctx, list)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)", s.Host, clusterv1alpha1.GroupVersion, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.Name, s.Host, err, prependNewline(registration.Advice(err, s.Name)))
+	}
+	return list.Items, nil
+}
+
+func prependNewline(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return "\n" + advice
+}
