@@ -25,75 +25,75 @@ type AdmissionPlugin struct {
 	Register func(*admission.Plugins)
 }
 
-// apiServerOptions describe one kube-apiserver.
+// apiServerOptions configure one kube-apiserver.
 type apiServerOptions struct {
 	certs    pki.Dir
 	etcd     string
 	listener net.Listener
-	// flags are kube-apiserver flags on top of those every cluster has.
+	// flags are added to the flags that every cluster sets.
 	flags     []string
 	admission []AdmissionPlugin
 }
 
-// apiServer is a kube-apiserver, and the way to it for clients of this process.
+// apiServer is a running kube-apiserver with direct access for clients of this process.
 type apiServer struct {
 	*server
 	handler http.Handler
-	// token is what clients of this process prove themselves with.
+	// token is the bearer token of clients of this process.
 	token string
 }
 
-// startAPIServer runs a kube-apiserver on a listener that is already open.
+// startAPIServer runs a kube-apiserver on an open listener.
 func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error) {
 	s := options.NewServerRunOptions()
 	for _, plugin := range o.admission {
 		plugin.Register(s.Admission.GenericAdmission.Plugins)
 		s.Admission.GenericAdmission.RecommendedPluginOrder = append([]string{plugin.Name}, s.Admission.GenericAdmission.RecommendedPluginOrder...)
 	}
-	if err := parse("kube-apiserver", s.Flags(), append(apiServerFlags(o), o.flags...)); err != nil {
+	if err := parseFlags("kube-apiserver", s.Flags(), append(apiServerFlags(o), o.flags...)); err != nil {
 		return nil, err
 	}
 	s.SecureServing.Listener = o.listener
-	s.SecureServing.BindPort = Port(o.listener)
+	s.SecureServing.BindPort = ListenerPort(o.listener)
 	if err := s.GenericServerRunOptions.ComponentGlobalsRegistry.SetFallback(); err != nil {
-		return nil, fmt.Errorf("setting feature gates of kube-apiserver: %w", err)
+		return nil, fmt.Errorf("setting the feature gates of kube-apiserver: %w", err)
 	}
 	completed, err := s.Complete(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("completing options of kube-apiserver: %w", err)
+		return nil, fmt.Errorf("completing the options of kube-apiserver: %w", err)
 	}
 	if errs := completed.Validate(); len(errs) > 0 {
-		return nil, fmt.Errorf("checking options of kube-apiserver: %w", errs[0])
+		return nil, fmt.Errorf("validating the options of kube-apiserver: %w", errs[0])
 	}
 	return runAPIServer(ctx, completed)
 }
 
-// runAPIServer does what the program does with completed options, but keeps hold
-// of the server.
+// runAPIServer starts kube-apiserver like its own program does, but keeps a reference to the
+// server.
 func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*apiServer, error) {
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
 	}
-	// The API servers of a process share their metrics, where the last one alone would
-	// tell the size of its storage, and hold up who reads them for as long as it takes
-	// to give up on that storage when it has stopped.
+	// The API servers of a process share one metrics registry. The storage monitor of the
+	// last one would be the only one. A scrape of the metrics would also hang until that
+	// monitor times out on a stopped etcd.
 	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
-	tellVersion(config)
+	setCompiledVersion(config)
 	completedConfig, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("completing the configuration of kube-apiserver: %w", err)
 	}
 	chain, err := app.CreateServerChain(completedConfig)
 	if err != nil {
-		return nil, fmt.Errorf("making kube-apiserver: %w", err)
+		return nil, fmt.Errorf("creating kube-apiserver: %w", err)
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return nil, fmt.Errorf("preparing kube-apiserver: %w", err)
 	}
 	return &apiServer{
-		server:  start(ctx, "kube-apiserver", prepared.Run),
+		server:  startServer(ctx, "kube-apiserver", prepared.Run),
 		handler: chain.GenericAPIServer.Handler,
 		token:   chain.GenericAPIServer.LoopbackClientConfig.BearerToken,
 	}, nil
@@ -107,8 +107,8 @@ func apiServerFlags(o apiServerOptions) []string {
 		"--etcd-servers=" + o.etcd,
 		"--bind-address=" + host,
 		"--advertise-address=" + host,
-		// The default reconciler publishes the server's address as endpoints of
-		// the kubernetes Service, which may not be a loopback address.
+		// The default reconciler publishes the address of the server as endpoints of the
+		// Service kubernetes. Endpoints must not be a loopback address.
 		"--endpoint-reconciler-type=none",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",

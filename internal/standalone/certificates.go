@@ -32,23 +32,24 @@ const (
 )
 
 const (
-	// renewalCheck is how often certificates are looked at although none is due: the
-	// clock of the machine may have been set, or the machine have slept.
-	renewalCheck = time.Hour
-	// renewalRetry is when a renewal that did not succeed is tried again, at most.
-	renewalRetry = time.Minute
-	// renewalPause keeps a clock that stands still from making this a busy loop.
-	renewalPause = time.Second
+	// maxRenewalInterval is the longest time between two checks of the certificates. The
+	// clock of the machine may have been set, or the machine may have been suspended.
+	maxRenewalInterval = time.Hour
+	// renewalRetryInterval is the time after which a failed renewal is retried.
+	renewalRetryInterval = time.Minute
+	// minRenewalInterval prevents a busy loop when the clock of the machine stands still.
+	minRenewalInterval = time.Second
 )
 
-// issued is a certificate that a cluster has.
-type issued struct {
+// leafCertificate is a certificate of the cluster with the authority that signs it.
+type leafCertificate struct {
 	authority *pki.Authority
 	name      string
 	leaf      pki.Leaf
 }
 
-// ensureCertificates issues what is missing or due. Authorities live for ten years.
+// ensureCertificates issues the certificates that are missing or due for renewal. Authorities
+// are valid for ten years.
 func (c *Cluster) ensureCertificates() error {
 	var err error
 	if c.ca, err = c.certs.EnsureAuthority(certCA, c.options.CommonName); err != nil {
@@ -59,7 +60,7 @@ func (c *Cluster) ensureCertificates() error {
 		return err
 	}
 	hosts, lifetime := c.servingNames(), c.options.CertificateLifetime
-	c.leaves = []issued{
+	c.leafCertificates = []leafCertificate{
 		{c.ca, certAPIServer, pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
 		{c.ca, certAdmin, pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
 		{frontProxyCA, certFrontProxyClient, pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
@@ -78,7 +79,7 @@ func (c *Cluster) servingNames() []string {
 	switch ip := net.ParseIP(c.options.BindAddress); {
 	case ip == nil || c.options.BindAddress == Loopback:
 	case ip.IsUnspecified():
-		hosts = append(hosts, ownAddresses()...)
+		hosts = append(hosts, machineAddresses()...)
 	default:
 		hosts = append(hosts, c.options.BindAddress)
 	}
@@ -89,8 +90,8 @@ func (c *Cluster) servingNames() []string {
 	return hosts
 }
 
-// ownAddresses are those at which other machines may reach this one.
-func ownAddresses() []string {
+// machineAddresses returns the addresses at which other machines may reach this machine.
+func machineAddresses() []string {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil
@@ -104,9 +105,10 @@ func ownAddresses() []string {
 	return addresses
 }
 
-// ensureLeaves issues what is missing or due, and returns when the next one is.
+// ensureLeaves issues the leaf certificates that are missing or due, and returns the time of
+// the next renewal.
 func (c *Cluster) ensureLeaves() (next time.Time, err error) {
-	for _, each := range c.leaves {
+	for _, each := range c.leafCertificates {
 		if _, err := each.authority.EnsureLeaf(each.name, each.leaf); err != nil {
 			return time.Time{}, err
 		}
@@ -121,16 +123,15 @@ func (c *Cluster) ensureLeaves() (next time.Time, err error) {
 	return next, nil
 }
 
-// renewCertificates issues each certificate anew before its end, as long as the
-// cluster runs. The servers notice the new files; nothing is restarted and no
-// connection ends.
+// renewCertificates renews each certificate before it expires, as long as the cluster runs.
+// The servers reload the files. No server restarts and no connection is closed.
 func (c *Cluster) renewCertificates(ctx context.Context) error {
 	for ctx.Err() == nil {
 		next, err := c.ensureLeaves()
-		wait := min(max(time.Until(next), renewalPause), renewalCheck)
+		wait := min(max(time.Until(next), minRenewalInterval), maxRenewalInterval)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Renewing certificates", "cluster", c.options.Name, "directory", c.certs.Path)
-			wait = renewalRetry
+			wait = renewalRetryInterval
 		}
 		select {
 		case <-ctx.Done():
@@ -140,22 +141,22 @@ func (c *Cluster) renewCertificates(ctx context.Context) error {
 	return nil
 }
 
-// insideKubeconfig is the path of the kubeconfig of the servers of this process.
-func (c *Cluster) insideKubeconfig() string {
+// inProcessKubeconfig returns the path of the kubeconfig of the servers in this process.
+func (c *Cluster) inProcessKubeconfig() string {
 	return filepath.Join(c.options.Dir, "inside.kubeconfig")
 }
 
-// writeInsideKubeconfig writes how the servers of this process reach the API
-// server: with its token for them, which ends with the process and not before.
-func (c *Cluster) writeInsideKubeconfig() error {
+// writeInProcessKubeconfig writes the kubeconfig with which the servers of this process reach
+// the API server. Its token is valid until the process ends.
+func (c *Cluster) writeInProcessKubeconfig() error {
 	name := c.options.Name
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: c.Server(), CertificateAuthorityData: c.ca.PEM()}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: c.inside.BearerToken}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: c.inProcessConfig.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	if err := clientcmd.WriteToFile(*config, c.insideKubeconfig()); err != nil {
-		return fmt.Errorf("writing kubeconfig of the servers of cluster %q: %w", name, err)
+	if err := clientcmd.WriteToFile(*config, c.inProcessKubeconfig()); err != nil {
+		return fmt.Errorf("writing the kubeconfig of the servers of cluster %q: %w", name, err)
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// A cluster is expensive, so one test follows it through its life: it starts,
-// runs a Deployment, stops, finds its objects again, and runs another one.
-func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
+// Starting a cluster is expensive. So one test covers the start, a Deployment, the stop, the
+// restart with the same objects, and another Deployment.
+func TestClusterRunsDeploymentAndSurvivesRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), Programs: true}
+	options := Options{Name: "member1", CommonName: "member1", Dir: t.TempDir(), RunPrograms: true}
 
 	began := time.Now()
 	cluster, err := Start(ctx, options)
@@ -39,8 +39,8 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 
 	options.Port = cluster.Port()
 	cluster.Stop()
-	if err := cluster.Failed(); err != nil {
-		t.Errorf("stopping was taken for a failure: %v", err)
+	if err := cluster.Failure(); err != nil {
+		t.Errorf("Stop is reported as a failure: %v", err)
 	}
 
 	cluster, err = Start(ctx, options)
@@ -59,13 +59,13 @@ func TestClusterRunsADeploymentAndSurvivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitAvailable(ctx, t, client, createDeployment(ctx, t, client, "another"))
-	if err := cluster.Failed(); err != nil {
-		t.Errorf("in its second life: %v", err)
+	if err := cluster.Failure(); err != nil {
+		t.Errorf("after the restart: %v", err)
 	}
 }
 
-// Whoever reads the metrics of one must not wait for the storage of another.
-func TestMetricsAreReadAtOnceWhenAnotherClusterHasStopped(t *testing.T) {
+// A scrape of the metrics of one cluster must not wait for the etcd of another.
+func TestMetricsOfOneClusterDoNotWaitForStoppedCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	clusters := map[string]*Cluster{}
@@ -82,8 +82,8 @@ func TestMetricsAreReadAtOnceWhenAnotherClusterHasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Kubernetes gives up on a storage after 20 seconds; a machine that is slow is so
-	// now and then.
+	// The storage monitor of Kubernetes times out after 20 seconds. The request is retried in
+	// case the machine is slow.
 	for range 3 {
 		within, cancel := context.WithTimeout(ctx, 15*time.Second)
 		_, err = client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(within)

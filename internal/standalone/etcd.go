@@ -19,28 +19,28 @@ import (
 const (
 	etcdReadyTimeout = 60 * time.Second
 	etcdQuotaBytes   = 8 << 30
-	// slowRequest is how long a request may take before etcd warns of it.
-	slowRequest = 300 * time.Millisecond
-	// socketLife is the length of what tells the sockets of one life from those of
-	// another.
-	socketLife = 13
-	// maxSocketPath is what the kernel leaves for the path of a unix socket.
+	// slowRequestThreshold is the duration of a request after which etcd logs a warning.
+	slowRequestThreshold = 300 * time.Millisecond
+	// socketSuffixLength is the length of the suffix of socket names, which differs for each
+	// start.
+	socketSuffixLength = 13
+	// maxSocketPath is the longest path of a unix socket that the kernel accepts.
 	maxSocketPath = 100
 )
 
-// EtcdOptions say where etcd keeps its data and how careful it is with it.
+// EtcdOptions configure where and how etcd stores data.
 type EtcdOptions struct {
-	// DataDir holds the data; it is created if needed.
+	// DataDir is the data directory. It is created if it does not exist.
 	DataDir string
-	// Fsync false gives up safety against a crash of the machine (not of the
-	// process) for speed.
+	// Fsync makes etcd survive a crash of the machine. Without it etcd is faster and survives
+	// only a crash of the process.
 	Fsync bool
-	// Log receives etcd's log; nil discards it.
+	// Log receives the log of etcd. nil discards it.
 	Log zapcore.WriteSyncer
 }
 
-// startEtcd runs a single-member etcd and returns the endpoint of its client
-// API, a unix socket, once it serves.
+// startEtcd runs a single-member etcd and returns the endpoint of its client API when it is
+// ready. The endpoint is a unix socket.
 func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *server, err error) {
 	config, err := etcdConfig(options)
 	if err != nil {
@@ -65,7 +65,7 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 		etcd.Close()
 		return "", nil, fmt.Errorf("etcd in %s is not ready after %s", options.DataDir, etcdReadyTimeout)
 	}
-	s = start(ctx, "etcd", func(ctx context.Context) error {
+	s = startServer(ctx, "etcd", func(ctx context.Context) error {
 		defer etcd.Close()
 		select {
 		case err := <-etcd.Err():
@@ -79,32 +79,32 @@ func startEtcd(ctx context.Context, options EtcdOptions) (endpoint string, s *se
 	return "unix://" + config.ListenClientUrls[0].Path, s, nil
 }
 
-// etcdConfig describes a single-member etcd.
+// etcdConfig returns the configuration of a single-member etcd.
 func etcdConfig(options EtcdOptions) (*embed.Config, error) {
 	sockets, err := socketDir(options.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	config := loneMember()
+	config := newSingleMemberConfig()
 	config.Dir = options.DataDir
 	config.UnsafeNoFsync = !options.Fsync
 	config.QuotaBackendBytes = etcdQuotaBytes
 	config.AutoCompactionMode = "periodic"
 	config.AutoCompactionRetention = "5m"
 	config.EnableGRPCGateway = false
-	config.WarningUnaryRequestDuration = slowRequest
-	// An etcd that was stopped shortly before removes its sockets late: they must
-	// not be ours.
-	life := strconv.FormatInt(time.Now().UnixNano(), 36)
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+life)}}
-	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+life)}}
+	config.WarningUnaryRequestDuration = slowRequestThreshold
+	// An etcd that stopped shortly before removes its sockets late. So each start uses new
+	// socket names.
+	suffix := strconv.FormatInt(time.Now().UnixNano(), 36)
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+suffix)}}
+	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+suffix)}}
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(options.Log))
 	return config, nil
 }
 
-// loneMember describes the only member of a cluster. It advertises addresses that no
-// other member dials.
-func loneMember() *embed.Config {
+// newSingleMemberConfig returns the configuration of the only member of a cluster. No other
+// member dials the addresses that it advertises.
+func newSingleMemberConfig() *embed.Config {
 	config := embed.NewConfig()
 	config.Name = "default"
 	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
@@ -113,34 +113,34 @@ func loneMember() *embed.Config {
 	return config
 }
 
-// socketDir returns a directory for etcd's sockets that only this user can
-// enter: inside the data directory, or, when that path is too long for a
-// socket, in the system's directory for temporary files.
+// socketDir returns a directory for the sockets of etcd that only this user can enter. It is
+// in the data directory. If that path is too long for a socket, it is in the system's
+// directory for temporary files.
 func socketDir(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, "sockets")
-	if len(dir)+len("/client-")+socketLife > maxSocketPath {
+	if len(dir)+len("/client-")+socketSuffixLength > maxSocketPath {
 		sum := sha256.Sum256([]byte(dir))
 		dir = filepath.Join(os.TempDir(), fmt.Sprintf("karmada-%d-%s", os.Getuid(), hex.EncodeToString(sum[:8])))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("creating directory of etcd's sockets: %w", err)
+		return "", fmt.Errorf("creating the directory for the sockets of etcd: %w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return "", fmt.Errorf("looking at directory of etcd's sockets: %w", err)
+		return "", fmt.Errorf("reading the mode of the directory for the sockets of etcd: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !ownedByUs(info) {
-		return "", fmt.Errorf("directory %s of etcd's sockets must belong to this user alone: remove it and start again", dir)
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || !isOwnedByCurrentUser(info) {
+		return "", fmt.Errorf("the directory %s for the sockets of etcd must be accessible by this user only: remove it and start again", dir)
 	}
 	return dir, nil
 }
 
-// removeSockets removes what a killed process left behind. The caller holds the
-// lock of the data directory, so nobody listens there.
+// removeSockets removes the sockets of a killed process. The caller must hold the lock of the
+// data directory, so no other process uses them.
 func removeSockets(dir string) error {
 	old, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("looking for old sockets of etcd: %w", err)
+		return fmt.Errorf("listing the old sockets of etcd: %w", err)
 	}
 	for _, socket := range old {
 		if err := os.Remove(filepath.Join(dir, socket.Name())); err != nil && !os.IsNotExist(err) {

@@ -14,27 +14,27 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// unthrottled client limits: the API server's priority and fairness decides, not
-// its clients.
-var unthrottled = []string{"--kube-api-qps=2000", "--kube-api-burst=4000"}
+// unthrottledFlags sets client rate limits that are never reached. The priority and fairness of
+// the API server limits requests instead.
+var unthrottledFlags = []string{"--kube-api-qps=2000", "--kube-api-burst=4000"}
 
-// KarmadaControllers are the controllers of kube-controller-manager that a
-// Karmada control plane needs. Workload controllers are left out: templates are
-// descriptions, nothing runs where they are stored.
+// KarmadaControllers are the controllers of kube-controller-manager that a Karmada control
+// plane needs. Workload controllers are left out, because templates do not run where they are
+// stored.
 var KarmadaControllers = []string{
 	"namespace", "garbagecollector", "serviceaccount-token", "ttl-after-finished", "bootstrapsigner",
 	"tokencleaner", "csrcleaner", "csrsigning", "clusterrole-aggregation",
 }
 
-// startControllerManager runs the named controllers of kube-controller-manager;
-// none means all that are on by default.
-func startControllerManager(ctx context.Context, certs pki.Dir, in insider, o Options, controllers []string) (*server, error) {
+// startControllerManager runs the named controllers of kube-controller-manager. No name means
+// all that are enabled by default.
+func startControllerManager(ctx context.Context, certs pki.Dir, access inProcessAccess, o Options, controllers []string) (*server, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
-		return nil, fmt.Errorf("making options of kube-controller-manager: %w", err)
+		return nil, fmt.Errorf("creating the options of kube-controller-manager: %w", err)
 	}
 	args := append([]string{
-		"--kubeconfig=" + in.kubeconfig,
+		"--kubeconfig=" + access.kubeconfig,
 		"--cluster-name=" + o.Name,
 		"--leader-elect=false",
 		"--secure-port=0",
@@ -43,7 +43,7 @@ func startControllerManager(ctx context.Context, certs pki.Dir, in insider, o Op
 		"--cluster-signing-key-file=" + certs.KeyFile(certCA),
 		"--service-account-private-key-file=" + certs.KeyFile(certServiceAccount),
 		"--use-service-account-credentials=false",
-	}, unthrottled...)
+	}, unthrottledFlags...)
 	if o.CertificateLifetime > 0 {
 		args = append(args, "--cluster-signing-duration="+o.CertificateLifetime.String())
 	}
@@ -51,20 +51,21 @@ func startControllerManager(ctx context.Context, certs pki.Dir, in insider, o Op
 		args = append(args, "--controllers="+strings.Join(controllers, ","))
 	}
 	sets := s.Flags(app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
-	if err := parse("kube-controller-manager", sets, args); err != nil {
+	if err := parseFlags("kube-controller-manager", sets, args); err != nil {
 		return nil, err
 	}
 	config, err := s.Config(ctx, app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
 	if err != nil {
-		return nil, fmt.Errorf("completing options of kube-controller-manager: %w", err)
+		return nil, fmt.Errorf("completing the options of kube-controller-manager: %w", err)
 	}
-	in.enter(config.Kubeconfig)
+	access.useTransport(config.Kubeconfig)
 	config.Client, err = kubernetes.NewForConfig(rest.AddUserAgent(config.Kubeconfig, options.KubeControllerManagerUserAgent))
 	if err != nil {
-		return nil, fmt.Errorf("making client of kube-controller-manager: %w", err)
+		return nil, fmt.Errorf("creating the client of kube-controller-manager: %w", err)
 	}
-	return start(ctx, "kube-controller-manager", func(ctx context.Context) error {
-		// A process shows the configuration of one, and the next one could not start.
+	return startServer(ctx, "kube-controller-manager", func(ctx context.Context) error {
+		// configz is global to the process. Without the deletion the next controller manager
+		// could not register its configuration.
 		defer configz.Delete(app.ConfigzName)
 		return app.Run(ctx, config.Complete())
 	}), nil

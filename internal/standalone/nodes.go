@@ -27,21 +27,22 @@ import (
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
 )
 
-// SimulatedNodeLabel marks the nodes that KWOK plays.
+// SimulatedNodeLabel is the label of the nodes that KWOK simulates.
 const SimulatedNodeLabel = "karmada.io/simulated"
 
-// NodeOptions describe the simulated nodes of a cluster.
+// NodeOptions configure the simulated nodes of a cluster.
 type NodeOptions struct {
-	// Count is how many nodes there are.
+	// Count is the number of nodes.
 	Count int
-	// CPU, Memory and Pods are the capacity of each.
+	// CPU, Memory and Pods are the capacity of each node.
 	CPU, Memory, Pods resource.Quantity
-	// Region and Zones become the topology labels; zones are dealt out in turn.
+	// Region and Zones become the topology labels of the nodes. Zones are assigned
+	// round-robin.
 	Region string
 	Zones  []string
 }
 
-// DefaultNodeOptions are three nodes with room for whatever one wants to try.
+// DefaultNodeOptions returns three nodes with enough capacity for any experiment.
 func DefaultNodeOptions() NodeOptions {
 	return NodeOptions{
 		Count:  3,
@@ -57,14 +58,14 @@ const (
 	simulatorWorkers = 8
 	leaseSeconds     = 40
 	simulatorName    = "karmada-simulator"
-	// simulatorKubeletPort is the port that simulated nodes show when nobody answers
-	// for them.
+	// simulatorKubeletPort is the port in the status of simulated nodes if no kubelet API is
+	// served.
 	simulatorKubeletPort = 10250
 )
 
-// createNodes registers the nodes that do not exist yet, and tells the others where
-// their kubelet answers in this life.
-func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions, kubelet int) error {
+// createNodes creates the nodes that do not exist yet, and updates the kubelet port of the
+// others. The port changes with each start of the process.
+func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions, kubeletPort int) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: SimulatedNodeLabel})
 	if err != nil {
 		return fmt.Errorf("listing simulated nodes: %w", err)
@@ -72,12 +73,12 @@ func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions
 	existing := sets.New[string]()
 	for i := range list.Items {
 		existing.Insert(list.Items[i].Name)
-		if err := moveKubelet(ctx, client, &list.Items[i], kubelet); err != nil {
+		if err := updateKubeletPort(ctx, client, &list.Items[i], kubeletPort); err != nil {
 			return err
 		}
 	}
 	for i := range o.Count {
-		node := simulatedNode(i, o, kubelet)
+		node := newSimulatedNode(i, o, kubeletPort)
 		if existing.Has(node.Name) {
 			continue
 		}
@@ -88,9 +89,9 @@ func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions
 	return nil
 }
 
-// moveKubelet makes a node of an earlier life name the present port.
-func moveKubelet(ctx context.Context, client kubernetes.Interface, node *corev1.Node, kubelet int) error {
-	want := kubeletOf(node.Name, kubelet)
+// updateKubeletPort writes the current kubelet port to the status of a node.
+func updateKubeletPort(ctx context.Context, client kubernetes.Interface, node *corev1.Node, kubeletPort int) error {
+	want := kubeletStatus(node.Name, kubeletPort)
 	if node.Status.DaemonEndpoints == want.DaemonEndpoints && slices.Equal(node.Status.Addresses, want.Addresses) {
 		return nil
 	}
@@ -104,9 +105,9 @@ func moveKubelet(ctx context.Context, client kubernetes.Interface, node *corev1.
 	return nil
 }
 
-// kubeletOf is where the API server finds who answers for a node, by its DNS name,
-// and what its Pods have for its address.
-func kubeletOf(node string, port int) corev1.NodeStatus {
+// kubeletStatus returns the part of a node's status with the address and port of its kubelet
+// API. The API server connects by the DNS name. Pods have the IP as host IP.
+func kubeletStatus(node string, port int) corev1.NodeStatus {
 	return corev1.NodeStatus{
 		Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: simulatedNodeIP},
@@ -117,8 +118,8 @@ func kubeletOf(node string, port int) corev1.NodeStatus {
 	}
 }
 
-// topology are the labels that tell where a node is.
-func (o NodeOptions) topology(index int) map[string]string {
+// topologyLabels returns the labels for the region and zone of a node.
+func (o NodeOptions) topologyLabels(index int) map[string]string {
 	labels := map[string]string{}
 	if o.Region != "" {
 		labels[corev1.LabelTopologyRegion] = o.Region
@@ -129,7 +130,7 @@ func (o NodeOptions) topology(index int) map[string]string {
 	return labels
 }
 
-func simulatedNode(index int, o NodeOptions, kubelet int) *corev1.Node {
+func newSimulatedNode(index int, o NodeOptions, kubeletPort int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", index+1)
 	labels := map[string]string{
 		SimulatedNodeLabel:        "true",
@@ -138,29 +139,29 @@ func simulatedNode(index int, o NodeOptions, kubelet int) *corev1.Node {
 		corev1.LabelArchStable:    "amd64",
 		"node.kubernetes.io/role": "simulated",
 	}
-	maps.Copy(labels, o.topology(index))
-	status := kubeletOf(name, kubelet)
+	maps.Copy(labels, o.topologyLabels(index))
+	status := kubeletStatus(name, kubeletPort)
 	capacity := corev1.ResourceList{corev1.ResourceCPU: o.CPU, corev1.ResourceMemory: o.Memory, corev1.ResourcePods: o.Pods}
 	status.Capacity, status.Allocatable = capacity, capacity.DeepCopy()
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: status}
 }
 
-// startSimulator lets KWOK play the kubelets of the simulated nodes: it keeps
-// the nodes ready and lets the Pods on them run, complete and end.
-func startSimulator(ctx context.Context, in insider, kubelet int) (*server, error) {
-	clients, err := kwokclient.NewClientset("", in.kubeconfig)
+// startSimulator runs KWOK, which simulates the kubelets of the simulated nodes. It keeps the
+// nodes ready and lets Pods on them start, complete and terminate.
+func startSimulator(ctx context.Context, access inProcessAccess, kubeletPort int) (*server, error) {
+	clients, err := kwokclient.NewClientset("", access.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("making clients of the node simulator: %w", err)
+		return nil, fmt.Errorf("creating the clients of the node simulator: %w", err)
 	}
-	config, err := simulatorConfig(clients, in, kubelet)
+	config, err := simulatorConfig(clients, access, kubeletPort)
 	if err != nil {
 		return nil, err
 	}
 	simulator, err := controllers.NewController(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the node simulator: %w", err)
+		return nil, fmt.Errorf("creating the node simulator: %w", err)
 	}
-	return start(ctx, "kwok", func(ctx context.Context) error {
+	return startServer(ctx, "kwok", func(ctx context.Context) error {
 		if err := simulator.Start(ctx); err != nil {
 			return err
 		}
@@ -169,12 +170,12 @@ func startSimulator(ctx context.Context, in insider, kubelet int) (*server, erro
 	}), nil
 }
 
-func simulatorConfig(clients kwokclient.Clientset, in insider, kubelet int) (controllers.Config, error) {
+func simulatorConfig(clients kwokclient.Clientset, access inProcessAccess, kubeletPort int) (controllers.Config, error) {
 	config, err := clients.ToRESTConfig()
 	if err != nil {
-		return controllers.Config{}, fmt.Errorf("reading kubeconfig of the node simulator: %w", err)
+		return controllers.Config{}, fmt.Errorf("reading the kubeconfig of the node simulator: %w", err)
 	}
-	in.enter(config) // all its clients share it
+	access.useTransport(config) // all clients of the simulator share this configuration
 	dynamicClient, err := clients.ToDynamicClient()
 	if err != nil {
 		return controllers.Config{}, err
@@ -185,17 +186,17 @@ func simulatorConfig(clients kwokclient.Clientset, in insider, kubelet int) (con
 	}
 	restClient, err := rest.RESTClientFor(config)
 	if err != nil {
-		return controllers.Config{}, fmt.Errorf("making REST client of the node simulator: %w", err)
+		return controllers.Config{}, fmt.Errorf("creating the REST client of the node simulator: %w", err)
 	}
-	compact := rest.CopyConfig(config)
-	compact.ContentType = runtime.ContentTypeProtobuf
-	typed, err := kubernetes.NewForConfig(compact)
+	protobufConfig := rest.CopyConfig(config)
+	protobufConfig.ContentType = runtime.ContentTypeProtobuf
+	typedClient, err := kubernetes.NewForConfig(protobufConfig)
 	if err != nil {
-		return controllers.Config{}, fmt.Errorf("making client of the node simulator: %w", err)
+		return controllers.Config{}, fmt.Errorf("creating the client of the node simulator: %w", err)
 	}
-	kwok, err := kwokclientset.NewForConfig(config)
+	kwokClient, err := kwokclientset.NewForConfig(config)
 	if err != nil {
-		return controllers.Config{}, fmt.Errorf("making stage client of the node simulator: %w", err)
+		return controllers.Config{}, fmt.Errorf("creating the stage client of the node simulator: %w", err)
 	}
 	stages, err := simulatorStages()
 	if err != nil {
@@ -208,13 +209,13 @@ func simulatorConfig(clients kwokclient.Clientset, in insider, kubelet int) (con
 		RESTMapper:                   mapper,
 		ImpersonatingDynamicClient:   clients.ToImpersonatingDynamicClient(),
 		ImpersonatingTypedClient:     clients.ToImpersonatingTypedClient(),
-		TypedClient:                  typed,
-		TypedKwokClient:              kwok,
+		TypedClient:                  typedClient,
+		TypedKwokClient:              kwokClient,
 		ManageNodesWithLabelSelector: SimulatedNodeLabel + "=true",
 		CIDR:                         simulatedPodCIDR,
 		NodeIP:                       simulatedNodeIP,
 		NodeName:                     simulatorName,
-		NodePort:                     kubelet,
+		NodePort:                     kubeletPort,
 		LocalStages:                  stages,
 		PodPlayStageParallelism:      simulatorWorkers,
 		NodePlayStageParallelism:     1,
@@ -225,11 +226,11 @@ func simulatorConfig(clients kwokclient.Clientset, in insider, kubelet int) (con
 	}, nil
 }
 
-// podReadyAgain does what a kubelet does when it is back. When a cluster was
-// stopped for a while, with the laptop that it runs on for instance, its node
-// controller finds the nodes silent and declares their Pods not ready; KWOK has no
-// rule for such Pods.
-const podReadyAgain = `
+// podReadyAgainStage makes running Pods ready again. When a cluster was stopped for a while,
+// for example because the laptop was suspended, the node controller finds that the nodes
+// missed their heartbeats and sets the Pods on them to not ready. A real kubelet sets them to
+// ready again when it is back. KWOK has no stage for such Pods.
+const podReadyAgainStage = `
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
@@ -255,12 +256,12 @@ spec:
         type: Ready
 `
 
-// simulatorStages are KWOK's own rules for how nodes and Pods live, and one more.
+// simulatorStages returns the stages of KWOK for nodes and Pods, and podReadyAgainStage.
 func simulatorStages() (map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage, error) {
 	stages := map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage{}
 	for _, manifest := range []string{
 		nodefast.DefaultNodeInit, nodeheartbeat.DefaultNodeHeartbeatWithLease,
-		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podReadyAgain,
+		podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete, podReadyAgainStage,
 	} {
 		stage, err := kwokconfig.UnmarshalWithType[*kwokv1alpha1.Stage](manifest)
 		if err != nil {

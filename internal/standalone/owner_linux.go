@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-func ownedByUs(info os.FileInfo) bool {
+func isOwnedByCurrentUser(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Getuid()
 }

@@ -24,11 +24,11 @@ import (
 	"karmada.io/karmada/internal/version"
 )
 
-// ProgramsNode is the name of the node of a cluster that runs programs of Karmada.
+// ProgramsNode is the name of the node that runs programs of Karmada.
 const ProgramsNode = "karmada-programs"
 
-// programsCapacity has room for a control plane, and none for what is simulated: the
-// figures of the cluster are those of its simulated nodes but for it.
+// programsCapacity returns the capacity of that node. It is enough for a control plane, but
+// small, so that the capacity of the cluster is about that of its simulated nodes.
 func programsCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("4"),
@@ -39,55 +39,56 @@ func programsCapacity() corev1.ResourceList {
 
 const kubeletHeaderTimeout = 10 * time.Second
 
-// startPrograms runs the node for programs of Karmada, and answers for all nodes what
-// the API server asks kubelets.
+// startPrograms runs the node for programs of Karmada, and serves the kubelet API of all
+// nodes.
 func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labels map[string]string) error {
 	client, err := kubernetes.NewForConfig(c.Inside())
 	if err != nil {
-		return fmt.Errorf("making client of cluster %q: %w", c.options.Name, err)
+		return fmt.Errorf("creating a client of cluster %q: %w", c.options.Name, err)
 	}
-	node := processnode.New(c.programsNode(client, Port(listener), labels))
+	node := processnode.New(c.programsNode(client, ListenerPort(listener), labels))
 	server := &http.Server{Handler: node.Handler(), ReadHeaderTimeout: kubeletHeaderTimeout, TLSConfig: c.kubeletTLS()}
-	c.group.add(stageClients, start(ctx, "kubelet API", func(ctx context.Context) error {
+	c.servers.add(stageClients, startServer(ctx, "kubelet API", func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			return err //nolint:wrapcheck // whoever started it names it
+			return err //nolint:wrapcheck // start adds the name of the server
 		}
 		return nil
 	}))
-	c.group.add(stageClients, start(ctx, ProgramsNode, node.Run))
+	c.servers.add(stageClients, startServer(ctx, ProgramsNode, node.Run))
 	return nil
 }
 
-// programsNode describes the node for programs.
+// programsNode returns the options of the node for programs.
 func (c *Cluster) programsNode(client kubernetes.Interface, port int, labels map[string]string) processnode.Options {
 	return processnode.Options{
 		Name: ProgramsNode, Dir: filepath.Join(c.options.Dir, "programs"), Client: client,
 		APIServer: net.JoinHostPort(Loopback, strconv.Itoa(c.Port())), Port: port,
 		Capacity: programsCapacity(), Labels: labels, Version: version.Get().GitVersion,
-		Off: c.options.ProgramsOff, Unconfined: c.options.ProgramsUnconfined,
+		Disabled: c.options.ProgramsDisabled, Unconfined: c.options.AllowUnconfined,
 	}
 }
 
-var errNotAPIServer = errors.New("only the API server may ask")
+var errNotAPIServer = errors.New("only the API server may call the kubelet API")
 
-// kubeletTLS lets in nobody but the API server of the cluster, which shows the
-// administrator's certificate. Certificates are read when they are needed, for they
-// are renewed.
+// kubeletTLS accepts only connections of the cluster's API server, which presents the
+// administrator's certificate. The serving certificate is loaded for each connection, because
+// it is renewed.
 func (c *Cluster) kubeletTLS() *tls.Config {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(c.ca.Cert)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// What follows upgrades the connection, which HTTP/2 has no way for.
+		// exec, attach and port-forward upgrade the connection, which HTTP/2 does not
+		// support.
 		NextProtos: []string{"http/1.1"},
 		ClientAuth: tls.RequireAndVerifyClientCert,
 		ClientCAs:  authorities,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			certificate, err := tls.LoadX509KeyPair(c.ServingCert())
 			if err != nil {
-				return nil, fmt.Errorf("loading certificate of the kubelet API: %w", err)
+				return nil, fmt.Errorf("loading the certificate of the kubelet API: %w", err)
 			}
 			return &certificate, nil
 		},
@@ -100,7 +101,8 @@ func (c *Cluster) kubeletTLS() *tls.Config {
 	}
 }
 
-// kubeletFlags let the API server find and trust what startPrograms serves.
+// kubeletFlags returns the flags with which the API server connects to the kubelet API of
+// startPrograms.
 func (c *Cluster) kubeletFlags() []string {
 	return []string{
 		"--kubelet-preferred-address-types=" + string(corev1.NodeInternalDNS),
@@ -110,27 +112,27 @@ func (c *Cluster) kubeletFlags() []string {
 	}
 }
 
-// placementName is that of the admission plugin.
-const placementName = "KarmadaProgramPlacement"
+// programPlacementName is the name of the admission plugin.
+const programPlacementName = "KarmadaProgramPlacement"
 
-// placement sends Pods all of whose images are Karmada's to the node that runs them,
-// and keeps it free of others by its taint.
-type placement struct{ *admission.Handler }
+// programPlacement assigns Pods whose images are all Karmada's to the node for programs. The
+// taint of the node keeps other Pods away.
+type programPlacement struct{ *admission.Handler }
 
-var _ admission.MutationInterface = placement{}
+var _ admission.MutationInterface = programPlacement{}
 
-func placePrograms() AdmissionPlugin {
-	return AdmissionPlugin{Name: placementName, Register: func(plugins *admission.Plugins) {
-		plugins.Register(placementName, func(io.Reader) (admission.Interface, error) {
-			return placement{admission.NewHandler(admission.Create)}, nil
+func newProgramPlacement() AdmissionPlugin {
+	return AdmissionPlugin{Name: programPlacementName, Register: func(plugins *admission.Plugins) {
+		plugins.Register(programPlacementName, func(io.Reader) (admission.Interface, error) {
+			return programPlacement{admission.NewHandler(admission.Create)}, nil
 		})
 	}}
 }
 
 // Admit implements admission.MutationInterface.
-func (placement) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (programPlacement) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*core.Pod)
-	if !ok || a.GetSubresource() != "" || pod.Spec.NodeName != "" || !processnode.Runs(imagesOf(&pod.Spec)...) {
+	if !ok || a.GetSubresource() != "" || pod.Spec.NodeName != "" || !processnode.CanRun(containerImages(&pod.Spec)...) {
 		return nil
 	}
 	if pod.Spec.NodeSelector == nil {
@@ -141,7 +143,7 @@ func (placement) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-func imagesOf(spec *core.PodSpec) []string {
+func containerImages(spec *core.PodSpec) []string {
 	var images []string
 	for i := range spec.InitContainers {
 		images = append(images, spec.InitContainers[i].Image)

@@ -8,23 +8,23 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-var errOff = errors.New("--bind-address 0.0.0.0 lets other machines in")
+var errProgramsDisabled = errors.New("--bind-address 0.0.0.0 allows access from other machines")
 
-func TestTheNodeKnowsWhetherProgramsAreOff(t *testing.T) {
+func TestProgramsNodeOptions(t *testing.T) {
 	listener, err := Listen(Loopback, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
 	for name, of := range map[string]struct {
-		off        error
+		disabled   error
 		unconfined bool
-	}{"on": {}, "off": {off: errOff}, "on where the kernel cannot confine": {unconfined: true}} {
+	}{"enabled": {}, "disabled": {disabled: errProgramsDisabled}, "enabled without confinement": {unconfined: true}} {
 		t.Run(name, func(t *testing.T) {
-			c := &Cluster{listener: newListener(listener), options: Options{ProgramsOff: of.off, ProgramsUnconfined: of.unconfined}}
+			c := &Cluster{listener: newListener(listener), options: Options{ProgramsDisabled: of.disabled, AllowUnconfined: of.unconfined}}
 			node := c.programsNode(fake.NewClientset(), 1, nil)
-			if !errors.Is(node.Off, of.off) || !cmp.Equal(node.Unconfined, of.unconfined) {
-				t.Errorf("the node is off for %v, unconfined %t, want %v, %t", node.Off, node.Unconfined, of.off, of.unconfined)
+			if !errors.Is(node.Disabled, of.disabled) || !cmp.Equal(node.Unconfined, of.unconfined) {
+				t.Errorf("the node is disabled by %v, unconfined %t, want %v, %t", node.Disabled, node.Unconfined, of.disabled, of.unconfined)
 			}
 		})
 	}

@@ -18,69 +18,69 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 )
 
-// schedulerConfigz is the name under which kube-scheduler shows its configuration.
+// schedulerConfigz is the name under which kube-scheduler registers its configuration.
 const schedulerConfigz = "componentconfig"
 
 // startScheduler runs kube-scheduler.
-func startScheduler(ctx context.Context, in insider) (*server, error) {
+func startScheduler(ctx context.Context, access inProcessAccess) (*server, error) {
 	s := options.NewOptions()
-	args := append([]string{"--kubeconfig=" + in.kubeconfig, "--leader-elect=false", "--secure-port=0"}, unthrottled...)
-	if err := parse("kube-scheduler", *s.Flags, args); err != nil {
+	args := append([]string{"--kubeconfig=" + access.kubeconfig, "--leader-elect=false", "--secure-port=0"}, unthrottledFlags...)
+	if err := parseFlags("kube-scheduler", *s.Flags, args); err != nil {
 		return nil, err
 	}
 	defaults, err := latest.Default()
 	if err != nil {
-		return nil, fmt.Errorf("making options of kube-scheduler: %w", err)
+		return nil, fmt.Errorf("creating the options of kube-scheduler: %w", err)
 	}
 	s.ComponentConfig = defaults
 	config, err := s.Config(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("completing options of kube-scheduler: %w", err)
+		return nil, fmt.Errorf("completing the options of kube-scheduler: %w", err)
 	}
-	if err := seatScheduler(ctx, config, in); err != nil {
-		return nil, fmt.Errorf("making clients of kube-scheduler: %w", err)
+	if err := setSchedulerClients(ctx, config, access); err != nil {
+		return nil, fmt.Errorf("creating the clients of kube-scheduler: %w", err)
 	}
 	completed := config.Complete()
-	made, err := newScheduler(ctx, &completed)
+	created, err := newScheduler(ctx, &completed)
 	if err != nil {
-		return nil, fmt.Errorf("making kube-scheduler: %w", err)
+		return nil, fmt.Errorf("creating kube-scheduler: %w", err)
 	}
-	return start(ctx, "kube-scheduler", func(ctx context.Context) error {
+	return startServer(ctx, "kube-scheduler", func(ctx context.Context) error {
 		defer configz.Delete(schedulerConfigz)
-		return app.Run(ctx, &completed, made)
+		return app.Run(ctx, &completed, created)
 	}), nil
 }
 
-// seatScheduler replaces the clients of a scheduler by those of this process.
-func seatScheduler(ctx context.Context, config *schedulerconfig.Config, in insider) error {
-	in.enter(config.KubeConfig)
+// setSchedulerClients replaces the clients of a scheduler by clients of this process.
+func setSchedulerClients(ctx context.Context, config *schedulerconfig.Config, access inProcessAccess) error {
+	access.useTransport(config.KubeConfig)
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config.KubeConfig, "scheduler"))
 	if err != nil {
 		return err
 	}
-	dynamically, err := dynamic.NewForConfig(config.KubeConfig)
+	dynamicClient, err := dynamic.NewForConfig(config.KubeConfig)
 	if err != nil {
 		return err
 	}
 	config.Client = client
 	config.EventBroadcaster = events.NewEventBroadcasterAdapterWithContext(ctx, client)
 	config.InformerFactory = scheduler.NewInformerFactory(client, 0)
-	config.DynInformerFactory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamically, 0, corev1.NamespaceAll, nil)
+	config.DynInformerFactory = dynamicinformer.NewFilteredDynamicSharedInformerFactory(dynamicClient, 0, corev1.NamespaceAll, nil)
 	return nil
 }
 
-// newScheduler does what the program does with its configuration.
+// newScheduler creates the scheduler like its own program does.
 func newScheduler(ctx context.Context, config *schedulerconfig.CompletedConfig) (*scheduler.Scheduler, error) {
-	told := config.ComponentConfig
+	settings := config.ComponentConfig
 	return scheduler.New(ctx, config.Client, config.InformerFactory, config.DynInformerFactory,
 		func(name string) events.EventRecorderLogger { return config.EventBroadcaster.NewRecorder(name) },
-		scheduler.WithComponentConfigVersion(told.APIVersion),
+		scheduler.WithComponentConfigVersion(settings.APIVersion),
 		scheduler.WithKubeConfig(config.KubeConfig),
-		scheduler.WithProfiles(told.Profiles...),
-		scheduler.WithPercentageOfNodesToScore(told.PercentageOfNodesToScore),
-		scheduler.WithPodMaxBackoffSeconds(told.PodMaxBackoffSeconds),
-		scheduler.WithPodInitialBackoffSeconds(told.PodInitialBackoffSeconds),
+		scheduler.WithProfiles(settings.Profiles...),
+		scheduler.WithPercentageOfNodesToScore(settings.PercentageOfNodesToScore),
+		scheduler.WithPodMaxBackoffSeconds(settings.PodMaxBackoffSeconds),
+		scheduler.WithPodInitialBackoffSeconds(settings.PodInitialBackoffSeconds),
 		scheduler.WithPodMaxInUnschedulablePodsDuration(config.PodMaxInUnschedulablePodsDuration),
-		scheduler.WithParallelism(told.Parallelism),
+		scheduler.WithParallelism(settings.Parallelism),
 	)
 }

@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	sentinel   = "sentinel-that-must-not-be-on-the-disk"
-	secretsKey = "/registry/secrets/default/"
-	worksKey   = "/registry/work.karmada.io/works/default/"
-	encrypted  = "k8s:enc:secretbox:v1:key-"
+	secretText      = "sentinel-that-must-not-be-on-the-disk"
+	secretsPrefix   = "/registry/secrets/default/"
+	worksPrefix     = "/registry/work.karmada.io/works/default/"
+	encryptedPrefix = "k8s:enc:secretbox:v1:key-"
 )
 
 var worksResource = workv1alpha1.GroupVersion.WithResource(workv1alpha1.ResourcePluralWork)
 
-// workOf is a Work that delivers a Secret.
-func workOf(name, text string) *unstructured.Unstructured {
+// newSecretWork returns a Work that delivers a Secret.
+func newSecretWork(name, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": workv1alpha1.GroupVersion.String(), "kind": workv1alpha1.ResourceKindWork,
 		"metadata": map[string]any{"name": name, "namespace": "default"},
@@ -48,7 +48,7 @@ func workOf(name, text string) *unstructured.Unstructured {
 	}}
 }
 
-// serveWorks has a cluster serve Works.
+// serveWorks installs the CRD of Works in a cluster.
 func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.ResourceInterface {
 	t.Helper()
 	karmadaClient, err := dynamic.NewForConfig(cluster.Config())
@@ -83,17 +83,17 @@ func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.Res
 	return works
 }
 
-// mustBeEncrypted demands that etcd holds a value encrypted.
+// mustBeEncrypted checks that etcd holds the values encrypted.
 func mustBeEncrypted(t *testing.T, endpoint string, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if raw := rawValue(t, endpoint, key); !bytes.HasPrefix(raw, []byte(encrypted)) {
+		if raw := rawValue(t, endpoint, key); !bytes.HasPrefix(raw, []byte(encryptedPrefix)) {
 			t.Errorf("%s is stored as %q", key, raw)
 		}
 	}
 }
 
-// rawValue is what etcd holds of an object.
+// rawValue returns the value that etcd holds for an object.
 func rawValue(t *testing.T, endpoint, key string) []byte {
 	t.Helper()
 	store, err := dialEtcd(t.Context(), endpoint)
@@ -108,8 +108,8 @@ func rawValue(t *testing.T, endpoint, key string) []byte {
 	return found.Kvs[0].Value
 }
 
-// putOld stores a Secret and a Work as a release without encryption has.
-func putOld(t *testing.T, dir string) {
+// putUnencrypted stores a Secret and a Work like a release without encryption.
+func putUnencrypted(t *testing.T, dir string) {
 	t.Helper()
 	endpoint, etcd, err := startEtcd(t.Context(), EtcdOptions{DataDir: filepath.Join(dir, etcdDir)})
 	if err != nil {
@@ -121,25 +121,25 @@ func putOld(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	work := workOf("old", "of before")
+	work := newSecretWork("old", "of before")
 	work.SetUID("d-e-f")
 	work.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	text, err := work.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Put(t.Context(), worksKey+"old", string(text)); err != nil {
+	if _, err := store.Put(t.Context(), worksPrefix+"old", string(text)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Put(t.Context(), secretsKey+"old", `{"apiVersion":"v1","kind":"Secret","type":"Opaque",`+
+	_, err = store.Put(t.Context(), secretsPrefix+"old", `{"apiVersion":"v1","kind":"Secret","type":"Opaque",`+
 		`"metadata":{"name":"old","namespace":"default","uid":"a-b-c","creationTimestamp":"2026-01-01T00:00:00Z"},"data":{"a":"`+base64.StdEncoding.EncodeToString([]byte("of before"))+`"}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// mustNotHold demands that no file below a directory has the text, plain or encoded.
-func mustNotHold(t *testing.T, dir, text string) {
+// mustNotContain checks that no file in a directory contains the text, plain or in base64.
+func mustNotContain(t *testing.T, dir, text string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -147,7 +147,7 @@ func mustNotHold(t *testing.T, dir, text string) {
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(text)) || bytes.Contains(data, []byte(base64.StdEncoding.EncodeToString([]byte(text)))) {
-			t.Errorf("%s holds it", path)
+			t.Errorf("%s contains %q", path, text)
 		}
 		return err
 	})
@@ -156,10 +156,10 @@ func mustNotHold(t *testing.T, dir, text string) {
 	}
 }
 
-// TestSecretsAreEncryptedWhereTheyAreStored follows Secrets, and Works that deliver
-// them, through the lives of a cluster: one of each is written, one is left by an
-// earlier release, and the key is lost.
-func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
+// TestSecretsAreEncryptedInEtcd follows Secrets, and Works that deliver Secrets, over several
+// starts of a cluster. One of each is written by a client, one was stored by an earlier
+// release, and the key file is removed for a time.
+func TestSecretsAreEncryptedInEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
@@ -173,30 +173,30 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Data: map[string][]byte{"a": []byte(sentinel)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Data: map[string][]byte{"a": []byte(secretText)}}
 	if _, err := client.CoreV1().Secrets("default").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serveWorks(ctx, t, cluster).Create(ctx, workOf("new", sentinel), metav1.CreateOptions{}); err != nil {
+	if _, err := serveWorks(ctx, t, cluster).Create(ctx, newSecretWork("new", secretText), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustBeEncrypted(t, cluster.endpoint, secretsKey+"new", worksKey+"new")
+	mustBeEncrypted(t, cluster.etcdEndpoint, secretsPrefix+"new", worksPrefix+"new")
 	mustBeAudited(t, options.AuditLog, `"verb":"create"`, `"resource":"secrets","namespace":"default","name":"new"`)
-	mustNotHold(t, dir, sentinel)
+	mustNotContain(t, dir, secretText)
 	options.Port = cluster.Port()
 	cluster.Stop()
 
-	putOld(t, dir)
+	putUnencrypted(t, dir)
 	key := cluster.encryptionFile()
 	if err := os.Rename(key, key+".kept"); err != nil {
 		t.Fatal(err)
 	}
-	if lost, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "the 2 Secrets and Works") || !strings.Contains(err.Error(), key) {
-		lost.Stop()
-		t.Errorf("it starts without the key of what is stored: %v", err)
+	if withoutKey, err := Start(ctx, options); err == nil || !strings.Contains(err.Error(), "the 2 Secrets and Works") || !strings.Contains(err.Error(), key) {
+		withoutKey.Stop()
+		t.Errorf("the cluster starts without the key of the stored values: %v", err)
 	}
 	if _, err := os.Stat(key); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("another key was made (%v)", err)
+		t.Errorf("a new key was generated (%v)", err)
 	}
 	if err := os.Rename(key+".kept", key); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if cluster, err = Start(ctx, options); err != nil {
 		t.Fatal(err)
 	}
-	mustBeEncrypted(t, cluster.endpoint, secretsKey+"new", worksKey+"new", secretsKey+"old", worksKey+"old")
+	mustBeEncrypted(t, cluster.etcdEndpoint, secretsPrefix+"new", worksPrefix+"new", secretsPrefix+"old", worksPrefix+"old")
 	karmadaClient, err := dynamic.NewForConfig(cluster.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -213,21 +213,21 @@ func TestSecretsAreEncryptedWhereTheyAreStored(t *testing.T) {
 	if client, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"new": sentinel, "old": "of before"} {
+	for name, want := range map[string]string{"new": secretText, "old": "of before"} {
 		if found, err := client.CoreV1().Secrets("default").Get(ctx, name, metav1.GetOptions{}); err != nil || string(found.Data["a"]) != want {
-			t.Errorf("Secret %s says %q, want %q (%v)", name, found.Data["a"], want, err)
+			t.Errorf("Secret %s has %q, want %q (%v)", name, found.Data["a"], want, err)
 		}
 		found, err := karmadaClient.Resource(worksResource).Namespace("default").Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(workOf(name, want).Object["spec"], found.Object["spec"]); diff != "" {
+		if diff := cmp.Diff(newSecretWork(name, want).Object["spec"], found.Object["spec"]); diff != "" {
 			t.Errorf("Work %s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// mustBeAudited waits until one line of an audit log has all of the parts.
+// mustBeAudited waits until one line of an audit log contains all parts.
 func mustBeAudited(t *testing.T, path string, parts ...string) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -249,7 +249,7 @@ func mustBeAudited(t *testing.T, path string, parts ...string) {
 		return false, nil
 	})
 	if err != nil {
-		t.Error(fmt.Errorf("no line of the audit log has %q: %w", parts, err))
+		t.Error(fmt.Errorf("no line of the audit log contains %q: %w", parts, err))
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of the audit log is %v (%v)", info.Mode(), err)

@@ -15,38 +15,39 @@ import (
 )
 
 const (
-	// revisionBump is how much a restore raises revisions. Processes that run through
-	// it saw revisions of the time after the backup, which must not come again.
+	// revisionBump is how much a restore raises the etcd revision at least. Processes that
+	// keep running during the restore saw revisions from after the backup. These revisions
+	// must not be used again.
 	revisionBump = 1_000_000_000
-	// unknownBump is that of a restore over data whose revision cannot be read.
-	unknownBump = 10 * revisionBump
-	// bumpPerSecond is by how much more revisions are raised for each second since the
-	// backup: more than a storage is written in a second. A later restore of the same
-	// backup is above an earlier one, also on another machine, and also if a restore on
-	// that one was above the data of one before: a revisionBump is made up for in 17
-	// minutes.
-	bumpPerSecond = 1_000_000
+	// unknownRevisionBump is the increment of a restore over data whose revision cannot be read.
+	unknownRevisionBump = 10 * revisionBump
+	// revisionBumpPerSecond is how much the revision is raised in addition for each second
+	// since the backup. It is more than etcd can write in a second. So a later restore of the
+	// same backup has higher revisions than an earlier one, also on another machine. That
+	// holds even if the earlier restore added a revisionBump to existing data: 17 minutes of
+	// revisionBumpPerSecond exceed a revisionBump.
+	revisionBumpPerSecond = 1_000_000
 )
 
 // Snapshot describes a snapshot of etcd.
 type Snapshot struct {
-	// Revision is that of the last write in it.
+	// Revision is the revision of the last write in the snapshot.
 	Revision int64
-	// Keys is how many keys it holds.
+	// Keys is the number of keys in the snapshot.
 	Keys int
-	// Hash is a checksum of its content.
+	// Hash is the checksum of the content.
 	Hash uint32
 	// Version is the version of the etcd that wrote it.
 	Version string
-	// Below are the names of the keys right below the prefix that was asked for.
-	Below []string
+	// NamesBelowPrefix are the keys under the prefix of SaveSnapshot, without the prefix.
+	NamesBelowPrefix []string
 }
 
-var errNoEtcd = errors.New("there is no socket of a running etcd")
+var errNoEtcd = errors.New("no socket of a running etcd found")
 
-// SaveSnapshot writes the content of the etcd that runs on a data directory to a new
-// file. The snapshot is consistent: it holds the writes up to one revision and none
-// after that. prefix is one whose keys are listed.
+// SaveSnapshot writes the content of the etcd that runs on a data directory to a new file.
+// The snapshot is consistent: it contains all writes up to one revision, and none after it.
+// The keys under prefix are listed in the result.
 func SaveSnapshot(ctx context.Context, dataDir, path, prefix string) (Snapshot, error) {
 	endpoint, err := runningEtcd(dataDir)
 	if err != nil {
@@ -62,14 +63,14 @@ func SaveSnapshot(ctx context.Context, dataDir, path, prefix string) (Snapshot, 
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("checking the snapshot of etcd in %s: %w", dataDir, err)
 	}
-	below, err := keysBelow(ctx, endpoint, prefix, saved.Revision)
+	below, err := keysBelowPrefix(ctx, endpoint, prefix, saved.Revision)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{Revision: saved.Revision, Keys: saved.TotalKey, Hash: saved.Hash, Version: version, Below: below}, nil
+	return Snapshot{Revision: saved.Revision, Keys: saved.TotalKey, Hash: saved.Hash, Version: version, NamesBelowPrefix: below}, nil
 }
 
-// runningEtcd is the endpoint of the etcd that runs on a data directory.
+// runningEtcd returns the endpoint of the etcd that runs on a data directory.
 func runningEtcd(dataDir string) (string, error) {
 	dir, err := socketDir(dataDir)
 	if err != nil {
@@ -77,16 +78,16 @@ func runningEtcd(dataDir string) (string, error) {
 	}
 	sockets, err := filepath.Glob(filepath.Join(dir, "client-*"))
 	if err != nil {
-		return "", fmt.Errorf("looking for the socket of etcd: %w", err)
+		return "", fmt.Errorf("listing the sockets of etcd: %w", err)
 	}
 	if len(sockets) == 0 {
-		return "", fmt.Errorf("looking into %s: %w", dir, errNoEtcd)
+		return "", fmt.Errorf("reading %s: %w", dir, errNoEtcd)
 	}
-	// The names carry the time of the start in base 36, of equal length.
+	// The names contain the start time in base 36, with equal length.
 	return "unix://" + slices.Max(sockets), nil
 }
 
-func keysBelow(ctx context.Context, endpoint, prefix string, revision int64) ([]string, error) {
+func keysBelowPrefix(ctx context.Context, endpoint, prefix string, revision int64) ([]string, error) {
 	client, err := dialEtcd(ctx, endpoint)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func keysBelow(ctx context.Context, endpoint, prefix string, revision int64) ([]
 	defer func() { _ = client.Close() }()
 	found, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
 	if err != nil {
-		return nil, fmt.Errorf("listing keys below %s in etcd: %w", prefix, err)
+		return nil, fmt.Errorf("listing the keys under %s in etcd: %w", prefix, err)
 	}
 	names := make([]string, 0, len(found.Kvs))
 	for _, each := range found.Kvs {
@@ -103,7 +104,7 @@ func keysBelow(ctx context.Context, endpoint, prefix string, revision int64) ([]
 	return names, nil
 }
 
-// InspectSnapshot checks that a file is an undamaged snapshot and describes it.
+// InspectSnapshot verifies a snapshot file and describes its content.
 func InspectSnapshot(path string) (Snapshot, error) {
 	found, err := snapshot.NewV3(zap.NewNop()).Status(path)
 	if err != nil {
@@ -112,30 +113,30 @@ func InspectSnapshot(path string) (Snapshot, error) {
 	return Snapshot{Revision: found.Revision, Keys: found.TotalKey, Hash: found.Hash, Version: found.Version}, nil
 }
 
-// RestoreOptions say what is restored, and where.
+// RestoreOptions configure a restore.
 type RestoreOptions struct {
-	// Snapshot is the file.
+	// Snapshot is the path of the snapshot file.
 	Snapshot string
 	// Age is the time since the backup.
 	Age time.Duration
-	// DataDir is the data directory that is made.
+	// DataDir is the data directory to create.
 	DataDir string
-	// Replaced is the data directory of before, which may not exist.
+	// ReplacedDir is the data directory that the restore replaces. It need not exist.
 	Replaced string
-	// Put are keys that are written into the restored data.
+	// ExtraKeys are written into the restored data.
 	Put map[string]string
 }
 
-// RestoreSnapshot makes a data directory of etcd from a snapshot, and writes keys into
-// it. Its revisions are higher than those of the snapshot, of the data that it replaces,
-// and of an earlier restore of the same backup elsewhere. A client that watches from an
-// earlier revision is told that it is compacted, and lists anew.
+// RestoreSnapshot creates a data directory of etcd from a snapshot, and writes keys into it.
+// Its revisions are higher than those of the snapshot, of the data that it replaces, and of
+// an earlier restore of the same backup elsewhere. A client that watches from an earlier
+// revision gets the error that the revision is compacted, and lists again.
 func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	saved, err := InspectSnapshot(o.Snapshot)
 	if err != nil {
 		return err
 	}
-	config := loneMember()
+	config := newSingleMemberConfig()
 	peers := make([]string, 0, len(config.AdvertisePeerUrls))
 	for _, peer := range config.AdvertisePeerUrls {
 		peers = append(peers, peer.String())
@@ -143,31 +144,31 @@ func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: o.Snapshot, Name: config.Name, OutputDataDir: o.DataDir, PeerURLs: peers,
 		InitialCluster: config.InitialCluster, InitialClusterToken: config.InitialClusterToken,
-		RevisionBump: bump(saved.Revision, o.Replaced, o.Age), MarkCompacted: true,
+		RevisionBump: revisionIncrement(saved.Revision, o.Replaced, o.Age), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the snapshot of etcd: %w", err)
 	}
-	return putIn(ctx, o.DataDir, o.Put)
+	return writeKeys(ctx, o.DataDir, o.Put)
 }
 
-// bump is how much revisions are raised, so that they are higher than all that
-// processes may have seen, here or where the same backup was restored before.
-func bump(revision int64, replaced string, age time.Duration) uint64 {
-	elsewhere := int64(max(age, 0)/time.Second) * bumpPerSecond
-	db := filepath.Join(replaced, "member", "snap", "db")
+// revisionIncrement returns how much revisions are raised. The result is higher than any
+// revision that a process may have seen, here or where the same backup was restored before.
+func revisionIncrement(revision int64, replacedDir string, age time.Duration) uint64 {
+	ageIncrement := int64(max(age, 0)/time.Second) * revisionBumpPerSecond
+	db := filepath.Join(replacedDir, "member", "snap", "db")
 	if _, err := os.Stat(db); errors.Is(err, os.ErrNotExist) {
-		return uint64(elsewhere + revisionBump)
+		return uint64(ageIncrement + revisionBump)
 	}
-	before, err := InspectSnapshot(db)
+	replacedSnapshot, err := InspectSnapshot(db)
 	if err != nil {
-		return uint64(elsewhere + unknownBump)
+		return uint64(ageIncrement + unknownRevisionBump)
 	}
-	return uint64(max(before.Revision-revision, elsewhere) + revisionBump)
+	return uint64(max(replacedSnapshot.Revision-revision, ageIncrement) + revisionBump)
 }
 
-// putIn starts an etcd on a data directory, writes keys, and stops it.
-func putIn(ctx context.Context, dataDir string, put map[string]string) error {
+// writeKeys starts an etcd on a data directory, writes keys, and stops it.
+func writeKeys(ctx context.Context, dataDir string, keys map[string]string) error {
 	endpoint, running, err := startEtcd(ctx, EtcdOptions{DataDir: dataDir, Fsync: true})
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func putIn(ctx context.Context, dataDir string, put map[string]string) error {
 		return fmt.Errorf("connecting to etcd: %w", err)
 	}
 	defer func() { _ = client.Close() }()
-	for key, value := range put {
+	for key, value := range keys {
 		if _, err := client.Put(ctx, key, value); err != nil {
 			return fmt.Errorf("writing %s into the restored etcd: %w", key, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// withEtcd runs an etcd on a directory while use is called.
+// withEtcd runs an etcd on a directory during the call of use.
 func withEtcd(t *testing.T, dir string, use func(ctx context.Context, client *clientv3.Client)) {
 	t.Helper()
 	endpoint, running, err := startEtcd(t.Context(), EtcdOptions{DataDir: dir})
@@ -36,7 +36,7 @@ func mustPut(t *testing.T, client *clientv3.Client, key, value string) int64 {
 	return answer.Header.Revision
 }
 
-func valuesOf(t *testing.T, client *clientv3.Client) map[string]string {
+func allValues(t *testing.T, client *clientv3.Client) map[string]string {
 	t.Helper()
 	found, err := client.Get(t.Context(), "/", clientv3.WithPrefix())
 	if err != nil {
@@ -49,9 +49,9 @@ func valuesOf(t *testing.T, client *clientv3.Client) map[string]string {
 	return values
 }
 
-// TestARestoredStorageNeverRepeatsARevision restores the same snapshot twice, the second
-// time over the first: what a process may have seen must never come again.
-func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
+// TestRestoreNeverRepeatsRevision restores the same snapshot twice, the second time over the
+// first. A revision that a process may have seen must not be used again.
+func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	dir := t.TempDir()
 	original, first, second, file := filepath.Join(dir, "original"), filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "snapshot")
 	var seen int64
@@ -62,10 +62,10 @@ func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"east", "west"}, saved.Below); diff != "" || saved.Keys != 2 || saved.Revision != 3 {
+		if diff := cmp.Diff([]string{"east", "west"}, saved.NamesBelowPrefix); diff != "" || saved.Keys != 2 || saved.Revision != 3 {
 			t.Errorf("snapshot %+v", saved)
 		}
-		// What comes after the snapshot is lost.
+		// Writes after the snapshot are lost.
 		mustPut(t, client, "/registry/clusters/east", "later")
 		seen = mustPut(t, client, "/registry/clusters/south", "later")
 	})
@@ -78,16 +78,16 @@ func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
 		}
 		withEtcd(t, restored, func(ctx context.Context, client *clientv3.Client) {
 			want := map[string]string{"/registry/clusters/east": "a", "/registry/clusters/west": "b", "/epoch": restored}
-			if diff := cmp.Diff(want, valuesOf(t, client)); diff != "" {
+			if diff := cmp.Diff(want, allValues(t, client)); diff != "" {
 				t.Errorf("keys (-want +got):\n%s", diff)
 			}
 			watch := <-client.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithRev(seen))
 			if watch.CompactRevision <= seen {
-				t.Errorf("a watch from revision %d goes on: %+v", seen, watch)
+				t.Errorf("a watch from revision %d continues: %+v", seen, watch)
 			}
 			now := mustPut(t, client, "/registry/clusters/north", "c")
 			if now <= seen+revisionBump/2 {
-				t.Errorf("revision %d, and %d was seen before", now, seen)
+				t.Errorf("the new revision is %d, but %d was used before", now, seen)
 			}
 			seen = now
 		})
@@ -95,26 +95,26 @@ func TestARestoredStorageNeverRepeatsARevision(t *testing.T) {
 	}
 }
 
-// The restore of a backup on another machine finds no data from which it could tell what
-// the storage was written since the one before.
-func TestALaterRestoreOfABackupElsewhereIsAboveTheEarlierOne(t *testing.T) {
+// The restore on another machine has no data from which it could read how much was written
+// since the earlier restore.
+func TestLaterRestoreElsewhereHasHigherRevision(t *testing.T) {
 	const writesPerSecond = 10_000
 	none := filepath.Join(t.TempDir(), "none")
 	for name, ages := range map[string]struct{ earlier, later time.Duration }{
-		"a minute later":           {time.Minute, 2 * time.Minute},
-		"a day later":              {time.Hour, 25 * time.Hour},
-		"a year later":             {time.Hour, 365 * 24 * time.Hour},
-		"from a clock that is off": {-time.Hour, time.Minute},
+		"a minute later": {time.Minute, 2 * time.Minute},
+		"a day later":    {time.Hour, 25 * time.Hour},
+		"a year later":   {time.Hour, 365 * 24 * time.Hour},
+		"a wrong clock":  {-time.Hour, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			passed := int64((ages.later - ages.earlier) / time.Second)
-			seen, now := int64(bump(3, none, ages.earlier))+passed*writesPerSecond, int64(bump(3, none, ages.later))
+			seen, now := int64(revisionIncrement(3, none, ages.earlier))+passed*writesPerSecond, int64(revisionIncrement(3, none, ages.later))
 			if now <= seen {
-				t.Errorf("revisions are raised by %d, and %d were seen", now, seen)
+				t.Errorf("revisions are raised by %d, but revision %d was used before", now, seen)
 			}
 		})
 	}
-	if got := bump(3, none, -time.Hour); got < revisionBump {
-		t.Errorf("a backup of the future raises revisions by %d", got)
+	if got := revisionIncrement(3, none, -time.Hour); got < revisionBump {
+		t.Errorf("a backup from the future raises revisions by %d", got)
 	}
 }

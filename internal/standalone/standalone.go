@@ -1,12 +1,10 @@
-// Package standalone answers "how does a whole Kubernetes cluster run inside
-// one process, without containers?": etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and simulated nodes, compiled in and
-// started through their option structs.
+// Package standalone answers: how does a whole Kubernetes cluster run inside one process,
+// without containers? etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+// simulated nodes are compiled in and started through their option structs.
 //
-// It is the only package that links k8s.io/kubernetes, the etcd server and
-// KWOK. Everything listens on loopback or on a unix socket in a directory that
-// only its owner can read. Every server ends with the context it was started
-// with.
+// Only this package links k8s.io/kubernetes, the etcd server and KWOK. Every server listens
+// on loopback, or on a unix socket in a directory that only its owner can read. Every server
+// ends with the context with which it was started.
 package standalone
 
 import (
@@ -25,10 +23,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Loopback is the address that every server binds to unless told otherwise.
+// Loopback is the default bind address of every server.
 const Loopback = "127.0.0.1"
 
-// server is a part that runs until it is stopped.
+// server is a server that runs in the background until it is stopped.
 type server struct {
 	name string
 	stop context.CancelFunc
@@ -36,11 +34,12 @@ type server struct {
 	err  error
 }
 
-var errUnexpectedEnd = errors.New("it ended while it was needed")
+var errUnexpectedEnd = errors.New("the server ended unexpectedly")
 
-// start runs a server in the background. It does not end with ctx but by stop,
-// so that a group can end its servers in order. Ending before that is a failure.
-func start(ctx context.Context, name string, run func(context.Context) error) *server {
+// startServer runs a server in the background. The server does not end with ctx, but with stop, so
+// that a group can stop its servers in order. If the server ends by itself, that is a
+// failure.
+func startServer(ctx context.Context, name string, run func(context.Context) error) *server {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &server{name: name, stop: cancel, done: make(chan struct{})}
 	go func() {
@@ -53,18 +52,18 @@ func start(ctx context.Context, name string, run func(context.Context) error) *s
 	return s
 }
 
-// stopGrace is how long a stage of servers may take to end before the next one
-// is stopped all the same.
-const stopGrace = 3 * time.Second
+// stopTimeout is how long the servers of one stage may take to end. Then the next stage is
+// stopped anyway.
+const stopTimeout = 3 * time.Second
 
-// group is a set of servers in stages: those of a later stage need the earlier
-// ones and are stopped before them.
-type group struct {
+// serverGroup is a set of servers in stages. The servers of a later stage need those of the
+// earlier stages, and are stopped before them.
+type serverGroup struct {
 	mu     sync.Mutex
 	stages [][]*server
 }
 
-func (g *group) add(stage int, s *server) {
+func (g *serverGroup) add(stage int, s *server) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for len(g.stages) <= stage {
@@ -73,8 +72,8 @@ func (g *group) add(stage int, s *server) {
 	g.stages[stage] = append(g.stages[stage], s)
 }
 
-// stop ends the stages from the last to the first.
-func (g *group) stop() {
+// stop stops the stages from the last to the first.
+func (g *serverGroup) stop() {
 	g.mu.Lock()
 	stages := slices.Clone(g.stages)
 	g.mu.Unlock()
@@ -82,7 +81,7 @@ func (g *group) stop() {
 		for _, s := range stage {
 			s.stop()
 		}
-		deadline := time.After(stopGrace)
+		deadline := time.After(stopTimeout)
 		for _, s := range stage {
 			select {
 			case <-s.done:
@@ -92,8 +91,8 @@ func (g *group) stop() {
 	}
 }
 
-// failed returns the error of a server that ended by itself.
-func (g *group) failed() error {
+// failure returns the error of a server that ended by itself.
+func (g *serverGroup) failure() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, stage := range g.stages {
@@ -110,31 +109,31 @@ func (g *group) failed() error {
 	return nil
 }
 
-// parse applies command line flags to a Kubernetes component's options, so that
-// what we set reads as everybody knows it.
-func parse(component string, sets cliflag.NamedFlagSets, args []string) error {
+// parseFlags applies command line flags to the options of a Kubernetes component, so that the
+// configuration in this package uses the documented flags.
+func parseFlags(component string, sets cliflag.NamedFlagSets, args []string) error {
 	flags := pflag.NewFlagSet(component, pflag.ContinueOnError)
 	for _, set := range sets.FlagSets {
 		flags.AddFlagSet(set)
 	}
 	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("setting options of %s: %w", component, err)
+		return fmt.Errorf("parsing the flags of %s: %w", component, err)
 	}
 	return nil
 }
 
-// Listen opens a TCP listener on host. Port 0 picks a free one; a port that is
-// taken gives an error that names it.
+// Listen opens a TCP listener on host. Port 0 selects a free port. The error for a port in
+// use names the port.
 func Listen(host string, port int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("opening port %d on %s: %w: end the process that has it (`ss -ltnp` shows which), or start over with `karmada down --purge`, which removes the data", port, host, err)
+			return nil, fmt.Errorf("opening port %d on %s: %w: stop the process that uses it (`ss -ltnp` lists them), or start over with `karmada down --purge`, which removes the data", port, host, err)
 		}
 		return nil, fmt.Errorf("opening port %d on %s: %w", port, host, err)
 	}
 	return listener, nil
 }
 
-// Port is the port that a listener listens on.
-func Port(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }
+// ListenerPort returns the port of a TCP listener.
+func ListenerPort(listener net.Listener) int { return listener.Addr().(*net.TCPAddr).Port }

@@ -10,33 +10,32 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// untrackedName is that of the admission plugin.
-const untrackedName = "KarmadaUntrackedFields"
+// untrackedFieldsName is the name of the admission plugin.
+const untrackedFieldsName = "KarmadaUntrackedFields"
 
-// untracked stores what the controllers of a simulated cluster make, such as Pods and
-// events, without managed fields. They alone write it, again and again, and the
-// bookkeeping of who owns which field is a good part of what that costs. What a user
-// makes, or Karmada, has its managed fields as in any cluster, and so has what is
-// applied on the server's side.
-type untracked struct{ *admission.Handler }
+// untrackedFields removes the managed fields of objects that the controllers of a simulated
+// cluster create, such as Pods and events. Only the controllers write these objects, often,
+// and tracking the owner of each field is a large part of the cost. Objects that a user or
+// Karmada creates keep their managed fields, and so do objects written by server-side apply.
+type untrackedFields struct{ *admission.Handler }
 
-var _ admission.MutationInterface = untracked{}
+var _ admission.MutationInterface = untrackedFields{}
 
-// Untracked is the plugin of simulated clusters: they store no managed fields of what
-// controllers make, unless it is applied on the server's side.
-func Untracked() AdmissionPlugin {
-	return AdmissionPlugin{Name: untrackedName, Register: func(plugins *admission.Plugins) {
-		plugins.Register(untrackedName, func(io.Reader) (admission.Interface, error) {
-			return untracked{admission.NewHandler(admission.Create)}, nil
+// NewUntrackedFields returns the admission plugin of simulated clusters. They store no
+// managed fields of objects that controllers create, unless server-side apply writes them.
+func NewUntrackedFields() AdmissionPlugin {
+	return AdmissionPlugin{Name: untrackedFieldsName, Register: func(plugins *admission.Plugins) {
+		plugins.Register(untrackedFieldsName, func(io.Reader) (admission.Interface, error) {
+			return untrackedFields{admission.NewHandler(admission.Create)}, nil
 		})
 	}}
 }
 
 // Admit implements admission.MutationInterface.
-func (untracked) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (untrackedFields) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	object, err := meta.Accessor(a.GetObject())
 	if err != nil || metav1.GetControllerOf(object) == nil && a.GetKind().Kind != "Event" {
-		return nil //nolint:nilerr // what has no metadata has no managed fields
+		return nil //nolint:nilerr // an object without metadata has no managed fields
 	}
 	if slices.ContainsFunc(object.GetManagedFields(), isApplied) {
 		return nil

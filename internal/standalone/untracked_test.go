@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 )
 
-func TestFieldsAreTrackedOfAllButWhatControllersMake(t *testing.T) {
+func TestUntrackedFieldsRemovesManagedFieldsOfControllers(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation}
 	}
@@ -19,17 +19,17 @@ func TestFieldsAreTrackedOfAllButWhatControllersMake(t *testing.T) {
 		object runtime.Object
 		want   int
 	}{
-		"a Pod that a controller creates":       {object: owned(podWith(created)), want: 0},
-		"a Pod that somebody creates":           {object: podWith(created), want: 1},
-		"a Pod of a controller that is applied": {object: owned(podWith(applied)), want: 1},
-		"a Pod of two":                          {object: owned(podWith(created, applied)), want: 2},
-		"what has no metadata":                  {object: &metav1.Status{}, want: 0},
+		"a Pod created by a controller":  {object: ownedByReplicaSet(podWithManagedFields(created)), want: 0},
+		"a Pod created by a user":        {object: podWithManagedFields(created), want: 1},
+		"an applied Pod of a controller": {object: ownedByReplicaSet(podWithManagedFields(applied)), want: 1},
+		"a Pod with two field managers":  {object: ownedByReplicaSet(podWithManagedFields(created, applied)), want: 2},
+		"an object without metadata":     {object: &metav1.Status{}, want: 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			attributes := admission.NewAttributesRecord(test.object, nil, core.Kind("Pod").WithVersion("v1"), "default", "web",
 				core.Resource("pods").WithVersion("v1"), "", admission.Create, &metav1.CreateOptions{}, false, nil)
-			if err := (untracked{admission.NewHandler(admission.Create)}).Admit(t.Context(), attributes, nil); err != nil {
+			if err := (untrackedFields{admission.NewHandler(admission.Create)}).Admit(t.Context(), attributes, nil); err != nil {
 				t.Fatal(err)
 			}
 			got := 0
@@ -37,17 +37,17 @@ func TestFieldsAreTrackedOfAllButWhatControllersMake(t *testing.T) {
 				got = len(pod.ManagedFields)
 			}
 			if got != test.want {
-				t.Errorf("%d owners of fields are stored, want %d", got, test.want)
+				t.Errorf("%d managed field entries are stored, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-func owned(pod *core.Pod) *core.Pod {
+func ownedByReplicaSet(pod *core.Pod) *core.Pod {
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "1", Controller: new(true)}}
 	return pod
 }
 
-func podWith(owners ...metav1.ManagedFieldsEntry) *core.Pod {
+func podWithManagedFields(owners ...metav1.ManagedFieldsEntry) *core.Pod {
 	return &core.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: owners}}
 }

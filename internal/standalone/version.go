@@ -9,9 +9,10 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// tellVersion has an API server tell clients the version of Kubernetes that is compiled
-// in. A build without the Makefile stamps none, and every cluster would be v0.0.0.
-func tellVersion(config *app.Config) {
+// setCompiledVersion makes an API server report the version of Kubernetes that is compiled
+// in. A build without the Makefile of Kubernetes sets no version, and every cluster would
+// report v0.0.0.
+func setCompiledVersion(config *app.Config) {
 	for _, generic := range []*compatibility.EffectiveVersion{
 		&config.Aggregator.GenericConfig.EffectiveVersion, &config.KubeAPIs.ControlPlane.Generic.EffectiveVersion,
 		&config.ApiExtensions.GenericConfig.EffectiveVersion,
@@ -20,7 +21,7 @@ func tellVersion(config *app.Config) {
 	}
 }
 
-// compiledVersion is a version that knows its module.
+// compiledVersion reports the version of the k8s.io/kubernetes module.
 type compiledVersion struct{ compatibility.EffectiveVersion }
 
 // Info implements compatibility.EffectiveVersion.
@@ -35,12 +36,13 @@ func (v compiledVersion) Info() *apiversion.Info {
 	return info
 }
 
-// moduleVersion is the version in which a build holds a module, else otherwise.
-func moduleVersion(build *debug.BuildInfo, module, otherwise string) string {
+// moduleVersion returns the version of a module in a build, or a default if the build does
+// not contain it.
+func moduleVersion(build *debug.BuildInfo, module, defaultVersion string) string {
 	for _, dep := range build.Deps {
 		if dep.Path == module {
 			return dep.Version
 		}
 	}
-	return otherwise
+	return defaultVersion
 }

@@ -61,13 +61,13 @@ func TestABackupIsRestoredAsADocumentSays(t *testing.T) {
 	}
 
 	file := filepath.Join(t.TempDir(), "backup.tar.gz")
-	i.karmadaCommand(ctx, "restore", "--confirm").mustFail(t, 1, "waits for no confirmation")
+	i.karmadaCommand(ctx, "restore", "--confirm").mustFail(t, 1, "no restore of the control plane waits for confirmation")
 	i.karmadaCommand(ctx, "backup", file).mustSucceed(t)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the backup: %v, %v", info, err)
 	}
-	i.karmadaCommand(ctx, "backup", file).mustFail(t, 1, "there is a file of that name already")
-	i.karmadaCommand(ctx, "restore", file).mustFail(t, 1, "another karmada runs on it", "down --data-dir")
+	i.karmadaCommand(ctx, "backup", file).mustFail(t, 1, "a file of that name exists already")
+	i.karmadaCommand(ctx, "restore", file).mustFail(t, 1, "another karmada process uses it", "down --data-dir")
 
 	i.changeSettings(t, "new")
 	put(configMap("default", "late", "1"))

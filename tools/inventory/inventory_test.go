@@ -31,51 +31,51 @@ copyright notice and this permission notice appear in all copies.`
 	apache = "                 Apache License\n           Version 2.0, January 2004\n\n TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION\n"
 )
 
-func TestLicencesAreRecognisedByTheirText(t *testing.T) {
+func TestRecogniseLicences(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		want []string
 	}{
-		"MIT":                            {mit, []string{"MIT"}},
-		"MIT in a comment":               {"// " + strings.ReplaceAll(mit, "\n", "\n// "), []string{"MIT"}},
-		"BSD of two clauses":             {bsd2, []string{"BSD-2-Clause"}},
-		"BSD of three clauses":           {bsd3, []string{"BSD-3-Clause"}},
-		"BSD with advertising":           {bsd3 + "All advertising materials mentioning features", []string{"BSD-4-Clause"}},
-		"ISC":                            {isc, []string{"ISC"}},
-		"Apache":                         {apache, []string{"Apache-2.0"}},
-		"two licences":                   {mit + apache, []string{"Apache-2.0", "MIT"}},
-		"MIT with a clause that limits":  {mit + `"Commons Clause" License Condition`, []string{"Commons-Clause", "MIT"}},
-		"GPL":                            {"GNU GENERAL PUBLIC LICENSE\nVersion 3", []string{"GPL"}},
-		"the name of a licence alone":    {"This is under the MIT license.", nil},
-		"MIT without its condition":      {mit[:200], nil},
-		"nothing":                        {"", nil},
-		"a text that somebody has made":  {"You may do what you like on Sundays.", nil},
-		"MIT with single typed brackets": {strings.ReplaceAll(mit, `"Software"`, "“Software”"), []string{"MIT"}},
+		"MIT":                         {mit, []string{"MIT"}},
+		"MIT in a comment":            {"// " + strings.ReplaceAll(mit, "\n", "\n// "), []string{"MIT"}},
+		"BSD with two clauses":        {bsd2, []string{"BSD-2-Clause"}},
+		"BSD with three clauses":      {bsd3, []string{"BSD-3-Clause"}},
+		"BSD with advertising":        {bsd3 + "All advertising materials mentioning features", []string{"BSD-4-Clause"}},
+		"ISC":                         {isc, []string{"ISC"}},
+		"Apache":                      {apache, []string{"Apache-2.0"}},
+		"two licences":                {mit + apache, []string{"Apache-2.0", "MIT"}},
+		"MIT with a Commons Clause":   {mit + `"Commons Clause" License Condition`, []string{"Commons-Clause", "MIT"}},
+		"GPL":                         {"GNU GENERAL PUBLIC LICENSE\nVersion 3", []string{"GPL"}},
+		"only the name of a licence":  {"This is under the MIT license.", nil},
+		"MIT without its condition":   {mit[:200], nil},
+		"an empty text":               {"", nil},
+		"an unknown text":             {"You may do what you like on Sundays.", nil},
+		"MIT with typographic quotes": {strings.ReplaceAll(mit, `"Software"`, "“Software”"), []string{"MIT"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := recognise(test.text); !slices.Equal(got, test.want) {
+			if got := recogniseLicences(test.text); !slices.Equal(got, test.want) {
 				t.Errorf("recognised %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func TestAModuleNeedsLicencesThatAreAllowed(t *testing.T) {
+func TestModuleLicence(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
 		want  string
 		err   error
 	}{
-		"one licence":                     {files: map[string]string{"LICENSE": mit}, want: "MIT"},
-		"another one of a part":           {files: map[string]string{"LICENSE.txt": apache, "third_party/COPYING": bsd3}, want: "Apache-2.0 AND BSD-3-Clause"},
-		"none":                            {files: map[string]string{"README.md": mit}, err: errNone},
-		"one of documentation beside it":  {files: map[string]string{"LICENSE": mit, "LICENSE.docs": "Attribution-ShareAlike 4.0"}, want: "MIT"},
-		"code of that name":               {files: map[string]string{"license.go": mit}, err: errNone},
-		"an unknown one":                  {files: map[string]string{"LICENSE": "mine"}, err: errUnknown},
-		"an unknown one of a part":        {files: map[string]string{"LICENSE": mit, "third_party/LICENSE-MINE": "mine"}, err: errUnknown},
-		"one that is not allowed":         {files: map[string]string{"COPYING": "GNU GENERAL PUBLIC LICENSE"}, err: errNotAllowed},
-		"one that limits what is allowed": {files: map[string]string{"LICENSE": apache + "Commons Clause"}, err: errNotAllowed},
+		"one licence":                              {files: map[string]string{"LICENSE": mit}, want: "MIT"},
+		"another licence in a directory":           {files: map[string]string{"LICENSE.txt": apache, "third_party/COPYING": bsd3}, want: "Apache-2.0 AND BSD-3-Clause"},
+		"no licence file":                          {files: map[string]string{"README.md": mit}, err: errNoLicence},
+		"a licence of documentation":               {files: map[string]string{"LICENSE": mit, "LICENSE.docs": "Attribution-ShareAlike 4.0"}, want: "MIT"},
+		"code with the name of a licence":          {files: map[string]string{"license.go": mit}, err: errNoLicence},
+		"an unknown licence":                       {files: map[string]string{"LICENSE": "mine"}, err: errUnknownLicence},
+		"an unknown licence in a directory":        {files: map[string]string{"LICENSE": mit, "third_party/LICENSE-MINE": "mine"}, err: errUnknownLicence},
+		"a licence that is not allowed":            {files: map[string]string{"COPYING": "GNU GENERAL PUBLIC LICENSE"}, err: errLicenceNotAllowed},
+		"an allowed licence with a Commons Clause": {files: map[string]string{"LICENSE": apache + "Commons Clause"}, err: errLicenceNotAllowed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestAModuleNeedsLicencesThatAreAllowed(t *testing.T) {
 					m.dirs = append(m.dirs, dir)
 				}
 			}
-			got, err := licenceOf(m)
+			got, err := moduleLicence(m)
 			if got != test.want || !errors.Is(err, test.err) {
 				t.Errorf("licence %q, %v, want %q, %v", got, err, test.want, test.err)
 			}
@@ -98,12 +98,12 @@ func TestAModuleNeedsLicencesThatAreAllowed(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsLinkedCounts(t *testing.T) {
+func TestParseModules(t *testing.T) {
 	const packages = `{"Dir":"/go/src/fmt","Standard":true}
 {"Dir":"/src/internal/a","Module":{"Path":"karmada.io/karmada","Main":true,"Dir":"/src"}}
 {"Dir":"/mod/b@v1/x/y","Module":{"Path":"b","Version":"v1","Dir":"/mod/b@v1"}}
 {"Dir":"/mod/a@v2","Module":{"Path":"a","Version":"v2","Dir":"/mod/a@v2"}}`
-	modules, err := modulesOf(json.NewDecoder(strings.NewReader(packages)))
+	modules, err := parseModules(json.NewDecoder(strings.NewReader(packages)))
 	if err != nil || len(modules) != 2 {
 		t.Fatalf("modules %+v (%v)", modules, err)
 	}
@@ -112,13 +112,13 @@ func TestOnlyWhatIsLinkedCounts(t *testing.T) {
 	}
 }
 
-func TestADocumentSaysWhatIsInTheProgram(t *testing.T) {
+func TestComposeDocument(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8", Path: "karmada.io/karmada/cmd/karmadactl", Main: debug.Module{Path: "karmada.io/karmada", Version: "(devel)"},
 		Deps:     []*debug.Module{{Path: "example.com/m", Version: "v1.2.3", Sum: "h1:abc="}},
 		Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}},
 	}
-	made, err := compose(info, "v1.0.0", "0123", map[string]string{"example.com/m": "MIT"})
+	made, err := composeDocument(info, "v1.0.0", "0123", map[string]string{"example.com/m": "MIT"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestADocumentSaysWhatIsInTheProgram(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", part, text)
 		}
 	}
-	if _, err := compose(info, "v1.0.0", "0123", nil); err == nil {
-		t.Error("a module that is not in the source is taken")
+	if _, err := composeDocument(info, "v1.0.0", "0123", nil); err == nil {
+		t.Error("a module that is not in the source is accepted")
 	}
 }

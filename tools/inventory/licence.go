@@ -11,36 +11,37 @@ import (
 	"strings"
 )
 
-// allowed are the licences that a dependency may have, by their SPDX identifiers: those
-// that let everybody use, change and pass on our programs under our licence.
-var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib"}
+// allowedLicences lists the SPDX identifiers of the licences that a dependency may have. All
+// of them allow everybody to use, change and redistribute our programs under our licence.
+var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib"}
 
-// A mark is how the text of a licence is recognised: it has all parts and lacks others.
-type mark struct {
+// licenceRule recognises the text of a licence. The text contains all phrases of has and none
+// of lacks.
+type licenceRule struct {
 	licence    string
 	has, lacks []string
 }
 
-const redistribution = "redistribution and use in source and binary forms, with or without modification, are permitted provided that the following conditions are met"
+const bsdRedistribution = "redistribution and use in source and binary forms, with or without modification, are permitted provided that the following conditions are met"
 
-// marks are compared with texts in lower case, with single spaces and plain quotes.
-var marks = []mark{
+// licenceRules are applied to texts in lower case, with single spaces and plain quotes.
+var licenceRules = []licenceRule{
 	{licence: "Apache-2.0", has: []string{"apache license version 2.0, january 2004", "terms and conditions for use, reproduction, and distribution"}},
 	{licence: "Apache-2.0", has: []string{"licensed under the apache license, version 2.0"}},
 	{licence: "MIT", has: []string{
 		"permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation files",
 		"the above copyright notice and this permission notice shall be included in all copies or substantial portions of the software",
 	}},
-	{licence: "BSD-4-Clause", has: []string{redistribution, "all advertising materials mentioning features"}},
-	{licence: "BSD-3-Clause", has: []string{redistribution, "endorse or promote products"}, lacks: []string{"all advertising materials"}},
-	{licence: "BSD-2-Clause", has: []string{redistribution}, lacks: []string{"endorse or promote products", "all advertising materials"}},
+	{licence: "BSD-4-Clause", has: []string{bsdRedistribution, "all advertising materials mentioning features"}},
+	{licence: "BSD-3-Clause", has: []string{bsdRedistribution, "endorse or promote products"}, lacks: []string{"all advertising materials"}},
+	{licence: "BSD-2-Clause", has: []string{bsdRedistribution}, lacks: []string{"endorse or promote products", "all advertising materials"}},
 	{licence: "ISC", has: []string{"distribute this software for any purpose with or without fee is hereby granted, provided that the above copyright notice and this permission notice appear in all copies"}},
 	{licence: "0BSD", has: []string{"distribute this software for any purpose with or without fee is hereby granted."}},
 	{licence: "MPL-2.0", has: []string{"mozilla public license", "version 2.0", "covered software"}},
 	{licence: "CC0-1.0", has: []string{"creative commons", "cc0 1.0 universal"}},
 	{licence: "Unlicense", has: []string{"this is free and unencumbered software released into the public domain"}},
 	{licence: "Zlib", has: []string{"this software is provided 'as-is', without any express or implied warranty", "altered source versions must be plainly marked"}},
-	// What is known not to be allowed.
+	// Known licences that are not allowed.
 	{licence: "GPL", has: []string{"gnu general public license"}, lacks: []string{"mozilla public license"}},
 	{licence: "LGPL", has: []string{"gnu lesser general public license"}, lacks: []string{"mozilla public license"}},
 	{licence: "AGPL", has: []string{"gnu affero general public license"}, lacks: []string{"mozilla public license"}},
@@ -56,12 +57,12 @@ var (
 	bullets = regexp.MustCompile(`(?m)^\s*(//|\*|#|--)\s?`)
 )
 
-// recognise returns the licences that a text holds.
-func recognise(text string) []string {
+// recogniseLicences returns the licences in a text.
+func recogniseLicences(text string) []string {
 	plain := spaces.ReplaceAllString(quotes.Replace(strings.ToLower(bullets.ReplaceAllString(text, ""))), " ")
 	missing := func(part string) bool { return !strings.Contains(plain, part) }
 	found := map[string]bool{}
-	for _, m := range marks {
+	for _, m := range licenceRules {
 		if !slices.ContainsFunc(m.has, missing) && !slices.ContainsFunc(m.lacks, func(part string) bool { return !missing(part) }) {
 			found[m.licence] = true
 		}
@@ -69,59 +70,59 @@ func recognise(text string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// licenceFile is the name of a file that holds a licence, and notLinked one of a file
-// that is code, or holds the licence of documentation.
+// licenceFileName matches the names of licence files. notLinkedFileName matches those that
+// are code, or the licence of documentation.
 var (
-	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
-	notLinked   = regexp.MustCompile(`(?i)\.(go|docs)$`)
+	licenceFileName   = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
+	notLinkedFileName = regexp.MustCompile(`(?i)\.(go|docs)$`)
 )
 
 var (
-	errNone       = errors.New("it has no licence file: ask its authors, or do without it")
-	errUnknown    = errors.New("its licence is not recognised: read it, and add a mark for it to tools/inventory if it is one that we allow")
-	errNotAllowed = errors.New("its licence is not among those that we allow: do without it")
+	errNoLicence         = errors.New("the module has no licence file: ask the authors, or remove the dependency")
+	errUnknownLicence    = errors.New("the licence is not recognised: read it, and add a rule to tools/inventory if it may be allowed")
+	errLicenceNotAllowed = errors.New("the licence is not allowed: remove the dependency")
 )
 
-// licenceOf returns the SPDX expression of all licences of the linked parts of a module.
-func licenceOf(m module) (string, error) {
+// moduleLicence returns the SPDX expression of all licences of the linked parts of a module.
+func moduleLicence(m module) (string, error) {
 	found := map[string]bool{}
 	for _, dir := range m.dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			return "", fmt.Errorf("looking for licences: %w", err)
+			return "", fmt.Errorf("listing licence files: %w", err)
 		}
 		for _, entry := range entries {
-			if entry.IsDir() || !licenceFile.MatchString(entry.Name()) || notLinked.MatchString(entry.Name()) {
+			if entry.IsDir() || !licenceFileName.MatchString(entry.Name()) || notLinkedFileName.MatchString(entry.Name()) {
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
 			if err != nil {
 				return "", fmt.Errorf("reading a licence: %w", err)
 			}
-			licences := recognise(string(text))
+			licences := recogniseLicences(string(text))
 			if len(licences) == 0 {
-				return "", fmt.Errorf("%s: %w", filepath.Join(dir, entry.Name()), errUnknown)
+				return "", fmt.Errorf("%s: %w", filepath.Join(dir, entry.Name()), errUnknownLicence)
 			}
 			for _, licence := range licences {
-				if !slices.Contains(allowed, licence) {
-					return "", fmt.Errorf("%s: %s: %w", filepath.Join(dir, entry.Name()), licence, errNotAllowed)
+				if !slices.Contains(allowedLicences, licence) {
+					return "", fmt.Errorf("%s: %s: %w", filepath.Join(dir, entry.Name()), licence, errLicenceNotAllowed)
 				}
 				found[licence] = true
 			}
 		}
 	}
 	if len(found) == 0 {
-		return "", errNone
+		return "", errNoLicence
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " AND "), nil
 }
 
-// licencesOf returns the licences of modules by their paths, or all that is wrong.
-func licencesOf(modules []module) (map[string]string, error) {
+// moduleLicences returns the licences of modules by path, or an error with all problems.
+func moduleLicences(modules []module) (map[string]string, error) {
 	licences := map[string]string{}
 	var errs []error
 	for _, m := range modules {
-		licence, err := licenceOf(m)
+		licence, err := moduleLicence(m)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("module %s %s: %w", m.path, m.version, err))
 			continue
@@ -131,9 +132,9 @@ func licencesOf(modules []module) (map[string]string, error) {
 	return licences, errors.Join(errs...)
 }
 
-// pageOf is the page of licences.
-func pageOf(modules []module) ([]byte, error) {
-	licences, err := licencesOf(modules)
+// renderPage returns the content of docs/licenses.md.
+func renderPage(modules []module) ([]byte, error) {
+	licences, err := moduleLicences(modules)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func pageOf(modules []module) ([]byte, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "<!-- Written by `make licenses`. -->\n# Licences of what is linked in\n\n"+
 		"Our own code is under the [Apache License 2.0](../LICENSE). The programs hold packages of %d other modules, and the standard library of Go (BSD-3-Clause). "+
-		"`make verify` fails when this list is out of date, and when a module has a licence that is not recognised or is none of: %s.\n\n", len(modules), strings.Join(allowed, ", "))
+		"`make verify` fails when this list is out of date, and when a module has a licence that is not recognised or is none of: %s.\n\n", len(modules), strings.Join(allowedLicences, ", "))
 	fmt.Fprint(&text, "| licence | modules |\n|---|---|\n")
 	for _, licence := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "| %s | %d |\n", licence, counts[licence])

@@ -1,12 +1,11 @@
-// Command inventory answers "which modules are in our programs, and under which
-// licences?".
+// Command inventory answers: which modules are in our programs, and under which licences?
 //
 //	inventory licenses                    writes docs/licenses.md
 //	inventory licenses --check            fails if the page is out of date
 //	inventory sbom VERSION OUT PROGRAM... writes a CycloneDX document for each program
 //
-// Both fail for a licence that is unknown or not allowed. What it writes depends on the
-// source alone: no time, no machine, no random number.
+// Both commands fail for a licence that is unknown or not allowed. The output depends only on
+// the source: it contains no time, no host name and no random number.
 package main
 
 import (
@@ -24,10 +23,10 @@ func main() {
 	}
 }
 
-// page is the list of licences, seen from the top of the repository.
-const page = "docs/licenses.md"
+// pagePath is the path of the list of licences from the top of the repository.
+const pagePath = "docs/licenses.md"
 
-var errUsage = errors.New("unknown arguments: call it as inventory licenses [--check], or as inventory sbom VERSION OUT PROGRAM")
+var errUsage = errors.New("unknown arguments: use inventory licenses [--check], or inventory sbom VERSION OUT PROGRAM")
 
 func run(args []string) error {
 	switch {
@@ -42,38 +41,38 @@ func run(args []string) error {
 	}
 }
 
-var errStale = errors.New("out of date: run `make licenses`, read what changed, and commit the result")
+var errOutOfDate = errors.New("out of date: run `make licenses`, review the changes, and commit the result")
 
-// writePage writes the page of licences, or only compares it.
+// writePage writes the page of licences. With check it only compares the page.
 func writePage(check bool) error {
-	modules, err := linked()
+	modules, err := linkedModules()
 	if err != nil {
 		return err
 	}
-	want, err := pageOf(modules)
+	want, err := renderPage(modules)
 	if err != nil {
 		return err
 	}
 	if !check {
-		return os.WriteFile(page, want, 0o644) //nolint:gosec // a page of the documentation
+		return os.WriteFile(pagePath, want, 0o644) //nolint:gosec // a page of the documentation
 	}
-	have, err := os.ReadFile(page)
+	have, err := os.ReadFile(pagePath)
 	if err != nil {
 		return fmt.Errorf("reading the page of licences: %w", err)
 	}
 	if !bytes.Equal(have, want) {
-		return fmt.Errorf("%s: %w", page, errStale)
+		return fmt.Errorf("%s: %w", pagePath, errOutOfDate)
 	}
 	return nil
 }
 
-// writeDocuments writes a document for each program of a version into a directory.
+// writeDocuments writes the CycloneDX document of each program to a directory.
 func writeDocuments(version, out string, programs []string) error {
-	modules, err := linked()
+	modules, err := linkedModules()
 	if err != nil {
 		return err
 	}
-	licences, err := licencesOf(modules)
+	licences, err := moduleLicences(modules)
 	if err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func writeDocuments(version, out string, programs []string) error {
 		return fmt.Errorf("creating the directory of the documents: %w", err)
 	}
 	for _, program := range programs {
-		document, err := documentOf(program, version, licences)
+		document, err := newDocument(program, version, licences)
 		if err != nil {
 			return fmt.Errorf("program %s: %w", program, err)
 		}

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// module is a module of which packages are linked into our programs.
+// module is a module with packages that are linked into our programs.
 type module struct {
 	path, version string
-	// dirs are those of the linked packages and of the folders above them, up to the top
-	// of the module.
+	// dirs are the directories of the linked packages, and their parents up to the top of the
+	// module.
 	dirs []string
 }
 
-// listed is what `go list` says of a package.
-type listed struct {
+// listedPackage is the output of `go list` for a package.
+type listedPackage struct {
 	Dir      string
 	Standard bool
 	Module   *struct {
@@ -32,9 +32,9 @@ type listed struct {
 	}
 }
 
-// linked lists the modules of our programs. Packages of all systems that we build for
-// are the same but for few: those of Linux count.
-func linked() ([]module, error) {
+// linkedModules returns the modules of our programs on Linux. The packages of other systems
+// differ only slightly.
+func linkedModules() ([]module, error) {
 	list := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	list.Stderr = os.Stderr
@@ -42,13 +42,13 @@ func linked() ([]module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the packages of the programs: %w", err)
 	}
-	return modulesOf(json.NewDecoder(bytes.NewReader(out)))
+	return parseModules(json.NewDecoder(bytes.NewReader(out)))
 }
 
-func modulesOf(packages *json.Decoder) ([]module, error) {
+func parseModules(packages *json.Decoder) ([]module, error) {
 	found, dirs := map[string]module{}, map[string]map[string]bool{}
 	for {
-		var p listed
+		var p listedPackage
 		err := packages.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			break

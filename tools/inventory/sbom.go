@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// document is a CycloneDX 1.6 document, as far as we fill it. It has no time and no
-// serial number, by which two documents of the same program would differ.
+// document is a CycloneDX 1.6 document with the fields that we use. It has no time and no
+// serial number, so that two documents of the same program are equal.
 type document struct {
 	Format       string       `json:"bomFormat"`
 	SpecVersion  string       `json:"specVersion"`
@@ -60,23 +60,25 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// ourLicence is that of our own code, and goLicence that of the standard library.
+// ourLicence is the licence of our own code. goLicence is the licence of the standard
+// library.
 const (
 	ourLicence = "Apache-2.0"
 	goLicence  = "BSD-3-Clause"
 )
 
-// documentOf reads what is in a program from the program itself.
-func documentOf(program, version string, licences map[string]string) ([]byte, error) {
+// newDocument returns the document of a program, from the build information in the program
+// file.
+func newDocument(program, version string, licences map[string]string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
-		return nil, fmt.Errorf("reading what it was built from: %w", err)
+		return nil, fmt.Errorf("reading the build information: %w", err)
 	}
 	sum, err := checksum(program)
 	if err != nil {
 		return nil, err
 	}
-	made, err := compose(info, version, sum, licences)
+	composed, err := composeDocument(info, version, sum, licences)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +86,8 @@ func documentOf(program, version string, licences map[string]string) ([]byte, er
 	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(made); err != nil {
-		return nil, fmt.Errorf("encoding: %w", err)
+	if err := encoder.Encode(composed); err != nil {
+		return nil, fmt.Errorf("encoding the document: %w", err)
 	}
 	return text.Bytes(), nil
 }
@@ -93,19 +95,19 @@ func documentOf(program, version string, licences map[string]string) ([]byte, er
 func checksum(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("reading it: %w", err)
+		return "", fmt.Errorf("reading the program: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
-		return "", fmt.Errorf("reading it: %w", err)
+		return "", fmt.Errorf("reading the program: %w", err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// compose makes the document of a program of a version that was built so and has that
-// SHA-256. The program says its version only to those who run it.
-func compose(info *debug.BuildInfo, version, sum string, licences map[string]string) (document, error) {
+// composeDocument returns the document of a program with this build information, version and
+// SHA-256. The version is a parameter, because the build information does not contain it.
+func composeDocument(info *debug.BuildInfo, version, sum string, licences map[string]string) (document, error) {
 	self := component{
 		Type: "application", Name: filepath.Base(info.Path), Version: version,
 		Hashes: []hash{{"SHA-256", sum}}, Licences: []licence{{ourLicence}},
@@ -120,26 +122,26 @@ func compose(info *debug.BuildInfo, version, sum string, licences map[string]str
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
 	std := component{Type: "library", Name: "std", Version: info.GoVersion, Licences: []licence{{goLicence}}, PURL: "pkg:golang/std@" + goVersion}
 	std.Ref = std.PURL
-	made := document{Format: "CycloneDX", SpecVersion: "1.6", Version: 1, Metadata: metadata{self}, Components: []component{std}}
+	composed := document{Format: "CycloneDX", SpecVersion: "1.6", Version: 1, Metadata: metadata{self}, Components: []component{std}}
 	for _, dep := range info.Deps {
 		if dep.Replace != nil {
 			dep = dep.Replace
 		}
 		expression, known := licences[dep.Path]
 		if !known {
-			return document{}, fmt.Errorf("module %s %s: it is not among the modules of this source: build the program anew", dep.Path, dep.Version)
+			return document{}, fmt.Errorf("module %s %s: not a module of this source: rebuild the program", dep.Path, dep.Version)
 		}
 		c := component{
 			Type: "library", Name: dep.Path, Version: dep.Version, Licences: []licence{{expression}},
 			PURL: "pkg:golang/" + dep.Path + "@" + dep.Version, Properties: []property{{"go:sum", dep.Sum}},
 		}
 		c.Ref = c.PURL
-		made.Components = append(made.Components, c)
+		composed.Components = append(composed.Components, c)
 	}
-	all := dependency{Ref: self.Ref}
-	for _, c := range made.Components {
-		all.DependsOn = append(all.DependsOn, c.Ref)
+	dependencies := dependency{Ref: self.Ref}
+	for _, c := range composed.Components {
+		dependencies.DependsOn = append(dependencies.DependsOn, c.Ref)
 	}
-	made.Dependencies = []dependency{all}
-	return made, nil
+	composed.Dependencies = []dependency{dependencies}
+	return composed, nil
 }

@@ -1,13 +1,13 @@
-// Package atrest answers "with which key are the Secrets of this store encrypted, and
-// may an API server start with it?". Works are encrypted as well: the manifests in them
-// are copies of the Secrets that are propagated.
+// Package atrest answers: with which key are the Secrets of this etcd encrypted, and may an
+// API server start with that key? Works are encrypted as well. The manifests in them can be
+// copies of the Secrets that are propagated.
 //
 // Invariants:
-//   - A key is made only while the store holds no encrypted value. What is stored
-//     decides, not a mark beside it: a store that came back from a backup counts.
-//   - An API server does not start with a key that cannot read what is stored.
-//   - Keys are in no log, error or event; their names, which are stored beside each
-//     value, say nothing about them.
+//   - A key is generated only while etcd holds no encrypted value. The stored values decide,
+//     not a marker file. So the rule also holds for an etcd that was restored from a backup.
+//   - An API server does not start with a key that cannot decrypt the stored values.
+//   - Keys are in no log, error or event. The names of keys, which etcd stores beside each
+//     value, do not reveal the keys.
 package atrest
 
 import (
@@ -22,8 +22,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// confidential are the kinds that are encrypted, and where an API server stores them.
-var confidential = []struct {
+// encryptedKinds lists the kinds that are encrypted, with the prefix of their keys in etcd.
+var encryptedKinds = []struct {
 	resource schema.GroupResource
 	prefix   string
 }{
@@ -31,41 +31,41 @@ var confidential = []struct {
 	{schema.GroupResource{Group: workv1alpha1.GroupName, Resource: workv1alpha1.ResourcePluralWork}, "/registry/" + workv1alpha1.GroupName + "/" + workv1alpha1.ResourcePluralWork + "/"},
 }
 
-// Stored is what a store says about its Secrets and Works.
-type Stored struct {
-	// Encrypted counts those that are encrypted, by the name of the key.
-	Encrypted map[string]int
-	// Plain lists the keys in the store of those that are not.
-	Plain []string
+// StoredValues describes how the Secrets and Works in etcd are stored.
+type StoredValues struct {
+	// EncryptedByKey counts the encrypted values by the name of the encryption key.
+	EncryptedByKey map[string]int
+	// PlaintextKeys lists the etcd keys of the values that are not encrypted.
+	PlaintextKeys []string
 }
 
-func (s Stored) encrypted() int {
+func (s StoredValues) encryptedCount() int {
 	count := 0
-	for _, values := range s.Encrypted {
+	for _, values := range s.EncryptedByKey {
 		count += values
 	}
 	return count
 }
 
-// add takes one value of the store into account.
-func (s *Stored) add(key string, value []byte) {
-	keyName, encrypted := keyNameOf(value)
+// add counts one value of etcd.
+func (s *StoredValues) add(key string, value []byte) {
+	keyName, encrypted := encryptionKeyName(value)
 	if !encrypted {
-		s.Plain = append(s.Plain, key)
+		s.PlaintextKeys = append(s.PlaintextKeys, key)
 		return
 	}
-	if s.Encrypted == nil {
-		s.Encrypted = map[string]int{}
+	if s.EncryptedByKey == nil {
+		s.EncryptedByKey = map[string]int{}
 	}
-	s.Encrypted[keyName]++
+	s.EncryptedByKey[keyName]++
 }
 
-// encryptedPrefix begins every value that an API server has encrypted; then follow
-// the provider, its version and the name of the key, each with a colon.
+// encryptedPrefix is the start of every value that an API server has encrypted. The provider,
+// its version and the name of the key follow, each with a colon.
 const encryptedPrefix = "k8s:enc:"
 
-// keyNameOf returns the name of the key that a stored value is encrypted with.
-func keyNameOf(value []byte) (name string, encrypted bool) {
+// encryptionKeyName returns the name of the key with which a stored value is encrypted.
+func encryptionKeyName(value []byte) (name string, encrypted bool) {
 	const header, words = 512, 4
 	rest, encrypted := strings.CutPrefix(string(value[:min(len(value), header)]), encryptedPrefix)
 	if !encrypted {
@@ -78,43 +78,43 @@ func keyNameOf(value []byte) (name string, encrypted bool) {
 }
 
 var (
-	errMissing = errors.New("the file with the key is missing")
-	errDamaged = errors.New("the file with the key is damaged")
-	errOther   = errors.New("the file holds another key")
+	errKeyFileMissing = errors.New("the encryption key file is missing")
+	errKeyFileDamaged = errors.New("the encryption key file is damaged")
+	errWrongKey       = errors.New("the encryption key file holds another key")
 )
 
-// decide returns the error with which a start must end, nil if the API server may
-// start, and whether it needs a new key. err is not nil if the file cannot be used.
-// startOver says what a user without the key can do.
-func decide(file keyFile, err error, stored Stored, startOver string) (generate bool, _ error) {
-	count := stored.encrypted()
+// checkKeyFile compares the key file with the stored values. It returns an error if the API
+// server must not start, and reports whether a new key must be generated. err is the error of
+// reading the file. startOver tells a user without the key what to do.
+func checkKeyFile(file keyFile, err error, stored StoredValues, startOver string) (generate bool, _ error) {
+	count := stored.encryptedCount()
 	switch {
 	case err != nil && count == 0:
-		return false, fmt.Errorf("%s: %w: %w: nothing is encrypted with it, remove the file and start again", file.path, errDamaged, err)
+		return false, fmt.Errorf("%s: %w: %w: no stored value is encrypted: remove the file and start again", file.path, errKeyFileDamaged, err)
 	case err != nil:
-		return false, fmt.Errorf("%s: %w: %w: %s", file.path, errDamaged, err, lost(count, startOver))
+		return false, fmt.Errorf("%s: %w: %w: %s", file.path, errKeyFileDamaged, err, keyLossMessage(count, startOver))
 	case file.missing && count == 0:
 		return true, nil
 	case file.missing:
-		return false, fmt.Errorf("%s: %w: %s", file.path, errMissing, lost(count, startOver))
+		return false, fmt.Errorf("%s: %w: %s", file.path, errKeyFileMissing, keyLossMessage(count, startOver))
 	}
-	unreadable, unknown := 0, []string(nil)
-	for _, name := range slices.Sorted(maps.Keys(stored.Encrypted)) {
-		if !slices.Contains(file.names, name) {
-			unreadable, unknown = unreadable+stored.Encrypted[name], append(unknown, name)
+	unreadable, missingKeys := 0, []string(nil)
+	for _, name := range slices.Sorted(maps.Keys(stored.EncryptedByKey)) {
+		if !slices.Contains(file.keyNames, name) {
+			unreadable, missingKeys = unreadable+stored.EncryptedByKey[name], append(missingKeys, name)
 		}
 	}
 	if unreadable > 0 {
-		return false, fmt.Errorf("%s: %w than %s: %s", file.path, errOther, strings.Join(unknown[:min(len(unknown), maxNames)], ", "), lost(unreadable, startOver))
+		return false, fmt.Errorf("%s: %w than %s: %s", file.path, errWrongKey, strings.Join(missingKeys[:min(len(missingKeys), maxNamesInError)], ", "), keyLossMessage(unreadable, startOver))
 	}
 	return false, nil
 }
 
-// maxNames bounds the names of keys in an error.
-const maxNames = 3
+// maxNamesInError limits the number of key names in an error.
+const maxNamesInError = 3
 
-// lost says what cannot be read without the key, and how to go on.
-func lost(values int, startOver string) string {
-	return fmt.Sprintf("without the key the %d Secrets and Works that are encrypted with it cannot be read, which are the credentials of clusters and tokens among others; everything else can. "+
-		"Put the file back from a copy or a backup. If there is none, %s", values, startOver)
+// keyLossMessage describes which data cannot be read without the key, and what the user can do.
+func keyLossMessage(values int, startOver string) string {
+	return fmt.Sprintf("without the key the %d Secrets and Works that are encrypted cannot be read, among them the credentials of clusters and tokens; all other objects can. "+
+		"Restore the file from a copy or a backup. If there is none, %s", values, startOver)
 }

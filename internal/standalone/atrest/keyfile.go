@@ -20,15 +20,15 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// keyBytes is the length of a key of secretbox.
+// keyBytes is the length of a secretbox key.
 const keyBytes = 32
 
-// keyPrefix begins the names of our keys. The rest is the beginning of the hash of
-// the key, which tells a damaged key from a good one.
+// keyPrefix is the start of the names of generated keys. The rest of a name is the start of
+// the hash of the key, with which a damaged key is detected.
 const keyPrefix = "key-"
 
-const preface = `# The key that encrypts the Secrets and Works of this cluster where they are stored.
-# Without it they cannot be read: keep a copy apart from the data.
+const keyFileHeader = `# The key that encrypts the Secrets and Works of this cluster in etcd.
+# Without the key they cannot be read: keep a copy apart from the data.
 `
 
 func keyName(key []byte) string {
@@ -36,8 +36,8 @@ func keyName(key []byte) string {
 	return keyPrefix + hex.EncodeToString(sum[:8])
 }
 
-// generate writes a file with a new key.
-func generate(path string) error {
+// generateKeyFile writes a key file with a new key.
+func generateKeyFile(path string) error {
 	key := make([]byte, keyBytes)
 	if _, err := rand.Read(key); err != nil {
 		return fmt.Errorf("generating the key that encrypts Secrets: %w", err)
@@ -48,98 +48,101 @@ func generate(path string) error {
 			Resources: resourceNames(),
 			Providers: []apiserverv1.ProviderConfiguration{
 				{Secretbox: &apiserverv1.SecretboxConfiguration{Keys: []apiserverv1.Key{{Name: keyName(key), Secret: base64.StdEncoding.EncodeToString(key)}}}},
-				// What was stored before there was a key is read as it is.
+				// Values that were stored before there was a key are read as plain text.
 				{Identity: &apiserverv1.IdentityConfiguration{}},
 			},
 		}},
 	}
-	return write(path, configuration)
+	return writeKeyFile(path, configuration)
 }
 
-func write(path string, configuration apiserverv1.EncryptionConfiguration) error {
+func writeKeyFile(path string, configuration apiserverv1.EncryptionConfiguration) error {
 	text, err := yaml.Marshal(configuration)
 	if err != nil {
-		return fmt.Errorf("encoding the file with the key that encrypts Secrets: %w", err)
+		return fmt.Errorf("encoding the encryption key file: %w", err)
 	}
-	return pki.WriteFile(path, append([]byte(preface), text...), 0o600)
+	return pki.WriteFile(path, append([]byte(keyFileHeader), text...), 0o600)
 }
 
-// resourceNames are the names in an EncryptionConfiguration of what is encrypted.
+// resourceNames returns the names of the encrypted kinds as an EncryptionConfiguration has
+// them.
 func resourceNames() []string {
-	names := make([]string, len(confidential))
-	for i, kind := range confidential {
+	names := make([]string, len(encryptedKinds))
+	for i, kind := range encryptedKinds {
 		names[i] = kind.resource.String()
 	}
 	return names
 }
 
 var (
-	errFirst  = errors.New("its first provider must be secretbox, or new Secrets and Works are stored as they are")
-	errKey    = errors.New("a key is not what its name says")
-	errLength = errors.New("a key must have 32 bytes")
+	errFirstProvider   = errors.New("the first provider must be secretbox, or new Secrets and Works are stored unencrypted")
+	errKeyNameMismatch = errors.New("a key does not match its name")
+	errKeyLength       = errors.New("a key must have 32 bytes in base64")
 )
 
-// keyFile is a file with keys.
+// keyFile is a file with encryption keys.
 type keyFile struct {
 	path          string
 	configuration apiserverv1.EncryptionConfiguration
-	// names are the names of its keys.
-	names []string
-	// missing says that there is no such file.
+	// keyNames are the names of the keys.
+	keyNames []string
+	// missing reports that the file does not exist.
 	missing bool
-	// uncovered are the resources that an earlier release did not encrypt.
-	uncovered []string
+	// uncoveredResources are the resources that the configuration of an earlier release does not
+	// encrypt.
+	uncoveredResources []string
 }
 
-// readKeyFile reads a file with keys. Errors do not quote it.
+// readKeyFile reads a key file. Errors do not quote its content.
 func readKeyFile(path string) (keyFile, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return keyFile{path: path, missing: true}, nil
 	}
 	if err != nil {
-		return keyFile{path: path}, fmt.Errorf("reading it: %w", err)
+		return keyFile{path: path}, fmt.Errorf("reading the encryption key file: %w", err)
 	}
 	file, err := parseKeyFile(text)
 	file.path = path
 	return file, err
 }
 
-var errSyntax = errors.New("it is no EncryptionConfiguration for Secrets")
+var errNotEncryptionConfig = errors.New("the file is not an EncryptionConfiguration for Secrets")
 
 func parseKeyFile(text []byte) (file keyFile, err error) {
 	if yaml.UnmarshalStrict(text, &file.configuration) != nil {
-		return file, errSyntax // The cause may quote a key.
+		return file, errNotEncryptionConfig // The cause may quote a key.
 	}
-	for _, kind := range confidential {
-		entry := entryOf(file.configuration, kind.resource)
+	for _, kind := range encryptedKinds {
+		entry := resourceEntry(file.configuration, kind.resource)
 		switch {
-		case entry == nil && kind.resource == confidential[0].resource:
-			return file, errSyntax
+		case entry == nil && kind.resource == encryptedKinds[0].resource:
+			return file, errNotEncryptionConfig
 		case entry == nil:
-			file.uncovered = append(file.uncovered, kind.resource.String())
+			file.uncoveredResources = append(file.uncoveredResources, kind.resource.String())
 			continue
 		}
-		names, err := keysOf(entry.Providers)
+		names, err := providerKeyNames(entry.Providers)
 		if err != nil {
 			return file, err
 		}
-		file.names = append(file.names, names...)
+		file.keyNames = append(file.keyNames, names...)
 	}
-	slices.Sort(file.names)
-	file.names = slices.Compact(file.names)
+	slices.Sort(file.keyNames)
+	file.keyNames = slices.Compact(file.keyNames)
 	return file, nil
 }
 
-// cover has the file encrypt what it leaves as it is: as it encrypts Secrets.
-func (f keyFile) cover() error {
-	secrets := entryOf(f.configuration, confidential[0].resource)
-	secrets.Resources = append(secrets.Resources, f.uncovered...)
-	return write(f.path, f.configuration)
+// coverAllResources adds the uncovered resources to the entry of Secrets, so that they are encrypted with
+// the same keys.
+func (f keyFile) coverAllResources() error {
+	secrets := resourceEntry(f.configuration, encryptedKinds[0].resource)
+	secrets.Resources = append(secrets.Resources, f.uncoveredResources...)
+	return writeKeyFile(f.path, f.configuration)
 }
 
-// entryOf is what a configuration says about a resource, nil if nothing.
-func entryOf(configuration apiserverv1.EncryptionConfiguration, resource schema.GroupResource) *apiserverv1.ResourceConfiguration {
+// resourceEntry returns the entry of a configuration for a resource, nil if there is none.
+func resourceEntry(configuration apiserverv1.EncryptionConfiguration, resource schema.GroupResource) *apiserverv1.ResourceConfiguration {
 	for i, entry := range configuration.Resources {
 		for _, name := range entry.Resources {
 			if name == resource.String() || name == "*."+resource.Group || name == "*.*" {
@@ -150,17 +153,17 @@ func entryOf(configuration apiserverv1.EncryptionConfiguration, resource schema.
 	return nil
 }
 
-// keysOf returns the names of the keys of providers.
-func keysOf(providers []apiserverv1.ProviderConfiguration) (names []string, err error) {
+// providerKeyNames returns the names of the keys of providers, and validates the keys.
+func providerKeyNames(providers []apiserverv1.ProviderConfiguration) (names []string, err error) {
 	if len(providers) == 0 || providers[0].Secretbox == nil || len(providers[0].Secretbox.Keys) == 0 {
-		return nil, errFirst
+		return nil, errFirstProvider
 	}
 	for _, provider := range providers {
 		if provider.Secretbox == nil {
 			continue
 		}
 		for _, key := range provider.Secretbox.Keys {
-			if err := checkKey(key); err != nil {
+			if err := validateKey(key); err != nil {
 				return nil, err
 			}
 			names = append(names, key.Name)
@@ -169,13 +172,13 @@ func keysOf(providers []apiserverv1.ProviderConfiguration) (names []string, err 
 	return names, nil
 }
 
-func checkKey(key apiserverv1.Key) error {
+func validateKey(key apiserverv1.Key) error {
 	secret, err := base64.StdEncoding.DecodeString(key.Secret)
 	if err != nil || len(secret) != keyBytes {
-		return errLength
+		return errKeyLength
 	}
 	if strings.HasPrefix(key.Name, keyPrefix) && key.Name != keyName(secret) {
-		return errKey
+		return errKeyNameMismatch
 	}
 	return nil
 }

@@ -14,55 +14,55 @@ import (
 )
 
 const (
-	// pageSize bounds how many values are in memory at once.
+	// pageSize limits how many values are in memory at once.
 	pageSize = 100
-	// encryptLimit bounds how long a start waits until values of before are encrypted.
-	// The rest is encrypted by the next start, or when it is next written.
-	encryptLimit = time.Minute
+	// encryptTimeout is how long a start encrypts values of an earlier release at most. The
+	// rest is encrypted by the next start, or when the API server writes the value.
+	encryptTimeout = time.Minute
 )
 
-// Prepare returns the keys in the store of Secrets and Works that are stored as they
-// are, and sees to it that path is a file for --encryption-provider-config that can
-// read the others. It refuses to go on without their key; startOver says in its error
-// what a user can do who has no copy of it.
-func Prepare(ctx context.Context, path, startOver string, store clientv3.KV) (plain []string, err error) {
-	stored, err := inspect(ctx, store)
+// PrepareKeyFile makes sure that path is a file for --encryption-provider-config that can decrypt
+// the stored Secrets and Works, and returns the etcd keys of those that are stored
+// unencrypted. It returns an error if the key of encrypted values is missing. That error
+// includes startOver, the advice for a user who has no copy of the key.
+func PrepareKeyFile(ctx context.Context, path, startOver string, store clientv3.KV) (plaintextKeys []string, err error) {
+	stored, err := readStoredValues(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	file, err := readKeyFile(path)
-	needed, err := decide(file, err, stored, startOver)
+	keyNeeded, err := checkKeyFile(file, err, stored, startOver)
 	switch {
 	case err != nil:
 		return nil, err
-	case needed:
-		err = generate(path)
-	case len(file.uncovered) > 0:
-		err = file.cover()
+	case keyNeeded:
+		err = generateKeyFile(path)
+	case len(file.uncoveredResources) > 0:
+		err = file.coverAllResources()
 	}
-	return stored.Plain, err
+	return stored.PlaintextKeys, err
 }
 
-// inspect reads how all Secrets and Works are stored.
-func inspect(ctx context.Context, store clientv3.KV) (stored Stored, err error) {
-	for _, kind := range confidential {
-		if err := stored.addBelow(ctx, store, kind.prefix); err != nil {
-			return Stored{}, fmt.Errorf("reading how %s are stored: %w", kind.resource, err)
+// readStoredValues reads how all Secrets and Works are stored.
+func readStoredValues(ctx context.Context, store clientv3.KV) (stored StoredValues, err error) {
+	for _, kind := range encryptedKinds {
+		if err := stored.addPrefix(ctx, store, kind.prefix); err != nil {
+			return StoredValues{}, fmt.Errorf("reading the stored %s: %w", kind.resource, err)
 		}
 	}
 	return stored, nil
 }
 
-func (s *Stored) addBelow(ctx context.Context, store clientv3.KV, prefix string) error {
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+func (s *StoredValues) addPrefix(ctx context.Context, store clientv3.KV, prefix string) error {
+	start, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
-		page, err := store.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize))
+		page, err := store.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(pageSize))
 		if err != nil {
 			return err
 		}
 		for _, pair := range page.Kvs {
 			s.add(string(pair.Key), pair.Value)
-			from = string(pair.Key) + "\x00"
+			start = string(pair.Key) + "\x00"
 		}
 		if !page.More {
 			return nil
@@ -70,36 +70,36 @@ func (s *Stored) addBelow(ctx context.Context, store clientv3.KV, prefix string)
 	}
 }
 
-// Encrypt encrypts values that are stored as they are, as an API server does with the
-// file at path. No API server may run on the store: an admission webhook that does not
-// run yet, or a schema that became stricter, cannot refuse the change so.
-func Encrypt(ctx context.Context, path string, store clientv3.KV, plain []string) (encrypted int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, encryptLimit)
+// Encrypt encrypts values that are stored unencrypted, as an API server does with the file at
+// path. No API server may run on this etcd. Encryption in etcd needs no admission webhook and
+// no valid schema, so neither can reject the change.
+func Encrypt(ctx context.Context, path string, store clientv3.KV, plaintextKeys []string) (encrypted int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
 	defer cancel()
 	configuration, err := encryptionconfig.LoadEncryptionConfig(ctx, path, false, "")
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", path, err)
 	}
 	transformers := encryptionconfig.StaticTransformers(configuration.Transformers)
-	var failed []error
-	for _, key := range plain {
-		changed, err := encrypt(ctx, store, key, transformers.TransformerForResource(resourceAt(key)))
+	var errs []error
+	for _, key := range plaintextKeys {
+		changed, err := encryptValue(ctx, store, key, transformers.TransformerForResource(resourceOfKey(key)))
 		switch {
 		case err == nil && changed:
 			encrypted++
 		case err == nil:
 		case ctx.Err() != nil:
-			return encrypted, fmt.Errorf("encrypting %d values, of which %d are encrypted: %w", len(plain), encrypted, ctx.Err())
-		case len(failed) < maxNames:
-			failed = append(failed, fmt.Errorf("encrypting %s: %w", key, err))
+			return encrypted, fmt.Errorf("encrypting %d values, %d of them done: %w", len(plaintextKeys), encrypted, ctx.Err())
+		case len(errs) < maxNamesInError:
+			errs = append(errs, fmt.Errorf("encrypting %s: %w", key, err))
 		}
 	}
-	return encrypted, errors.Join(failed...)
+	return encrypted, errors.Join(errs...)
 }
 
-// resourceAt is the resource of the object that a key of the store holds.
-func resourceAt(key string) schema.GroupResource {
-	for _, kind := range confidential {
+// resourceOfKey returns the resource of the object under an etcd key.
+func resourceOfKey(key string) schema.GroupResource {
+	for _, kind := range encryptedKinds {
 		if strings.HasPrefix(key, kind.prefix) {
 			return kind.resource
 		}
@@ -107,24 +107,24 @@ func resourceAt(key string) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// encrypt replaces one value by its encrypted form. One that changed, or went,
-// meanwhile stays as it is.
-func encrypt(ctx context.Context, store clientv3.KV, key string, with value.Transformer) (changed bool, err error) {
+// encryptValue replaces one value by its encrypted form. A value that was changed or deleted
+// meanwhile is left alone.
+func encryptValue(ctx context.Context, store clientv3.KV, key string, transformer value.Transformer) (changed bool, err error) {
 	found, err := store.Get(ctx, key)
 	if err != nil || len(found.Kvs) == 0 {
 		return false, err
 	}
 	pair := found.Kvs[0]
-	if _, already := keyNameOf(pair.Value); already {
+	if _, isEncrypted := encryptionKeyName(pair.Value); isEncrypted {
 		return false, nil
 	}
-	next, err := with.TransformToStorage(ctx, pair.Value, value.DefaultContext(pair.Key))
+	encryptedValue, err := transformer.TransformToStorage(ctx, pair.Value, value.DefaultContext(pair.Key))
 	if err != nil {
 		return false, err
 	}
-	answer, err := store.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", pair.ModRevision)).Then(clientv3.OpPut(key, string(next))).Commit()
+	response, err := store.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", pair.ModRevision)).Then(clientv3.OpPut(key, string(encryptedValue))).Commit()
 	if err != nil {
 		return false, err
 	}
-	return answer.Succeeded, nil
+	return response.Succeeded, nil
 }

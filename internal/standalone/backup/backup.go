@@ -1,10 +1,10 @@
-// Package backup answers "what is in the file of a backup, and can this program read
-// it?": an archive with a manifest, a snapshot of etcd, and the files without which the
-// snapshot is of no use.
+// Package backup answers: what does a backup file contain, and can this program read it? A
+// backup is an archive with a manifest, a snapshot of etcd, and the files that are needed to
+// use the snapshot.
 //
-// Invariants: a file is complete under its name or not there. Nothing of an archive is
-// used before all of it was checked. What a backup holds can be read by its owner only:
-// it contains the credentials of every cluster.
+// Invariants: a backup file exists complete under its name, or does not exist. No file of an
+// archive is used before the whole archive was verified. Only the owner can read a backup,
+// because it contains the credentials of every cluster.
 package backup
 
 import (
@@ -22,34 +22,34 @@ import (
 	"time"
 )
 
-// Format is the version of the archive that this program writes.
-const Format = 1
+// FormatVersion is the version of the archive that this program writes.
+const FormatVersion = 1
 
 const (
 	manifestName = "manifest.json"
-	// manifestLimit bounds what is read before anything is known of a file.
-	manifestLimit = 4 << 20
-	unfinished    = ".new"
+	// maxManifestBytes is the maximum size of a manifest in bytes, since the file is not trusted yet.
+	maxManifestBytes = 4 << 20
+	unfinishedSuffix = ".new"
 )
 
 // Manifest describes a backup. It is the first file of the archive.
 type Manifest struct {
 	// Format is the version of the archive.
 	Format int `json:"format"`
-	// Time is when the snapshot was taken.
+	// Time is the time of the snapshot.
 	Time time.Time `json:"time"`
-	// Karmada, Kubernetes and Etcd are the versions that wrote it.
+	// Karmada, Kubernetes and Etcd are the versions of the program that wrote the backup.
 	Karmada    string `json:"karmada"`
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
-	// Revision is that of the last write in the snapshot, Keys how many keys it holds,
-	// Hash a checksum of its content.
+	// Revision is the etcd revision of the last write in the snapshot. Keys is the number of
+	// keys in it. Hash is the checksum of its content.
 	Revision int64  `json:"revision"`
 	Keys     int    `json:"keys"`
 	Hash     uint32 `json:"hash"`
 	// Clusters are the names of the member clusters.
 	Clusters []string `json:"clusters"`
-	// Files are the other files of the archive, in their order.
+	// Files are the other files of the archive, in the order of the archive.
 	Files []File `json:"files"`
 }
 
@@ -60,53 +60,53 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Source is a file that goes into an archive.
+// Source is a file that is added to an archive.
 type Source struct {
-	// Name is its name in the archive, Path where it is now.
+	// Name is the name in the archive. Path is the path of the file on disk.
 	Name, Path string
 }
 
 var (
-	// ErrDamaged says that a file is no backup, or not the one that was written.
-	ErrDamaged = errors.New("the backup is damaged or is none")
-	// ErrExists says that there is a file of that name.
-	ErrExists = errors.New("there is a file of that name already")
+	// ErrDamaged means that a file is not a backup, or was changed after it was written.
+	ErrDamaged = errors.New("the file is damaged or is not a backup")
+	// ErrExists means that a file of that name exists.
+	ErrExists = errors.New("a file of that name exists already")
 )
 
-// Write writes an archive. Its file is there, complete, or not at all.
+// Write writes an archive. After an error there is no file at path.
 func Write(path string, manifest Manifest, sources []Source) (err error) {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("writing %s: %w: name another", path, errors.Join(ErrExists, err))
+		return fmt.Errorf("writing %s: %w: choose another name", path, errors.Join(ErrExists, err))
 	}
 	manifest.Files = nil
 	for _, source := range sources {
-		file, err := describe(source)
+		file, err := describeFile(source)
 		if err != nil {
 			return err
 		}
 		manifest.Files = append(manifest.Files, file)
 	}
-	next := path + unfinished
-	file, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	unfinishedPath := path + unfinishedSuffix
+	file, err := os.OpenFile(unfinishedPath, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(next)
+			_ = os.Remove(unfinishedPath)
 		}
 	}()
-	if err := errors.Join(pack(file, manifest, sources), file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(writeArchive(file, manifest, sources), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	// A link, unlike a rename, replaces no file that came meanwhile.
-	if err := os.Link(next, path); err != nil {
+	// Unlike a rename, a link does not replace a file that was created meanwhile.
+	if err := os.Link(unfinishedPath, path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	return errors.Join(os.Remove(next), syncDir(filepath.Dir(path)))
+	return errors.Join(os.Remove(unfinishedPath), syncDir(filepath.Dir(path)))
 }
 
-func describe(source Source) (File, error) {
+func describeFile(source Source) (File, error) {
 	content, err := os.Open(source.Path)
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", source.Name, err)
@@ -120,34 +120,34 @@ func describe(source Source) (File, error) {
 	return File{Name: source.Name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-func pack(to io.Writer, manifest Manifest, sources []Source) error {
+func writeArchive(to io.Writer, manifest Manifest, sources []Source) error {
 	compressed := gzip.NewWriter(to)
 	archive := tar.NewWriter(compressed)
 	encoded, err := json.MarshalIndent(manifest, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the manifest: %w", err)
 	}
-	header := func(name string, size int64) error {
+	writeHeader := func(name string, size int64) error {
 		return archive.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: manifest.Time, Typeflag: tar.TypeReg})
 	}
-	if err := header(manifestName, int64(len(encoded))); err != nil {
+	if err := writeHeader(manifestName, int64(len(encoded))); err != nil {
 		return err
 	}
 	if _, err := archive.Write(encoded); err != nil {
 		return err
 	}
 	for i, source := range sources {
-		if err := header(source.Name, manifest.Files[i].Size); err != nil {
+		if err := writeHeader(source.Name, manifest.Files[i].Size); err != nil {
 			return err
 		}
-		if err := copyFrom(archive, source.Path); err != nil {
+		if err := copyFileTo(archive, source.Path); err != nil {
 			return fmt.Errorf("%s: %w", source.Name, err)
 		}
 	}
 	return errors.Join(archive.Close(), compressed.Close())
 }
 
-func copyFrom(to io.Writer, path string) error {
+func copyFileTo(to io.Writer, path string) error {
 	content, err := os.Open(path)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// has reports whether the manifest lists a file.
-func (m Manifest) has(name string) bool {
+// hasFile reports whether the manifest lists a file.
+func (m Manifest) hasFile(name string) bool {
 	return slices.ContainsFunc(m.Files, func(file File) bool { return file.Name == name })
 }

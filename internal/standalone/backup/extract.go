@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 )
 
-// Open is a backup whose manifest was read.
-type Open struct {
+// OpenBackup is an open backup file whose manifest was read.
+type OpenBackup struct {
 	Manifest Manifest
 
 	path    string
@@ -23,8 +23,8 @@ type Open struct {
 	archive *tar.Reader
 }
 
-// OpenFile reads the manifest of a backup. The backup must be closed.
-func OpenFile(path string) (_ *Open, err error) {
+// Open opens a backup and reads its manifest. The caller must close it.
+func Open(path string) (_ *OpenBackup, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the backup: %w", err)
@@ -36,51 +36,51 @@ func OpenFile(path string) (_ *Open, err error) {
 	}()
 	content, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, damaged(path, err)
+		return nil, damagedError(path, err)
 	}
-	o := &Open{path: path, file: file, content: content, archive: tar.NewReader(content)}
+	o := &OpenBackup{path: path, file: file, content: content, archive: tar.NewReader(content)}
 	header, err := o.archive.Next()
 	if err != nil {
-		return nil, damaged(path, err)
+		return nil, damagedError(path, err)
 	}
-	if header.Name != manifestName || header.Size > manifestLimit {
-		return nil, damaged(path, errors.New("it does not begin with a manifest"))
+	if header.Name != manifestName || header.Size > maxManifestBytes {
+		return nil, damagedError(path, errors.New("the archive does not start with a manifest"))
 	}
 	if err := json.NewDecoder(o.archive).Decode(&o.Manifest); err != nil {
-		return nil, damaged(path, fmt.Errorf("its manifest: %w", err))
+		return nil, damagedError(path, fmt.Errorf("decoding the manifest: %w", err))
 	}
 	return o, nil
 }
 
 // Close closes the file.
-func (o *Open) Close() error { return o.file.Close() }
+func (o *OpenBackup) Close() error { return o.file.Close() }
 
-// Extract writes the files of the archive below a directory, and checks them against
-// the manifest. What it has written before an error must not be used.
-func (o *Open) Extract(into string) error {
+// Extract writes the files of the archive into a directory and compares them with the
+// manifest. After an error the written files must not be used.
+func (o *OpenBackup) Extract(into string) error {
 	for _, want := range o.Manifest.Files {
 		header, err := o.archive.Next()
 		if err != nil {
-			return damaged(o.path, fmt.Errorf("%q: %w", want.Name, err))
+			return damagedError(o.path, fmt.Errorf("%q: %w", want.Name, err))
 		}
 		if header.Name != want.Name || header.Size != want.Size || header.Typeflag != tar.TypeReg || !filepath.IsLocal(want.Name) {
-			return damaged(o.path, fmt.Errorf("it holds %q (%d bytes) where its manifest says %q (%d bytes)", header.Name, header.Size, want.Name, want.Size))
+			return damagedError(o.path, fmt.Errorf("the archive has %q (%d bytes) where the manifest lists %q (%d bytes)", header.Name, header.Size, want.Name, want.Size))
 		}
-		if err := o.extract(want, filepath.Join(into, want.Name)); err != nil {
+		if err := o.extractFile(want, filepath.Join(into, want.Name)); err != nil {
 			return err
 		}
 	}
 	if _, err := o.archive.Next(); !errors.Is(err, io.EOF) {
-		return damaged(o.path, errors.New("it holds more than its manifest says, or its end is missing"))
+		return damagedError(o.path, errors.New("the archive has more files than the manifest lists, or is cut off"))
 	}
-	// The checksum of the whole is behind the end of the archive.
+	// The gzip checksum follows the end of the tar archive.
 	if _, err := io.Copy(io.Discard, o.content); err != nil {
-		return damaged(o.path, err)
+		return damagedError(o.path, err)
 	}
 	return nil
 }
 
-func (o *Open) extract(want File, path string) error {
+func (o *OpenBackup) extractFile(listedFile File, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
@@ -89,35 +89,36 @@ func (o *Open) extract(want File, path string) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	sum := sha256.New()
-	content := &source{Reader: o.archive}
+	content := &trackingReader{Reader: o.archive}
 	_, err = io.Copy(io.MultiWriter(file, sum), content)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		if content.err != nil {
-			return damaged(o.path, fmt.Errorf("%q: %w", want.Name, content.err))
+		if content.lastError != nil {
+			return damagedError(o.path, fmt.Errorf("%q: %w", listedFile.Name, content.lastError))
 		}
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
-		return damaged(o.path, fmt.Errorf("%q has the checksum %s, and %s by its manifest", want.Name, got, want.SHA256))
+	if got := hex.EncodeToString(sum.Sum(nil)); got != listedFile.SHA256 {
+		return damagedError(o.path, fmt.Errorf("%q has the checksum %s, and the manifest has %s", listedFile.Name, got, listedFile.SHA256))
 	}
 	return nil
 }
 
-// source remembers why reading failed, to tell a damaged archive from a full disk.
-type source struct {
+// trackingReader keeps the error of the last read, so that a damaged archive is distinguished
+// from a full disk.
+type trackingReader struct {
 	io.Reader
-	err error
+	lastError error
 }
 
 // Read implements io.Reader.
-func (s *source) Read(into []byte) (int, error) {
+func (s *trackingReader) Read(into []byte) (int, error) {
 	n, err := s.Reader.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
+		s.lastError = err
 	}
 	return n, err
 }
 
-func damaged(path string, cause error) error {
-	return fmt.Errorf("%s: %w: %w: use another one, `karmada backup` writes them", path, ErrDamaged, cause)
+func damagedError(path string, cause error) error {
+	return fmt.Errorf("%s: %w: %w: use another backup file, as written by `karmada backup`", path, ErrDamaged, cause)
 }

@@ -11,26 +11,27 @@ import (
 	"karmada.io/karmada/internal/programs"
 )
 
-// claims lets admission in the API server ask the components, which start later
-// and may not be there, which policy claims a new object.
-type claims struct {
-	claimant atomic.Pointer[programs.ClaimLookup]
+// policyClaims lets the admission plugin in the API server look up which policy claims a new
+// object. The components that know the claims start later, or do not run at all.
+type policyClaims struct {
+	lookupFunc atomic.Pointer[programs.ClaimLookup]
 }
 
-// offer makes the claimant the one to ask, nil none.
-func (c *claims) offer(claimant programs.ClaimLookup) {
-	if claimant == nil {
-		c.claimant.Store(nil)
+// setLookup sets the function that looks up claims. nil removes it.
+func (c *policyClaims) setLookup(lookup programs.ClaimLookup) {
+	if lookup == nil {
+		c.lookupFunc.Store(nil)
 		return
 	}
-	c.claimant.Store(&claimant)
+	c.lookupFunc.Store(&lookup)
 }
 
-// ask is what admission asks; without a claimant nothing is known.
-func (c *claims) ask(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
-	claimant := c.claimant.Load()
-	if claimant == nil {
+// lookup returns the claim of an object for admission. Without a lookup function it reports
+// that the claim is unknown.
+func (c *policyClaims) lookup(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
+	lookupFunc := c.lookupFunc.Load()
+	if lookupFunc == nil {
 		return policy.Claim{}, false
 	}
-	return (*claimant)(ctx, kind, object)
+	return (*lookupFunc)(ctx, kind, object)
 }

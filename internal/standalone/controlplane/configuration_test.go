@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func TestComponentsTakeTheFlagsOfTheirPrograms(t *testing.T) {
+func TestConfigureAppliesFlags(t *testing.T) {
 	c, err := Configure(nil, []string{
 		"karmada-controller-manager.enable-no-execute-taint-eviction",
 		"karmada-controller-manager.graceful-eviction-timeout=30s",
@@ -23,7 +23,7 @@ func TestComponentsTakeTheFlagsOfTheirPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := c.host()
+	host, err := c.hostOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,42 +38,42 @@ func TestComponentsTakeTheFlagsOfTheirPrograms(t *testing.T) {
 		t.Errorf("plugins (-want +got):\n%s", diff)
 	}
 	if !c.admission.AllowNoExecuteTaints {
-		t.Error("admission was not told")
+		t.Error("admission did not get its flag")
 	}
 }
 
-func TestComponentsWithoutFlagsHaveTheDefaults(t *testing.T) {
+func TestConfigureWithoutFlagsKeepsDefaults(t *testing.T) {
 	set := gates.New()
 	c, err := Configure(set, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := c.host()
+	host, err := c.hostOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := programs.DefaultSettings(set).Controllers; !reflect.DeepEqual(want, host.Settings.Controllers) {
-		t.Errorf("controllers are told %+v, want %+v", host.Settings.Controllers, want)
+		t.Errorf("the options of the controllers are %+v, want %+v", host.Settings.Controllers, want)
 	}
 	if host.Election.Enabled {
-		t.Error("one process competes for a Lease")
+		t.Error("leader election is enabled in a single process")
 	}
 }
 
-func TestFlagsOfComponentsThatAreWrongSayWhatIsRight(t *testing.T) {
-	tests := map[string]struct{ given, want string }{
-		"no component":                  {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE with a component of karmada-controller-manager, karmada-scheduler, karmada-webhook"},
-		"a component without a flag":    {"karmada-scheduler", "must be COMPONENT.FLAG=VALUE"},
-		"an unknown flag":               {"karmada-scheduler.speed=1", "unknown flag: --speed; karmada-scheduler --help"},
-		"a value that is none":          {"karmada-controller-manager.graceful-eviction-timeout=soon", "graceful-eviction-timeout"},
-		"a value that is refused":       {"karmada-controller-manager.no-execute-taint-eviction-purge-mode=Never", "must be Directly or Gracefully"},
-		"a flag that belongs elsewhere": {"karmada-controller-manager.leader-elect=false", "unknown flag: --leader-elect"},
+func TestConfigureRejectsInvalidFlags(t *testing.T) {
+	tests := map[string]struct{ flag, want string }{
+		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-webhook"},
+		"a component without a flag":  {"karmada-scheduler", "must be COMPONENT.FLAG=VALUE"},
+		"an unknown flag":             {"karmada-scheduler.speed=1", "unknown flag: --speed; karmada-scheduler --help"},
+		"a value of the wrong type":   {"karmada-controller-manager.graceful-eviction-timeout=soon", "graceful-eviction-timeout"},
+		"a value that is not allowed": {"karmada-controller-manager.no-execute-taint-eviction-purge-mode=Never", "must be Directly or Gracefully"},
+		"a flag of leader election":   {"karmada-controller-manager.leader-elect=false", "unknown flag: --leader-elect"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Configure(nil, []string{test.given})
+			_, err := Configure(nil, []string{test.flag})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want something with %q", err, test.want)
+				t.Errorf("got error %v, want one that contains %q", err, test.want)
 			}
 		})
 	}

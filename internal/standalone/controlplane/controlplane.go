@@ -1,7 +1,7 @@
-// Package controlplane answers "what is a Karmada control plane made of, and in
-// which order does it start?": an API server with Karmada's admission inside, the
-// server of the Cluster API beside it, the controllers of Kubernetes that it
-// needs, and the components of Karmada, all in one process.
+// Package controlplane answers: what are the parts of a Karmada control plane, and in which
+// order do they start? The parts are an API server with Karmada's admission plugin, the API
+// server of the Cluster API, the Kubernetes controllers that Karmada needs, and the
+// components of Karmada. All of them run in one process.
 package controlplane
 
 import (
@@ -36,7 +36,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// Names of the servers, which are also the keys of their ports.
+// Names of the servers. They are also the keys of Options.Ports.
 const (
 	APIServer           = "karmada-apiserver"
 	AggregatedAPIServer = "karmada-aggregated-apiserver"
@@ -44,63 +44,63 @@ const (
 )
 
 const (
-	availableTimeout = 2 * time.Minute
-	availablePoll    = 50 * time.Millisecond
+	availableTimeout      = 2 * time.Minute
+	availablePollInterval = 50 * time.Millisecond
 )
 
-// Options say where a control plane lives and what it runs.
+// Options configure a control plane.
 type Options struct {
-	// Dir holds everything it keeps.
+	// Dir is the directory of all data of the control plane.
 	Dir string
-	// BindAddress is where the API server listens; empty means loopback.
+	// BindAddress is the address on which the API server listens. Empty means loopback.
 	BindAddress string
-	// Ports are the ports of the servers by name; one that is missing or 0 gets a
-	// free one.
+	// Ports are the ports of the servers by name. A missing port or 0 selects a free port.
 	Ports map[string]int
-	// CertificateLifetime is how long its certificates are valid; 0 means a year. They
-	// renew themselves.
+	// CertificateLifetime is the validity of the certificates. 0 means one year. The control
+	// plane renews them itself.
 	CertificateLifetime time.Duration
-	// StartOver says what a user can do if the key of the storage is lost; see
-	// standalone.Options.
-	StartOver string
-	// Fsync makes its storage survive a crash of the machine.
+	// StartOverAdvice is the advice for a user who lost the encryption key; see standalone.Options.
+	StartOverAdvice string
+	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
 	// Components are the names of the components to run; see programs.Components.
 	Components []string
-	// Gates are the feature gates. nil means that whoever runs the components knows:
-	// those in this process have the defaults, and admission warns of none.
+	// Gates are the feature gates. nil means that another program runs the components and
+	// knows the gates. Then components in this process have the defaults, and admission does
+	// not warn about disabled gates.
 	Gates *gates.Set
-	// Extra are flags of the components; see Configure.
-	Extra []string
-	// AuditLog is the file in which the API server records requests; empty means none.
+	// ExtraConfig are the flags of the components; see Configure.
+	ExtraConfig []string
+	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
 	AuditLog string
-	// AuditPolicy says which; see standalone.Options.
+	// AuditPolicy is the audit policy; see standalone.Options.
 	AuditPolicy string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
-	// Step is told of each step and runs it; nil just runs it.
+	// Step runs each step of the start, for example to print its name. nil runs the steps
+	// without output.
 	Step func(name string, run func() error) error
 }
 
-// ControlPlane is a control plane that runs in this process.
+// ControlPlane is a running control plane in this process.
 type ControlPlane struct {
 	*standalone.Cluster
-	options Options
-	told    *Configuration
-	claims  claims
+	options       Options
+	configuration *Configuration
+	claims        policyClaims
 }
 
-// Start starts storage, API servers, controllers and components, each as soon as
-// what it needs is ready. The control plane ends by Stop or with ctx.
+// Start starts etcd, API servers, controllers and components, each as soon as its
+// dependencies are ready. The control plane runs until Stop is called or ctx ends.
 func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Step == nil {
 		o.Step = func(_ string, run func() error) error { return run() }
 	}
-	told, err := Configure(o.Gates, o.Extra)
+	configuration, err := Configure(o.Gates, o.ExtraConfig)
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{options: o, told: told}
+	c := &ControlPlane{options: o, configuration: configuration}
 	defer func() {
 		if err != nil && c.Cluster != nil {
 			c.Stop()
@@ -125,34 +125,34 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	var err error
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
-		StartOver: c.options.StartOver, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
+		StartOverAdvice: c.options.StartOverAdvice, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
 		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
-		// Templates are stored here, not run: nothing may demand what only a
-		// cluster with nodes and service accounts has.
+		// Templates are stored here, but do not run. So admission must not require what only
+		// a cluster with nodes and service accounts has.
 		APIServerFlags: []string{
 			"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount",
-			"--watch-cache-sizes=" + uncached(),
+			"--watch-cache-sizes=" + watchCacheSizes(),
 		},
 	})
 	return err
 }
 
-// uncached names the resources that the API server does not keep in memory. It
-// would keep each of them once for every version, and convert each change to the
-// old versions, for watches that nobody opens; the one watch that there is reads
-// the storage as cheaply.
-func uncached() string {
+// watchCacheSizes disables the watch cache of some resources. The API server would keep each
+// object once for every version, and convert each change to the old versions, for watches
+// that no client opens. The only watch reads etcd just as cheaply.
+func watchCacheSizes() string {
 	return "resourcebindings.work.karmada.io#0,clusterresourcebindings.work.karmada.io#0,works.work.karmada.io#0"
 }
 
-// install brings the API server into the state that the components need.
+// install creates the objects in the API server that the components need, and starts the
+// other servers.
 func (c *ControlPlane) install(ctx context.Context) error {
 	karmada := c.Inside()
 	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
 		return err
 	}
-	webhook, err := c.startWebhook(ctx)
+	webhookPort, err := c.startWebhook(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,15 +168,15 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.EpochReaderRoles(), registration, []client.Object{service, apiService})...); err != nil {
 		return err
 	}
-	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhook, crds.ConversionPath)
+	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhookPort, crds.ConversionPath)
 	if err := install.ApplyCRDs(ctx, karmada, conversion, c.CA().PEM()); err != nil {
 		return err
 	}
 	return awaitAvailable(ctx, karmada, apiService.Name)
 }
 
-// startAggregated runs the server of the Cluster API beside the API server, with
-// the same storage, and returns its port.
+// startAggregated runs the API server of the Cluster API with the same etcd, and returns its
+// port.
 func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	options, err := aggregated.NewOptions()
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	}
 	options.Karmada = c.Inside()
 	options.KubeAPIQPS = -1
-	c.judgeIn(options.Server.Admission)
+	c.addAdmission(options.Server.Admission)
 	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
 	serving := options.Server.SecureServing
 	serving.Listener = listener
@@ -200,7 +200,7 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	c.Run(ctx, AggregatedAPIServer, server.Run)
 	select {
 	case <-server.Ready():
-		return int32(standalone.Port(listener)), nil
+		return int32(standalone.ListenerPort(listener)), nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case <-time.After(availableTimeout):
@@ -208,8 +208,8 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	}
 }
 
-// startComponents runs the controllers of Kubernetes that a control plane needs
-// and the components of Karmada.
+// startComponents runs the Kubernetes controllers that a control plane needs, and the
+// components of Karmada.
 func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if err := c.StartControllers(ctx, standalone.KarmadaControllers...); err != nil {
 		return err
@@ -217,12 +217,12 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	options, err := c.told.host()
+	options, err := c.configuration.hostOptions()
 	if err != nil {
 		return err
 	}
-	options.OfferClaimant, options.EpochMemory = c.claims.offer, &epoch.StorageRecord{}
-	c.told.tellIneffective(ctx, c.options.Components)
+	options.OfferClaimant, options.EpochMemory = c.claims.setLookup, &epoch.StorageRecord{}
+	c.configuration.logIneffectiveFlags(ctx, c.options.Components)
 	lives, err := programs.NewRestartingHost(ctx, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, c.Inside(), options)
 		if err != nil {
@@ -238,70 +238,70 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 }
 
 func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
-	inside := c.reviewer()
-	inside.Claim = c.claims.ask
-	admission.Register(plugins, inside)
+	reviewer := c.newReviewer()
+	reviewer.Claim = c.claims.lookup
+	admission.Register(plugins, reviewer)
 }
 
-// judgeIn makes the server of the Cluster API judge by the same rules, which
-// protect Clusters from deletion too: here is no webhook that it could ask.
-func (c *ControlPlane) judgeIn(options *genericoptions.AdmissionOptions) {
-	admission.Register(options.Plugins, c.reviewer())
+// addAdmission adds the same admission rules to the API server of the Cluster API. They
+// protect Clusters from deletion too. In this process there is no webhook that could do so.
+func (c *ControlPlane) addAdmission(options *genericoptions.AdmissionOptions) {
+	admission.Register(options.Plugins, c.newReviewer())
 	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.PluginName)
 }
 
-// reviewer answers for this process: it asks nobody else.
-func (c *ControlPlane) reviewer() admission.Reviewer {
-	inside := admission.Reviewer{Rules: admission.DefaultRules(), NewID: uuid.NewString, AgentQuotas: admission.NewAgentQuotas(time.Now)}
-	inside.Rules.AllowNoExecuteTaints = c.told.admission.AllowNoExecuteTaints
+// newReviewer returns the admission rules of this process. They need no other server.
+func (c *ControlPlane) newReviewer() admission.Reviewer {
+	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), NewID: uuid.NewString, AgentQuotas: admission.NewAgentQuotas(time.Now)}
+	reviewer.Rules.AllowNoExecuteTaints = c.configuration.admission.AllowNoExecuteTaints
 	if set := c.options.Gates; set != nil {
-		inside.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
-		inside.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
-		inside.LargeStatus = set.Enabled(gates.LargeStatus)
-		inside.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+		reviewer.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+		reviewer.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
+		reviewer.LargeStatus = set.Enabled(gates.LargeStatus)
+		reviewer.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
 	}
-	return inside
+	return reviewer
 }
 
-// awaitAvailable waits until requests for the API group reach its server, and whoever
-// asks finds the group. The condition alone may be that of an earlier start.
+// awaitAvailable waits until the API group is served and discoverable. The condition of the
+// APIService alone may be that of an earlier start.
 func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	groups, err := discovery.NewDiscoveryClientForConfig(karmada)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, availablePoll, availableTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = available(ctx, services, name); last == nil {
-			last = discovered(ctx, groups, clusterv1alpha1.GroupVersion)
+	var lastErr error
+	err = wait.PollUntilContextTimeout(ctx, availablePollInterval, availableTimeout, true, func(ctx context.Context) (bool, error) {
+		if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
+			lastErr = checkDiscovered(ctx, groups, clusterv1alpha1.GroupVersion)
 		}
-		return last == nil, nil
+		return lastErr == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API group %s: %w", clusterv1alpha1.GroupName, errors.Join(err, last))
+		return fmt.Errorf("waiting for the API group %s: %w", clusterv1alpha1.GroupName, errors.Join(err, lastErr))
 	}
 	return nil
 }
 
 var (
-	errNotAvailable  = errors.New("its condition is not known yet")
-	errNotDiscovered = errors.New("the API server does not name its resources yet")
+	errNotAvailable  = errors.New("the APIService has no Available condition yet")
+	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
 )
 
-// discovered asks for the resources of a version, at its server and among those of all
-// servers, which is where most clients look.
-func discovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
+// checkDiscovered returns an error until the resources of a version are listed, both for the
+// version alone and in the aggregated discovery that most clients use.
+func checkDiscovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
 	if err := client.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
-		return fmt.Errorf("asking for its resources: %w", err)
+		return fmt.Errorf("listing the resources of the group: %w", err)
 	}
 	_, resources, failed, err := client.GroupsAndMaybeResources()
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking for all resources: %w", err)
+		return fmt.Errorf("listing all resources: %w", err)
 	case failed[version] != nil:
 		return failed[version]
 	case resources != nil && (resources[version] == nil || len(resources[version].APIResources) == 0):
@@ -310,7 +310,7 @@ func discovered(ctx context.Context, client *discovery.DiscoveryClient, version 
 	return nil
 }
 
-func available(ctx context.Context, client aggregator.Interface, name string) error {
+func checkAvailable(ctx context.Context, client aggregator.Interface, name string) error {
 	service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

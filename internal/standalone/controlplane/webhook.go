@@ -15,8 +15,9 @@ import (
 
 const webhookHeaderTimeout = 10 * time.Second
 
-// startWebhook serves the conversion of binding versions and returns its port. Admission runs inside
-// the API server: users of the machine reach this port and must not be able to ask for more.
+// startWebhook serves the conversion of binding versions and returns its port. Admission runs
+// inside the API server. Every user of the machine can reach this port, so it must not serve
+// more than conversion.
 func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[Webhook])
 	if err != nil {
@@ -25,7 +26,7 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 	certFile, keyFile := c.ServingCert()
 	certificate, err := pki.LoadServingCertificate(certFile, keyFile)
 	if err != nil {
-		return 0, fmt.Errorf("loading certificate of %s: %w", Webhook, err)
+		return 0, fmt.Errorf("loading the certificate of %s: %w", Webhook, err)
 	}
 	server := &http.Server{
 		Handler:           admission.ConversionHandler(),
@@ -40,5 +41,5 @@ func (c *ControlPlane) startWebhook(ctx context.Context) (port int, err error) {
 		}
 		return nil
 	})
-	return standalone.Port(listener), nil
+	return standalone.ListenerPort(listener), nil
 }

@@ -1,11 +1,10 @@
-// Package inprocess answers "how does a client talk to a server that lives in the
-// same process?": by calling its handler. A connection would encrypt, frame and
-// copy every byte twice over, which is more work than many a request.
+// Package inprocess answers: how does a client call a server in the same process? The
+// transport calls the handler of the server directly. A network connection would encrypt,
+// frame and copy every byte twice, which often costs more than the request itself.
 //
-// A client cannot tell the difference: answers stream, a closed body or a
-// cancelled context ends the request on the server's side too, and a handler that
-// panics breaks off its answer and nothing else. Protocol upgrades are not
-// supported.
+// The behaviour is that of a network connection. Responses stream. A closed body or a
+// cancelled context ends the request on the server too. A panic of the handler ends only the
+// response of that handler. Protocol upgrades are not supported.
 package inprocess
 
 import (
@@ -20,11 +19,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// remoteAddress is where requests seem to come from: servers log and judge it.
+// remoteAddress is the client address that servers see, log and evaluate.
 const remoteAddress = "127.0.0.1:0"
 
-// Transport is an http.RoundTripper whose server is a handler. Its zero value with
-// a Handler is ready to use.
+// Transport is an http.RoundTripper that calls a handler instead of a server. A Transport
+// with a Handler is ready to use.
 type Transport struct {
 	Handler http.Handler
 }
@@ -34,8 +33,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	reader, writer := io.Pipe()
 	w := &responseWriter{header: http.Header{}, body: writer, ctx: ctx, started: make(chan struct{})}
-	inbound := inboundFrom(ctx, request)
-	go serve(t.Handler, w, inbound)
+	inbound := newServerRequest(ctx, request)
+	go serveRequest(t.Handler, w, inbound)
 	select {
 	case <-w.started:
 	case <-ctx.Done():
@@ -52,8 +51,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.response(request, &responseBody{PipeReader: reader, cancel: cancel}), nil
 }
 
-// inboundFrom is a request as a server sees it.
-func inboundFrom(ctx context.Context, request *http.Request) *http.Request {
+// newServerRequest returns the request as a server receives it.
+func newServerRequest(ctx context.Context, request *http.Request) *http.Request {
 	inbound := request.Clone(ctx)
 	inbound.RequestURI = request.URL.RequestURI()
 	inbound.RemoteAddr = remoteAddress
@@ -70,8 +69,8 @@ func inboundFrom(ctx context.Context, request *http.Request) *http.Request {
 
 var errPanic = errors.New("the server panicked")
 
-// serve answers one request and ends it, whatever the handler does.
-func serve(handler http.Handler, w *responseWriter, inbound *http.Request) {
+// serveRequest handles one request and always finishes the response, also after a panic.
+func serveRequest(handler http.Handler, w *responseWriter, inbound *http.Request) {
 	defer func() { _ = inbound.Body.Close() }()
 	defer func() {
 		switch r := recover(); r {
@@ -88,18 +87,18 @@ func serve(handler http.Handler, w *responseWriter, inbound *http.Request) {
 	handler.ServeHTTP(w, inbound)
 }
 
-// responseWriter is the server's side of an answer.
+// responseWriter is the server side of a response.
 type responseWriter struct {
 	header http.Header
 	body   *io.PipeWriter
-	ctx    context.Context //nolint:containedctx // it is that of the one request that this answers
+	ctx    context.Context //nolint:containedctx // the context of the request of this response
 
-	once    sync.Once
-	started chan struct{}
-	// What is below is written before started is closed, and read after.
-	status  int
-	sent    http.Header
-	failure error
+	startOnce sync.Once
+	started   chan struct{}
+	// The following fields are written before started is closed, and read after.
+	status     int
+	sentHeader http.Header
+	failure    error
 }
 
 // Header implements http.ResponseWriter.
@@ -107,53 +106,52 @@ func (w *responseWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *responseWriter) WriteHeader(status int) {
-	w.once.Do(func() {
-		w.status, w.sent = status, w.header.Clone()
+	w.startOnce.Do(func() {
+		w.status, w.sentHeader = status, w.header.Clone()
 		close(w.started)
 	})
 }
 
-// Write implements http.ResponseWriter. It returns when the client has read
-// everything, or an error when it has gone.
+// Write implements http.ResponseWriter. It returns when the client has read all of the data,
+// or with an error when the client has closed the body.
 func (w *responseWriter) Write(data []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	return w.body.Write(data) //nolint:wrapcheck // servers look at this error
+	return w.body.Write(data) //nolint:wrapcheck // servers compare this error
 }
 
-// Flush implements http.Flusher: nothing is held back but the header.
+// Flush implements http.Flusher. Only the header is buffered.
 func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// CloseNotify implements http.CloseNotifier, which API servers demand of whoever
-// can flush.
+// CloseNotify implements http.CloseNotifier, which API servers require of every http.Flusher.
 func (w *responseWriter) CloseNotify() <-chan bool {
-	gone := make(chan bool, 1)
-	context.AfterFunc(w.ctx, func() { gone <- true })
-	return gone
+	closed := make(chan bool, 1)
+	context.AfterFunc(w.ctx, func() { closed <- true })
+	return closed
 }
 
-// finish ends the answer: before it began a failure is that of the request, later
-// it breaks off the body.
+// finish ends the response. A failure before the response started becomes the error of the
+// request. A later failure becomes the error of reading the body.
 func (w *responseWriter) finish(failure error) {
-	w.once.Do(func() {
-		w.status, w.sent, w.failure = http.StatusOK, w.header.Clone(), failure
+	w.startOnce.Do(func() {
+		w.status, w.sentHeader, w.failure = http.StatusOK, w.header.Clone(), failure
 		close(w.started)
 	})
 	_ = w.body.CloseWithError(failure)
 }
 
-// response is the client's side of the answer.
+// response returns the client side of the response.
 func (w *responseWriter) response(request *http.Request, body io.ReadCloser) *http.Response {
-	length, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	length, err := strconv.ParseInt(w.sentHeader.Get("Content-Length"), 10, 64)
 	if err != nil {
 		length = -1
 	}
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
-		Proto: "HTTP/2.0", ProtoMajor: 2, Header: w.sent, Body: body, ContentLength: length, Request: request,
+		Proto: "HTTP/2.0", ProtoMajor: 2, Header: w.sentHeader, Body: body, ContentLength: length, Request: request,
 	}
 }
 
-// responseBody ends the request on the server's side when the client has enough.
+// responseBody cancels the request on the server when the client closes the body.
 type responseBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc

@@ -14,20 +14,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func request(t *testing.T, ctx context.Context, method, body string) *http.Request { //nolint:revive // t comes first in tests
+func newRequest(t *testing.T, ctx context.Context, method, body string) *http.Request { //nolint:revive // t comes first in tests
 	t.Helper()
 	var reader io.Reader
 	if body != "" {
 		reader = strings.NewReader(body)
 	}
-	made, err := http.NewRequestWithContext(ctx, method, "https://karmada:5443/apis/x?watch=true", reader)
+	created, err := http.NewRequestWithContext(ctx, method, "https://karmada:5443/apis/x?watch=true", reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
-func TestTheHandlerSeesARequestAsAServerDoes(t *testing.T) {
+func TestRoundTripPassesRequestToHandler(t *testing.T) {
 	type seen struct{ Method, URI, Scheme, Host, Body, Token, From string }
 	var got seen
 	transport := &Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func TestTheHandlerSeesARequestAsAServerDoes(t *testing.T) {
 		r.Header.Del("Authorization") // as authentication does
 		w.WriteHeader(http.StatusCreated)
 	})}
-	sent := request(t, t.Context(), http.MethodPost, "content")
+	sent := newRequest(t, t.Context(), http.MethodPost, "content")
 	sent.Header.Set("Authorization", "Bearer secret")
 	response, err := transport.RoundTrip(sent)
 	if err != nil {
@@ -57,7 +57,7 @@ func TestTheHandlerSeesARequestAsAServerDoes(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsWhole(t *testing.T) {
+func TestRoundTripReturnsResponse(t *testing.T) {
 	transport := &Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("Content-Length", "11")
@@ -65,7 +65,7 @@ func TestAnAnswerIsWhole(t *testing.T) {
 		w.Header().Set("Too-Late", "yes")
 		_, _ = io.WriteString(w, "world")
 	})}
-	response, err := transport.RoundTrip(request(t, t.Context(), http.MethodGet, ""))
+	response, err := transport.RoundTrip(newRequest(t, t.Context(), http.MethodGet, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,19 +75,19 @@ func TestAnAnswerIsWhole(t *testing.T) {
 		t.Errorf("body is %q, %v, want %q", body, err, "hello world")
 	}
 	if response.ContentLength != 11 || response.Header.Get("Too-Late") != "" || response.Header.Get("Content-Type") != "text/plain" {
-		t.Errorf("length %d and header %v, want 11 and what was set before the body", response.ContentLength, response.Header)
+		t.Errorf("length %d and header %v, want 11 and the headers that were set before the body", response.ContentLength, response.Header)
 	}
 }
 
-func TestAnAnswerStreamsUntilTheClientHasEnough(t *testing.T) {
+func TestResponseStreamsUntilBodyIsClosed(t *testing.T) {
 	ended := make(chan error, 1)
 	transport := &Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flusher, ok := w.(http.Flusher)
 		if !ok {
-			t.Error("the answer cannot be flushed")
+			t.Error("the response writer is not an http.Flusher")
 			return
 		}
-		gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // API servers demand it
+		gone := w.(http.CloseNotifier).CloseNotify() //nolint:staticcheck // API servers require it
 		flusher.Flush()
 		_, _ = io.WriteString(w, "first")
 		<-r.Context().Done()
@@ -95,23 +95,23 @@ func TestAnAnswerStreamsUntilTheClientHasEnough(t *testing.T) {
 		_, err := io.WriteString(w, "second")
 		ended <- err
 	})}
-	response, err := transport.RoundTrip(request(t, t.Context(), http.MethodGet, ""))
+	response, err := transport.RoundTrip(newRequest(t, t.Context(), http.MethodGet, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := make([]byte, 5)
 	if _, err := io.ReadFull(response.Body, first); err != nil || string(first) != "first" {
-		t.Fatalf("first piece is %q, %v", first, err)
+		t.Fatalf("the first chunk is %q, %v", first, err)
 	}
 	if err := response.Body.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("writing to a client that has gone gives %v, want %v", err, io.ErrClosedPipe)
+		t.Errorf("writing after the client closed the body gives %v, want %v", err, io.ErrClosedPipe)
 	}
 }
 
-func TestACancelledRequestDoesNotWaitForAnAnswer(t *testing.T) {
+func TestCancelledRequestReturnsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	transport := &Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func TestACancelledRequestDoesNotWaitForAnAnswer(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})}
-	response, err := transport.RoundTrip(request(t, ctx, http.MethodGet, ""))
+	response, err := transport.RoundTrip(newRequest(t, ctx, http.MethodGet, ""))
 	if err == nil {
 		_ = response.Body.Close()
 	}
@@ -129,21 +129,21 @@ func TestACancelledRequestDoesNotWaitForAnAnswer(t *testing.T) {
 	<-over
 }
 
-func TestAHandlerThatPanicsEndsItsOwnRequestOnly(t *testing.T) {
+func TestPanicOfHandlerEndsRequest(t *testing.T) {
 	tests := map[string]struct {
 		handler     http.HandlerFunc
 		wantRequest error
 		wantBody    error
 	}{
-		"before it answered": {
+		"before the response": {
 			handler:     func(http.ResponseWriter, *http.Request) { panic("on purpose") },
 			wantRequest: errPanic,
 		},
-		"while it answered": {
+		"after the header": {
 			handler:  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK); panic("on purpose") },
 			wantBody: errPanic,
 		},
-		"to break off what it said": {
+		"with ErrAbortHandler after the header": {
 			handler: func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusOK)
 				panic(http.ErrAbortHandler)
@@ -153,7 +153,7 @@ func TestAHandlerThatPanicsEndsItsOwnRequestOnly(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			response, err := (&Transport{Handler: test.handler}).RoundTrip(request(t, t.Context(), http.MethodGet, ""))
+			response, err := (&Transport{Handler: test.handler}).RoundTrip(newRequest(t, t.Context(), http.MethodGet, ""))
 			if !errors.Is(err, test.wantRequest) {
 				t.Fatalf("error is %v, want %v", err, test.wantRequest)
 			}

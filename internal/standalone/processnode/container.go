@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
-// Reasons of the states of a container, as kubelets give them.
+// Reasons of container states. They are the same as those of a kubelet.
 const (
 	reasonCreating     = "ContainerCreating"
 	reasonInitializing = "PodInitializing"
@@ -33,46 +33,46 @@ const (
 	reasonUnknown      = "ContainerStatusUnknown"
 )
 
-// Names of what a program writes, in its log.
+// Names of the output streams in the log of a program.
 const (
 	stdoutName = "stdout"
 	stderrName = "stderr"
 )
 
-// container is one container of a Pod that this node runs: its program, started
-// again as the restart policy says.
+// container is one container of a Pod: its program, which is restarted according to the
+// restart policy.
 type container struct {
-	pod  *pod
-	spec *corev1.Container
-	dir  string
-	init bool
+	pod    *pod
+	spec   *corev1.Container
+	dir    string
+	isInit bool
 
 	mu sync.Mutex
-	// status is what the Pod's status says of it.
+	// status is the status of the container in the status of the Pod.
 	status corev1.ContainerStatus
-	// failures counts ends in a row, for the delay of the next start.
+	// failures counts the ends in a row. It determines the delay of the next start.
 	failures int
 	running  *process.Process
 	command  layout.Command
 	logs     map[int32]*containerlog.File
 }
 
-// newContainer goes on from what an earlier life of the node wrote into the Pod's
-// status: what ran then runs no more.
-func newContainer(p *pod, spec *corev1.Container, known *corev1.ContainerStatus, init bool) *container {
-	c := &container{pod: p, spec: spec, init: init, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*containerlog.File{}}
-	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waiting(reasonCreating, "")}
-	if init {
-		c.status.State = waiting(reasonInitializing, "")
+// newContainer returns a container. It continues from the status that an earlier run of the
+// node wrote. A container that was running then has ended.
+func newContainer(p *pod, spec *corev1.Container, reported *corev1.ContainerStatus, isInit bool) *container {
+	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*containerlog.File{}}
+	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waitingState(reasonCreating, "")}
+	if isInit {
+		c.status.State = waitingState(reasonInitializing, "")
 	}
-	if known == nil {
+	if reported == nil {
 		return c
 	}
-	c.status = *known
-	if running := known.State.Running; running != nil {
+	c.status = *reported
+	if running := reported.State.Running; running != nil {
 		c.status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: process.CodeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
-			StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(p.node.now()), ContainerID: known.ContainerID,
+			ExitCode: process.ExitCodeUnknown, Reason: reasonUnknown, Message: "The node was stopped while the program ran.",
+			StartedAt: running.StartedAt, FinishedAt: metav1.NewTime(p.node.now()), ContainerID: reported.ContainerID,
 		}}
 		c.status.Ready = false
 		c.status.Started = new(bool)
@@ -80,73 +80,73 @@ func newContainer(p *pod, spec *corev1.Container, known *corev1.ContainerStatus,
 	return c
 }
 
-func waiting(reason, message string) corev1.ContainerState {
+func waitingState(reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
-// current is the status as it is now.
-func (c *container) current() corev1.ContainerStatus {
+// currentStatus returns a copy of the status.
+func (c *container) currentStatus() corev1.ContainerStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return *c.status.DeepCopy()
 }
 
-// change changes the status and has it reported.
-func (c *container) change(to func(status *corev1.ContainerStatus)) {
+// updateStatus changes the status and schedules its report.
+func (c *container) updateStatus(update func(status *corev1.ContainerStatus)) {
 	c.mu.Lock()
-	to(&c.status)
+	update(&c.status)
 	c.mu.Unlock()
-	c.pod.report()
+	c.pod.requestReport()
 }
 
-// again reports whether a container that ended is started again.
-func again(policy corev1.RestartPolicy, init bool, code int32) bool {
+// shouldRestart reports whether a container that ended is started again.
+func shouldRestart(policy corev1.RestartPolicy, isInit bool, code int32) bool {
 	switch policy {
 	case corev1.RestartPolicyNever:
 		return false
 	case corev1.RestartPolicyOnFailure:
 		return code != 0
 	default:
-		return !init || code != 0
+		return !isInit || code != 0
 	}
 }
 
-// settled reports whether the container ended for good, and how.
-func (c *container) settled() (code int32, ended bool) {
+// finalExitCode reports whether the container ended and is not restarted, and its exit code.
+func (c *container) finalExitCode() (code int32, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	end := c.status.State.Terminated
 	if end == nil {
 		return 0, false
 	}
-	return end.ExitCode, !again(c.pod.spec().RestartPolicy, c.init, end.ExitCode)
+	return end.ExitCode, !shouldRestart(c.pod.spec().RestartPolicy, c.isInit, end.ExitCode)
 }
 
-// run starts the program until it ended for good or ctx ends.
+// run runs the program until it ended for good or ctx ends.
 func (c *container) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if _, ended := c.settled(); ended {
+		if _, ended := c.finalExitCode(); ended {
 			return
 		}
-		if !c.backOff(ctx) {
+		if !c.waitBackoff(ctx) {
 			return
 		}
-		c.once(ctx)
+		c.runOnce(ctx)
 	}
 }
 
-// backOff waits as long as the ends before demand. The first end costs no delay.
-func (c *container) backOff(ctx context.Context) bool {
+// waitBackoff waits for the restart delay. There is no delay after the first end.
+func (c *container) waitBackoff(ctx context.Context) bool {
 	c.mu.Lock()
-	delay, ended := c.pod.node.backoff.after(c.failures), c.status.State.Terminated
+	delay, ended := c.pod.node.backoff.delay(c.failures), c.status.State.Terminated
 	c.mu.Unlock()
 	if delay == 0 {
 		return ctx.Err() == nil
 	}
 	if ended != nil {
-		c.change(func(status *corev1.ContainerStatus) {
+		c.updateStatus(func(status *corev1.ContainerStatus) {
 			status.LastTerminationState = corev1.ContainerState{Terminated: ended}
-			status.State = waiting(reasonCrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, c.pod.key))
+			status.State = waitingState(reasonCrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", delay, c.spec.Name, c.pod.key))
 		})
 	}
 	return sleep(ctx, delay)
@@ -163,116 +163,119 @@ func sleep(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// once runs the program once and keeps what became of it.
-func (c *container) once(ctx context.Context) {
-	ran, reason, err := c.start(ctx)
+// runOnce runs the program once and records the result.
+func (c *container) runOnce(ctx context.Context) {
+	launched, reason, err := c.start(ctx)
 	if ctx.Err() != nil && err != nil {
 		return
 	}
 	if err != nil {
-		c.refuse(reason, err)
+		c.recordStartFailure(reason, err)
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began := c.pod.node.now()
-	watching := c.watch(ctx, ran)
+	probes := c.runProbes(ctx, launched)
 	select {
-	case <-ran.Ended():
+	case <-launched.Ended():
 	case <-ctx.Done():
-		ran.Stop(c.pod.grace())
+		launched.Stop(c.pod.gracePeriod())
 	}
 	cancel()
-	watching.Wait()
-	c.end(ran, began)
+	probes.Wait()
+	c.recordEnd(launched, began)
 }
 
-// maxRefusals bounds what the delay grows with when a program cannot be started.
-const maxRefusals = 2
+// maxStartFailures limits the failure count of a program that cannot be started, and so the
+// delay of the next try.
+const maxStartFailures = 2
 
-// refuse keeps why the program could not be started. It is tried again later.
-func (c *container) refuse(reason string, err error) {
-	message, said := err.Error(), false
-	c.change(func(status *corev1.ContainerStatus) {
+// recordStartFailure records why the program could not be started. The start is retried
+// later.
+func (c *container) recordStartFailure(reason string, err error) {
+	message, isKnown := err.Error(), false
+	c.updateStatus(func(status *corev1.ContainerStatus) {
 		if reason == reasonErrImagePull && c.failures > 0 {
 			reason = reasonPullBackOff
 		}
-		// What is missing may be there at any time; programs that fail are another matter.
-		c.failures = min(c.failures+1, maxRefusals)
+		// A missing object can be created at any time, so retries stay frequent. That differs
+		// from a program that fails.
+		c.failures = min(c.failures+1, maxStartFailures)
 		if old := status.State.Waiting; old != nil {
-			said = old.Message == message
+			isKnown = old.Message == message
 		}
 		if end := status.State.Terminated; end != nil {
 			status.LastTerminationState = corev1.ContainerState{Terminated: end}
 		}
-		status.State = waiting(reason, message)
+		status.State = waitingState(reason, message)
 	})
-	if !said {
-		c.pod.event(corev1.EventTypeWarning, "Failed", message)
+	if !isKnown {
+		c.pod.recordEvent(corev1.EventTypeWarning, "Failed", message)
 	}
 }
 
-// start starts the program; if it cannot, reason says which step failed.
-func (c *container) start(ctx context.Context) (ran *process.Process, reason string, err error) {
-	command, reason, err := c.prepare(ctx)
+// start starts the program. If that fails, reason names the step.
+func (c *container) start(ctx context.Context) (launched *process.Process, reason string, err error) {
+	command, reason, err := c.prepareCommand(ctx)
 	if err != nil {
 		return nil, reason, err
 	}
 	c.mu.Lock()
-	life := c.status.RestartCount
+	run := c.status.RestartCount
 	if c.status.State.Terminated != nil || c.status.LastTerminationState.Terminated != nil {
-		life++
+		run++
 	}
 	c.mu.Unlock()
-	log, err := c.openLog(life)
+	log, err := c.openLog(run)
 	if err != nil {
 		return nil, reasonStartError, err
 	}
 	stdout, stderr := log.Stream(stdoutName), log.Stream(stderrName)
-	ran, err = process.Launch(c.pod.node.spawner, execOf(command), c.confinement(command), stdout, stderr)
+	launched, err = process.Launch(c.pod.node.spawner, newExecCmd(command), c.confinement(command), stdout, stderr)
 	if err != nil {
 		log.Close()
 		return nil, reasonStartError, err
 	}
 	go func() {
-		<-ran.Ended()
+		<-launched.Ended()
 		stdout.Flush()
 		stderr.Flush()
 		log.Close()
 	}()
 	started := c.spec.StartupProbe == nil
-	c.change(func(status *corev1.ContainerStatus) {
+	c.updateStatus(func(status *corev1.ContainerStatus) {
 		if end := status.State.Terminated; end != nil {
 			status.LastTerminationState = corev1.ContainerState{Terminated: end}
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.pod.node.now())}}
-		status.RestartCount = life
-		status.ContainerID = fmt.Sprintf("process://%d", ran.PID())
+		status.RestartCount = run
+		status.ContainerID = fmt.Sprintf("process://%d", launched.PID())
 		status.ImageID = "file://" + command.Path
 		status.Started = &started
 		status.Ready = started && c.spec.ReadinessProbe == nil
-		c.running, c.command = ran, command
+		c.running, c.command = launched, command
 	})
-	c.pod.event(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", command.Name, ran.PID()))
-	return ran, "", nil
+	c.pod.recordEvent(corev1.EventTypeNormal, "Started", fmt.Sprintf("Started %s as process %d", command.Name, launched.PID()))
+	return launched, "", nil
 }
 
-// prepare finds the program and resolves what it is told.
-func (c *container) prepare(ctx context.Context) (_ layout.Command, reason string, err error) {
-	name := programOf(c.spec.Image)
+// prepareCommand finds the program and resolves its arguments and environment.
+func (c *container) prepareCommand(ctx context.Context) (_ layout.Command, reason string, err error) {
+	name := programName(c.spec.Image)
 	if !slices.Contains(c.pod.node.programs, name) {
-		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errNotOurs)
+		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errForeignImage)
 	}
-	program, err := c.pod.node.find(name)
+	program, err := c.pod.node.findProgram(name)
 	if err != nil {
 		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, err)
 	}
-	spec := c.pod.stored()
-	env, err := layout.Environment(ctx, spec, c.spec, c.pod.given(c.dir), c.pod)
+	spec := c.pod.latest()
+	env, err := layout.Environment(ctx, spec, c.spec, c.pod.baseEnvironment(c.dir), c.pod)
 	if err != nil {
 		return layout.Command{}, reasonConfigError, err
 	}
-	mounted, err := layout.MountsOf(c.spec, c.pod.volumes)
+	mounted, err := layout.ContainerMounts(c.spec, c.pod.volumes)
 	if err != nil {
 		return layout.Command{}, reasonConfigError, err
 	}
@@ -281,17 +284,17 @@ func (c *container) prepare(ctx context.Context) (_ layout.Command, reason strin
 	}
 	root := filepath.Join(c.dir, "root")
 	if err := os.MkdirAll(filepath.Join(root, "tmp"), 0o700); err != nil {
-		return layout.Command{}, reasonConfigError, fmt.Errorf("making the directory of container %q: %w", c.spec.Name, err)
+		return layout.Command{}, reasonConfigError, fmt.Errorf("creating the directory of container %q: %w", c.spec.Name, err)
 	}
-	resolved, err := layout.Resolve(layout.Program{Name: name, Path: program}, c.spec, env, mounted, c.pod.address.String(), root)
+	resolved, err := layout.ResolveCommand(layout.Program{Name: name, Path: program}, c.spec, env, mounted, c.pod.address.String(), root)
 	if err != nil {
 		return layout.Command{}, reasonStartError, err
 	}
 	return resolved, "", nil
 }
 
-// systemFiles are what every program may read: names, certificate authorities and
-// time zones of the machine.
+// systemFiles returns the files of the machine that every program may read: host names,
+// certificate authorities and time zones.
 func systemFiles() []string {
 	return []string{
 		"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
@@ -299,150 +302,150 @@ func systemFiles() []string {
 	}
 }
 
-// confinement returns the files that the container's program may use: it reads the
-// volumes that the container mounts, and changes only its own directory and empty
-// directories.
+// confinement returns the file access of the container's program. It reads the volumes that
+// the container mounts, and changes only its own directory and empty directories.
 func (c *container) confinement(command layout.Command) process.Confinement {
 	if c.pod.node.options.Unconfined {
 		return process.Confinement{}
 	}
-	within := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
-	// Links lead from the names of a volume's files to their present versions.
+	confinement := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
+	// The files of a volume are links to their current version in the same directory.
 	for _, mount := range c.spec.VolumeMounts {
 		v := c.pod.volumes[mount.Name]
-		if v.Writable() && !mount.ReadOnly {
-			within.Write = append(within.Write, v.Dir())
+		if v.IsWritable() && !mount.ReadOnly {
+			confinement.Write = append(confinement.Write, v.Dir())
 			continue
 		}
-		within.Read = append(within.Read, v.Dir())
+		confinement.Read = append(confinement.Read, v.Dir())
 	}
-	return within
+	return confinement
 }
 
-func execOf(command layout.Command) *exec.Cmd {
+func newExecCmd(command layout.Command) *exec.Cmd {
 	cmd := exec.Command(command.Path, command.Args...)
 	cmd.Env, cmd.Dir = command.Env, command.Dir
 	return cmd
 }
 
-// logPath is where one life of the container writes.
-func (c *container) logPath(life int32) string {
-	return filepath.Join(c.dir, "logs", strconv.Itoa(int(life))+".log")
+// logPath returns the path of the log of one run of the container.
+func (c *container) logPath(run int32) string {
+	return filepath.Join(c.dir, "logs", strconv.Itoa(int(run))+".log")
 }
 
-// openLog begins the log of a life and forgets those before the previous one.
-func (c *container) openLog(life int32) (*containerlog.File, error) {
+// openLog creates the log of a run, and deletes the logs before the previous run.
+func (c *container) openLog(run int32) (*containerlog.File, error) {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
-		return nil, fmt.Errorf("making the directory of logs: %w", err)
+		return nil, fmt.Errorf("creating the directory of logs: %w", err)
 	}
-	for _, former := range []int32{life - 2, life} {
-		if err := containerlog.Remove(c.logPath(former)); err != nil {
+	for _, oldRun := range []int32{run - 2, run} {
+		if err := containerlog.Remove(c.logPath(oldRun)); err != nil {
 			return nil, err
 		}
 	}
-	log, err := containerlog.Create(c.logPath(life), c.pod.node.now)
+	log, err := containerlog.Create(c.logPath(run), c.pod.node.now)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.logs, life-2)
-	c.logs[life] = log
+	delete(c.logs, run-2)
+	c.logs[run] = log
 	return log, nil
 }
 
-// end keeps how the program ended.
-func (c *container) end(ran *process.Process, began time.Time) {
+// recordEnd records how the program ended.
+func (c *container) recordEnd(launched *process.Process, began time.Time) {
 	now := c.pod.node.now()
-	c.change(func(status *corev1.ContainerStatus) {
+	c.updateStatus(func(status *corev1.ContainerStatus) {
 		c.running = nil
 		c.failures++
-		if now.Sub(began) >= c.pod.node.backoff.forget || ran.Code() == 0 && c.init {
+		if now.Sub(began) >= c.pod.node.backoff.resetAfter || launched.ExitCode() == 0 && c.isInit {
 			c.failures = 1
 		}
 		end := &corev1.ContainerStateTerminated{
-			ExitCode: ran.Code(), Reason: reasonCompleted, ContainerID: status.ContainerID,
+			ExitCode: launched.ExitCode(), Reason: reasonCompleted, ContainerID: status.ContainerID,
 			StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(now),
 		}
-		if ran.Code() != 0 {
+		if launched.ExitCode() != 0 {
 			end.Reason = reasonError
 		}
-		if ran.Code() > process.Signalled {
-			end.Signal = ran.Code() - process.Signalled
+		if launched.ExitCode() > process.SignalExitCodeBase {
+			end.Signal = launched.ExitCode() - process.SignalExitCodeBase
 		}
 		status.State = corev1.ContainerState{Terminated: end}
 		status.Ready, status.Started = false, new(bool)
 	})
 }
 
-// watch asks the program how it is until ctx ends.
-func (c *container) watch(ctx context.Context, ran *process.Process) *sync.WaitGroup {
-	p := &prober{container: c.spec, address: c.pod.address.String(), exec: c.exec}
+// runProbes runs the probes of the program until ctx ends.
+func (c *container) runProbes(ctx context.Context, launched *process.Process) *sync.WaitGroup {
+	p := &prober{container: c.spec, address: c.pod.address.String(), execWithOutput: c.execWithOutput}
 	wg := &sync.WaitGroup{}
-	once := func() {
+	startProbes := func() {
 		if c.spec.ReadinessProbe != nil {
-			wg.Go(func() { p.watch(ctx, c.spec.ReadinessProbe, true, c.setReady) })
+			wg.Go(func() { p.run(ctx, c.spec.ReadinessProbe, true, c.setReady) })
 		}
 		if c.spec.LivenessProbe != nil {
-			wg.Go(func() { p.watch(ctx, c.spec.LivenessProbe, false, c.judge(ran, "Liveness")) })
+			wg.Go(func() { p.run(ctx, c.spec.LivenessProbe, false, c.stopOnFailure(launched, "Liveness")) })
 		}
 	}
 	if c.spec.StartupProbe == nil {
-		once()
+		startProbes()
 		return wg
 	}
 	wg.Go(func() {
 		started, cancel := context.WithCancel(ctx)
 		defer cancel()
-		bad := c.judge(ran, "Startup")
-		p.watch(started, c.spec.StartupProbe, false, func(err error) {
+		stopOnFailure := c.stopOnFailure(launched, "Startup")
+		p.run(started, c.spec.StartupProbe, false, func(err error) {
 			if err != nil {
-				bad(err)
+				stopOnFailure(err)
 				return
 			}
 			cancel()
-			c.change(func(status *corev1.ContainerStatus) {
+			c.updateStatus(func(status *corev1.ContainerStatus) {
 				yes := true
 				status.Started, status.Ready = &yes, c.spec.ReadinessProbe == nil
 			})
-			once()
+			startProbes()
 		})
 	})
 	return wg
 }
 
 func (c *container) setReady(err error) {
-	if ready := c.current().Ready; ready == (err == nil) {
+	if ready := c.currentStatus().Ready; ready == (err == nil) {
 		return
 	}
 	if err != nil {
-		c.pod.event(corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+err.Error())
+		c.pod.recordEvent(corev1.EventTypeWarning, "Unhealthy", "Readiness probe failed: "+err.Error())
 	}
-	c.change(func(status *corev1.ContainerStatus) { status.Ready = err == nil })
+	c.updateStatus(func(status *corev1.ContainerStatus) { status.Ready = err == nil })
 }
 
-// judge ends a program that its probe finds dead; the restart policy says what then.
-func (c *container) judge(ran *process.Process, which string) func(error) {
+// stopOnFailure returns a probe callback that stops the program after a failure. The restart
+// policy then applies.
+func (c *container) stopOnFailure(launched *process.Process, probeName string) func(error) {
 	return func(err error) {
 		if err == nil {
 			return
 		}
-		c.pod.event(corev1.EventTypeWarning, "Unhealthy", which+" probe failed, ending the program: "+err.Error())
-		ran.Stop(c.pod.grace())
+		c.pod.recordEvent(corev1.EventTypeWarning, "Unhealthy", probeName+" probe failed, stopping the program: "+err.Error())
+		launched.Stop(c.pod.gracePeriod())
 	}
 }
 
-// backoff is how long a container waits before it is started again.
-type backoff struct {
-	// first is the delay after the second end in a row, which doubles up to limit.
-	first, limit time.Duration
-	// forget is how long a program must have run for its ends before to be forgotten.
-	forget time.Duration
+// restartBackoff is the delay before a container is restarted.
+type restartBackoff struct {
+	// initial is the delay after the second end in a row. It doubles up to max.
+	initial, max time.Duration
+	// resetAfter is the run time of a program after which earlier ends no longer count.
+	resetAfter time.Duration
 }
 
-func (b backoff) after(failures int) time.Duration {
+func (b restartBackoff) delay(failures int) time.Duration {
 	if failures < 2 {
 		return 0
 	}
-	return min(b.first<<min(failures-2, 16), b.limit)
+	return min(b.initial<<min(failures-2, 16), b.max)
 }

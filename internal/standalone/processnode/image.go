@@ -10,35 +10,34 @@ import (
 	"syscall"
 )
 
-// programPrefix begins the names of all programs in Programs.
+// programPrefix is the prefix of the names of all programs in Programs.
 const programPrefix = "karmada-"
 
-// Programs lists the programs that a node runs, which are also the last elements of
-// the names of their images. The server of the Cluster API is not among them: it
-// would have to reach an etcd, and those of this machine are not for Pods.
+// Programs returns the programs that a node can run. They are also the last element of the
+// names of their images. karmada-aggregated-apiserver is not in the list: it needs an etcd,
+// and Pods must not use the etcd servers of this machine.
 func Programs() []string {
 	return []string{"karmada-agent", "karmada-controller-manager", "karmada-scheduler", "karmada-webhook"}
 }
 
-// ProgramsVariable names more directories in which programs are looked for, in the
-// form of $PATH. The owner of the machine sets it before the start; Pods cannot.
+// ProgramsVariable is an environment variable with additional directories for programs, in
+// the format of $PATH. The owner of the machine sets it before the start. Pods cannot set it.
 const ProgramsVariable = "KARMADA_PROGRAMS"
 
-// programOf returns the last element of the name of an image, without tag and digest.
-// The registry does not matter: the image is never pulled, and the program is the
-// installed one.
-func programOf(image string) string {
+// programName returns the last element of the name of an image, without tag and digest. The
+// registry does not matter: the image is never pulled, and the installed program runs.
+func programName(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
 	name, _, _ = strings.Cut(name, ":")
 	return name
 }
 
-// Runs reports whether a Pod of these images runs on such a node: the program of each
-// must be in Programs.
-func Runs(images ...string) bool {
+// CanRun reports whether the node can run a Pod with these images. Each must name a program
+// of Programs.
+func CanRun(images ...string) bool {
 	for _, image := range images {
-		if !slices.Contains(Programs(), programOf(image)) {
+		if !slices.Contains(Programs(), programName(image)) {
 			return false
 		}
 	}
@@ -46,22 +45,22 @@ func Runs(images ...string) bool {
 }
 
 var (
-	errNotOurs   = errors.New("this node runs images of Karmada only: " + strings.Join(Programs(), ", ") + ", and no others")
-	errNoProgram = errors.New("no such program")
-	errWritable  = errors.New("other users may replace it")
+	errForeignImage    = errors.New("this node runs images of Karmada only: " + strings.Join(Programs(), ", ") + ", and no others")
+	errProgramNotFound = errors.New("program not found")
+	errReplaceable     = errors.New("other users can replace it")
 )
 
-// Find looks for a program where this one is installed, then in the directories of
+// FindProgram searches a program in the directory of this program, then in the directories of
 // $KARMADA_PROGRAMS. The error lists these directories.
-func Find(program string) (path string, err error) {
+func FindProgram(program string) (path string, err error) {
 	dirs := filepath.SplitList(os.Getenv(ProgramsVariable))
 	if self, err := os.Executable(); err == nil {
 		dirs = append([]string{filepath.Dir(self)}, dirs...)
 	}
-	return findIn(program, dirs)
+	return findProgramIn(program, dirs)
 }
 
-func findIn(program string, dirs []string) (path string, err error) {
+func findProgramIn(program string, dirs []string) (path string, err error) {
 	for _, dir := range dirs {
 		if dir == "" || !filepath.IsAbs(dir) || !filepath.IsLocal(program) {
 			continue
@@ -74,22 +73,22 @@ func findIn(program string, dirs []string) (path string, err error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 			continue
 		}
-		// A link may lead to another version of the program, not to another program.
+		// A link may point to another version of the program, but not to another program.
 		if name := filepath.Base(path); name != program && !strings.HasPrefix(name, program+"-") {
-			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errNoProgram)
+			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errProgramNotFound)
 		}
-		if !trusted(info) {
-			return "", fmt.Errorf("program %s: %w: its owner must be you or root, and its mode must not let others write (`chmod go-w %s`)", path, errWritable, path)
+		if !isTrusted(info) {
+			return "", fmt.Errorf("program %s: %w: the owner must be you or root, and the mode must not allow others to write (`chmod go-w %s`)", path, errReplaceable, path)
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("looking for program %q in %s: %w: build it (`make build`), or name its directory in $%s before the start",
-		program, strings.Join(dirs, ", "), errNoProgram, ProgramsVariable)
+	return "", fmt.Errorf("searching program %q in %s: %w: build it (`make build`), or add its directory to $%s before the start",
+		program, strings.Join(dirs, ", "), errProgramNotFound, ProgramsVariable)
 }
 
-// trusted reports whether no user but this one and root may change a file. The group
-// of this user may: many systems give each user a group of their own.
-func trusted(info os.FileInfo) bool {
+// isTrusted reports whether only this user and root can change a file. The group of this user
+// may have write permission too, because many systems create a group for each user.
+func isTrusted(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && int(stat.Uid) != os.Getuid() {
 		return false

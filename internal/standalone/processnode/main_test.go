@@ -17,22 +17,22 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// The test program is the program that Pods of the tests run: what it does is told
-// by a variable.
-const actVariable = "KARMADA_TEST_ACT"
+// The test binary is also the program that the Pods of the tests run. This variable selects
+// what it does.
+const roleVariable = "KARMADA_TEST_ACT"
 
-const actArgument = "act:"
+const rolePrefix = "act:"
 
 func TestMain(m *testing.M) {
-	act := os.Getenv(actVariable)
-	// A command beside the program of a Pod says with its first argument what it does.
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], actArgument) {
-		act, os.Args = os.Args[1][len(actArgument):], append(os.Args[:1], os.Args[2:]...)
+	role := os.Getenv(roleVariable)
+	// The first argument of an exec command selects what it does.
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix) {
+		role, os.Args = os.Args[1][len(rolePrefix):], append(os.Args[:1], os.Args[2:]...)
 	}
-	if act == "" {
+	if role == "" {
 		os.Exit(m.Run())
 	}
-	code, err := play(act)
+	code, err := runRole(role)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -40,10 +40,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// play is what a program does in a Pod.
-func play(act string) (code int, err error) {
+// runRole runs the test binary as the program of a Pod.
+func runRole(role string) (code int, err error) {
 	fmt.Println("arguments:", os.Args[1:])
-	switch act {
+	switch role {
 	case "exit":
 		return strconv.Atoi(os.Args[1])
 	case "copy":
@@ -53,7 +53,7 @@ func play(act string) (code int, err error) {
 		fmt.Fprintln(os.Stderr, "wrong")
 		return 7, nil
 	case "reach":
-		return 0, reach(os.Args[1:])
+		return 0, attemptAccess(os.Args[1:])
 	case "serve":
 		return 0, http.ListenAndServe(os.Args[1], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := os.Stat(os.Args[2]); err != nil {
@@ -87,14 +87,14 @@ func play(act string) (code int, err error) {
 			}
 		}
 	default:
-		return 0, errors.New("no such act: " + act)
+		return 0, errors.New("unknown role: " + role)
 	}
 }
 
-// reach tries what a program must not be able to do: kinds of access and paths by
-// turns. It ends with what it could do.
-func reach(args []string) error {
-	var reached []error
+// attemptAccess tries forbidden accesses, given as pairs of action and path. It returns an
+// error with the accesses that succeeded.
+func attemptAccess(args []string) error {
+	var succeeded []error
 	for i := 0; i+1 < len(args); i += 2 {
 		var err error
 		switch path := args[i+1]; args[i] {
@@ -109,15 +109,15 @@ func reach(args []string) error {
 		case "run":
 			err = exec.Command(path).Run()
 		case "link":
-			// A link within what may be written, to what may not be read.
+			// A link in a writable directory to a path that is not readable.
 			if err = os.Symlink(path, "link"); err == nil {
 				_, err = os.ReadFile("link")
 			}
 		}
 		fmt.Println(args[i], args[i+1], err)
 		if err == nil {
-			reached = append(reached, fmt.Errorf("reached: %s %s", args[i], args[i+1]))
+			succeeded = append(succeeded, fmt.Errorf("reached: %s %s", args[i], args[i+1]))
 		}
 	}
-	return errors.Join(reached...)
+	return errors.Join(succeeded...)
 }

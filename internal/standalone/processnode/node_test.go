@@ -25,7 +25,7 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 )
 
-// secretVolume is a volume of the whole of a Secret.
+// secretVolume returns a volume with all keys of a Secret.
 func secretVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}
 }
@@ -33,10 +33,10 @@ func secretVolume(name string) corev1.Volume {
 const (
 	nodeName  = "programs"
 	namespace = "karmada-system"
-	patience  = time.Minute
+	timeout   = time.Minute
 )
 
-// testNode is a node on an API server that keeps objects and does nothing else.
+// testNode is a node with a fake API server.
 type testNode struct {
 	*Node
 	client *fake.Clientset
@@ -54,23 +54,23 @@ func startNode(t *testing.T, dir string, objects ...runtime.Object) *testNode {
 			Token: "a-token", ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
 		}}, nil
 	})
-	return startOn(t, dir, client)
+	return startNodeWithClient(t, dir, client)
 }
 
-func startOn(t *testing.T, dir string, client *fake.Clientset) *testNode {
+func startNodeWithClient(t *testing.T, dir string, client *fake.Clientset) *testNode {
 	t.Helper()
 	n := &testNode{client: client, Node: New(Options{
 		Name: nodeName, Dir: dir, Client: client, APIServer: "127.0.0.1:6443", Version: "v1",
 		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")},
 	})}
 	n.programs = append(n.programs, "karmada-test", "karmada-absent")
-	n.find = func(program string) (string, error) {
+	n.findProgram = func(program string) (string, error) {
 		if program != "karmada-test" {
-			return findIn(program, []string{dir})
+			return findProgramIn(program, []string{dir})
 		}
 		return os.Executable()
 	}
-	n.backoff = backoff{first: 10 * time.Millisecond, limit: 50 * time.Millisecond, forget: time.Hour}
+	n.backoff = restartBackoff{initial: 10 * time.Millisecond, max: 50 * time.Millisecond, resetAfter: time.Hour}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
@@ -85,15 +85,15 @@ func startOn(t *testing.T, dir string, client *fake.Clientset) *testNode {
 	return n
 }
 
-// testPod runs the test program.
-func testPod(name, act string, args ...string) *corev1.Pod {
+// testPod returns a Pod that runs the test binary.
+func testPod(name, role string, args ...string) *corev1.Pod {
 	grace := int64(5)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, UID: types.UID(name + "-uid")},
 		Spec: corev1.PodSpec{
 			NodeName: nodeName, RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
 			Containers: []corev1.Container{{
-				Name: "main", Image: "docker.io/karmada/karmada-test:v1", Args: args, Env: []corev1.EnvVar{{Name: actVariable, Value: act}},
+				Name: "main", Image: "docker.io/karmada/karmada-test:v1", Args: args, Env: []corev1.EnvVar{{Name: roleVariable, Value: role}},
 			}},
 		},
 	}
@@ -106,24 +106,24 @@ func (n *testNode) create(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// await waits until the Pod is as wanted: nothing is wrong with it.
-func (n *testNode) await(t *testing.T, name, what string, wrong func(*corev1.Pod) error) *corev1.Pod {
+// await waits until check returns no error for the Pod.
+func (n *testNode) await(t *testing.T, name, description string, check func(*corev1.Pod) error) *corev1.Pod {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		pod, err := n.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil || apierrors.IsNotFound(err) {
-			err = wrong(pod)
+			err = check(pod)
 		}
 		if err == nil {
 			return pod
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: %v", description, err)
 		case <-ticker.C:
 		}
 	}
@@ -136,29 +136,29 @@ func mainStatus(pod *corev1.Pod) corev1.ContainerStatus {
 	return pod.Status.ContainerStatuses[0]
 }
 
-func running(pod *corev1.Pod) error {
+func isRunning(pod *corev1.Pod) error {
 	if status := mainStatus(pod); status.State.Running == nil || pod.Status.Phase != corev1.PodRunning {
-		return fmt.Errorf("it is %s: %+v", pod.Status.Phase, status.State)
+		return fmt.Errorf("the phase is %s: %+v", pod.Status.Phase, status.State)
 	}
 	return nil
 }
 
-func ready(want corev1.ConditionStatus) func(*corev1.Pod) error {
+func hasReadyStatus(want corev1.ConditionStatus) func(*corev1.Pod) error {
 	return func(pod *corev1.Pod) error {
 		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status == want {
 				return nil
 			}
 		}
-		return fmt.Errorf("its conditions are %v", pod.Status.Conditions)
+		return fmt.Errorf("the conditions are %v", pod.Status.Conditions)
 	}
 }
 
-func waitingFor(reason, message string) func(*corev1.Pod) error {
+func isWaitingFor(reason, message string) func(*corev1.Pod) error {
 	return func(pod *corev1.Pod) error {
 		waiting := mainStatus(pod).State.Waiting
 		if waiting == nil || waiting.Reason != reason || !strings.Contains(waiting.Message, message) {
-			return fmt.Errorf("its state is %+v", mainStatus(pod).State)
+			return fmt.Errorf("the state is %+v", mainStatus(pod).State)
 		}
 		return nil
 	}
@@ -166,13 +166,13 @@ func waitingFor(reason, message string) func(*corev1.Pod) error {
 
 func isGone(pod *corev1.Pod) error {
 	if pod != nil && pod.Name != "" {
-		return errors.New("it is there")
+		return errors.New("the Pod still exists")
 	}
 	return nil
 }
 
-// process is the number of the Pod's process.
-func processOf(t *testing.T, pod *corev1.Pod) int {
+// processID returns the process ID of the Pod's program.
+func processID(t *testing.T, pod *corev1.Pod) int {
 	t.Helper()
 	var pid int
 	if _, err := fmt.Sscanf(mainStatus(pod).ContainerID, "process://%d", &pid); err != nil {
@@ -191,7 +191,7 @@ func (n *testNode) logs(t *testing.T, name string) string {
 	return out.String()
 }
 
-func TestANodeRegistersAndLives(t *testing.T) {
+func TestNodeRegistersAndRenewsLease(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	n.await(t, "none", "Node and Lease", func(*corev1.Pod) error {
 		node, err := n.client.CoreV1().Nodes().Get(t.Context(), nodeName, metav1.GetOptions{})
@@ -206,7 +206,7 @@ func TestANodeRegistersAndLives(t *testing.T) {
 	})
 }
 
-func TestAProgramReadsItsFilesAndKnowsItsAddress(t *testing.T) {
+func TestProgramReadsFilesAndAddress(t *testing.T) {
 	n := startNode(t, t.TempDir(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: namespace}, Data: map[string][]byte{"greeting": []byte("hello")},
 	})
@@ -218,40 +218,40 @@ func TestAProgramReadsItsFilesAndKnowsItsAddress(t *testing.T) {
 	n.create(t, pod)
 	ended := n.await(t, "print", "end of the program", func(pod *corev1.Pod) error {
 		if pod.Status.Phase != corev1.PodSucceeded {
-			return fmt.Errorf("it is %s: %+v", pod.Status.Phase, mainStatus(pod).State)
+			return fmt.Errorf("the phase is %s: %+v", pod.Status.Phase, mainStatus(pod).State)
 		}
 		return nil
 	})
 	if want, got := "hello at "+ended.Status.PodIP, n.logs(t, "print"); !strings.Contains(got, want) {
-		t.Errorf("it wrote %q, want %q", got, want)
+		t.Errorf("the program wrote %q, want %q", got, want)
 	}
 	if !strings.HasPrefix(ended.Status.PodIP, "127.") || ended.Status.PodIP == hostAddress {
-		t.Errorf("its address is %s", ended.Status.PodIP)
+		t.Errorf("the address of the Pod is %s", ended.Status.PodIP)
 	}
 }
 
-func TestAPodIsReadyWhileItsProbeSaysSo(t *testing.T) {
+func TestReadinessFollowsProbe(t *testing.T) {
 	n := startNode(t, t.TempDir())
-	well := filepath.Join(t.TempDir(), "well")
-	pod := testPod("serve", "serve", ":18080", well)
+	healthy := filepath.Join(t.TempDir(), "well")
+	pod := testPod("serve", "serve", ":18080", healthy)
 	pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: intstr.FromInt32(18080)}},
 		PeriodSeconds: 1, FailureThreshold: 1,
 	}
 	n.create(t, pod)
-	n.await(t, "serve", "running", running)
-	n.await(t, "serve", "not ready", ready(corev1.ConditionFalse))
-	if err := os.WriteFile(well, nil, 0o600); err != nil {
+	n.await(t, "serve", "running", isRunning)
+	n.await(t, "serve", "not ready", hasReadyStatus(corev1.ConditionFalse))
+	if err := os.WriteFile(healthy, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.await(t, "serve", "ready", ready(corev1.ConditionTrue))
-	if err := os.Remove(well); err != nil {
+	n.await(t, "serve", "ready", hasReadyStatus(corev1.ConditionTrue))
+	if err := os.Remove(healthy); err != nil {
 		t.Fatal(err)
 	}
-	n.await(t, "serve", "not ready again", ready(corev1.ConditionFalse))
+	n.await(t, "serve", "not ready again", hasReadyStatus(corev1.ConditionFalse))
 }
 
-func TestTwoProgramsListenOnTheSamePort(t *testing.T) {
+func TestTwoPodsListenOnSamePort(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	for _, name := range []string{"one", "two"} {
 		pod := testPod(name, "serve", "0.0.0.0:18081", ".")
@@ -259,42 +259,42 @@ func TestTwoProgramsListenOnTheSamePort(t *testing.T) {
 		n.create(t, pod)
 	}
 	for _, name := range []string{"one", "two"} {
-		n.await(t, name, name+" is ready", ready(corev1.ConditionTrue))
+		n.await(t, name, name+" is ready", hasReadyStatus(corev1.ConditionTrue))
 	}
 }
 
-func TestAProgramThatIsKilledIsStartedAgain(t *testing.T) {
+func TestKilledProgramIsRestarted(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	n.create(t, testPod("wait", "wait"))
-	first := processOf(t, n.await(t, "wait", "running", running))
+	first := processID(t, n.await(t, "wait", "running", isRunning))
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	again := n.await(t, "wait", "running again", func(pod *corev1.Pod) error {
+	restarted := n.await(t, "wait", "running again", func(pod *corev1.Pod) error {
 		if mainStatus(pod).RestartCount == 0 {
-			return errors.New("it was not started again")
+			return errors.New("the program was not restarted")
 		}
-		return running(pod)
+		return isRunning(pod)
 	})
-	if end := mainStatus(again).LastTerminationState.Terminated; end == nil || end.ExitCode != 137 || end.Reason != reasonError {
-		t.Errorf("its last end was %+v", end)
+	if end := mainStatus(restarted).LastTerminationState.Terminated; end == nil || end.ExitCode != 137 || end.Reason != reasonError {
+		t.Errorf("the last termination state is %+v", end)
 	}
-	if second := processOf(t, again); second == first {
-		t.Errorf("it is still process %d", first)
+	if second := processID(t, restarted); second == first {
+		t.Errorf("the program is still process %d", first)
 	}
 }
 
-func TestTheRestartPolicyDecides(t *testing.T) {
+func TestRestartPolicy(t *testing.T) {
 	tests := map[string]struct {
 		policy corev1.RestartPolicy
 		code   string
 		phase  corev1.PodPhase
 	}{
-		"never, and it failed":         {corev1.RestartPolicyNever, "3", corev1.PodFailed},
-		"never, and it is done":        {corev1.RestartPolicyNever, "0", corev1.PodSucceeded},
-		"on failure, and it is done":   {corev1.RestartPolicyOnFailure, "0", corev1.PodSucceeded},
-		"on failure, and it failed":    {corev1.RestartPolicyOnFailure, "3", corev1.PodRunning},
-		"always, even when it is done": {corev1.RestartPolicyAlways, "0", corev1.PodRunning},
+		"Never, after a failure":     {corev1.RestartPolicyNever, "3", corev1.PodFailed},
+		"Never, after success":       {corev1.RestartPolicyNever, "0", corev1.PodSucceeded},
+		"OnFailure, after success":   {corev1.RestartPolicyOnFailure, "0", corev1.PodSucceeded},
+		"OnFailure, after a failure": {corev1.RestartPolicyOnFailure, "3", corev1.PodRunning},
+		"Always, after success":      {corev1.RestartPolicyAlways, "0", corev1.PodRunning},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestTheRestartPolicyDecides(t *testing.T) {
 			n.create(t, pod)
 			n.await(t, "exit", "phase "+string(test.phase), func(pod *corev1.Pod) error {
 				if pod.Status.Phase != test.phase || test.phase == corev1.PodRunning && mainStatus(pod).RestartCount < 2 {
-					return fmt.Errorf("it is %s: %+v", pod.Status.Phase, mainStatus(pod))
+					return fmt.Errorf("the phase is %s: %+v", pod.Status.Phase, mainStatus(pod))
 				}
 				return nil
 			})
@@ -312,30 +312,30 @@ func TestTheRestartPolicyDecides(t *testing.T) {
 	}
 }
 
-func TestWhatCannotRunSaysWhy(t *testing.T) {
+func TestStartFailureIsReported(t *testing.T) {
 	dir := t.TempDir()
 	tests := map[string]struct {
 		change          func(*corev1.Pod)
 		reason, message string
 	}{
-		"a program that is nowhere": {
+		"a missing program": {
 			func(p *corev1.Pod) { p.Spec.Containers[0].Image = "karmada-absent" }, reasonPullBackOff, dir,
 		},
-		"an image of somebody else": {
+		"an image of another project": {
 			func(p *corev1.Pod) { p.Spec.Containers[0].Image = "nginx" }, reasonPullBackOff, "runs images of Karmada only",
 		},
-		"a Secret that is not there": {
+		"a missing Secret": {
 			func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{secretVolume("absent")} }, reasonCreating, `"absent" not found`,
 		},
-		"a path of the host": {
+		"a hostPath": {
 			func(p *corev1.Pod) {
 				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 			}, reasonConfigError, "hostPath",
 		},
-		"a hook": {
+		"a lifecycle hook": {
 			func(p *corev1.Pod) { p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{} }, reasonConfigError, "lifecycle",
 		},
-		"a variable from nowhere": {
+		"a variable from a missing Secret": {
 			func(p *corev1.Pod) {
 				p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 					LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Key: "key",
@@ -352,9 +352,9 @@ func TestWhatCannotRunSaysWhy(t *testing.T) {
 			pod := testPod("p", "wait")
 			test.change(pod)
 			n.create(t, pod)
-			got := n.await(t, "p", "reason "+test.reason, waitingFor(test.reason, test.message))
+			got := n.await(t, "p", "reason "+test.reason, isWaitingFor(test.reason, test.message))
 			if got.Status.Phase != corev1.PodPending {
-				t.Errorf("it is %s", got.Status.Phase)
+				t.Errorf("the phase is %s", got.Status.Phase)
 			}
 			if err := n.client.CoreV1().Pods(namespace).Delete(t.Context(), "p", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
@@ -363,30 +363,30 @@ func TestWhatCannotRunSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAMissingSecretMayComeLater(t *testing.T) {
+func TestPodStartsWhenSecretIsCreated(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	pod := testPod("late", "wait")
 	pod.Spec.Volumes = []corev1.Volume{secretVolume("late")}
 	n.create(t, pod)
-	n.await(t, "late", "waiting", waitingFor(reasonCreating, "late"))
+	n.await(t, "late", "waiting", isWaitingFor(reasonCreating, "late"))
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: namespace}}
 	if _, err := n.client.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	n.await(t, "late", "running", running)
+	n.await(t, "late", "running", isRunning)
 }
 
-func TestInitContainersComeFirst(t *testing.T) {
+func TestInitContainersRunFirst(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	pod := testPod("init", "print", "/shared/exit")
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	first := pod.Spec.Containers[0]
-	first.Name, first.Env, first.Args = "first", []corev1.EnvVar{{Name: actVariable, Value: "exit"}}, []string{"2"}
+	first.Name, first.Env, first.Args = "first", []corev1.EnvVar{{Name: roleVariable, Value: "exit"}}, []string{"2"}
 	pod.Spec.InitContainers = []corev1.Container{first}
 	n.create(t, pod)
 	failed := n.await(t, "init", "failure", func(pod *corev1.Pod) error {
 		if pod.Status.Phase != corev1.PodFailed {
-			return fmt.Errorf("it is %s", pod.Status.Phase)
+			return fmt.Errorf("the phase is %s", pod.Status.Phase)
 		}
 		return nil
 	})
@@ -394,68 +394,68 @@ func TestInitContainersComeFirst(t *testing.T) {
 		t.Errorf("the init container ended with %+v", end)
 	}
 	if state := mainStatus(failed).State; state.Waiting == nil {
-		t.Errorf("the container began all the same: %+v", state)
+		t.Errorf("the container was started: %+v", state)
 	}
 }
 
-func TestADeletedPodEndsItsProgramFirst(t *testing.T) {
+func TestDeletedPodEndsProgramFirst(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	n.create(t, testPod("wait", "wait"))
-	pod := n.await(t, "wait", "running", running)
-	pid := processOf(t, pod)
-	follower := follow(t, n, "wait")
-	if !follower.Until("waiting") {
-		t.Fatalf("it wrote %q", follower.Text())
+	pod := n.await(t, "wait", "running", isRunning)
+	pid := processID(t, pod)
+	follower := followLog(t, n, "wait")
+	if !follower.WaitFor("waiting") {
+		t.Fatalf("the program wrote %q", follower.Text())
 	}
-	// What an API server does when somebody deletes a Pod on a node.
+	// The API server does this when a user deletes a Pod on a node.
 	now, grace := metav1.Now(), int64(5)
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &grace
 	if _, err := n.client.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	n.await(t, "wait", "end of the Pod", isGone)
-	if !follower.Until("ending") {
-		t.Errorf("it was not asked to end, it wrote %q", follower.Text())
+	if !follower.WaitFor("ending") {
+		t.Errorf("the program did not get SIGTERM, it wrote %q", follower.Text())
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is still there (%v)", pid, err)
+		t.Errorf("process %d still exists (%v)", pid, err)
 	}
 }
 
-func TestTheNextNodeGoesOnWithThePods(t *testing.T) {
+func TestNextNodeContinuesWithPods(t *testing.T) {
 	dir := t.TempDir()
 	n := startNode(t, dir)
 	n.create(t, testPod("wait", "wait"))
-	pid := processOf(t, n.await(t, "wait", "running", running))
+	pid := processID(t, n.await(t, "wait", "running", isRunning))
 	n.stop()
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is still there (%v)", pid, err)
+		t.Errorf("process %d still exists (%v)", pid, err)
 	}
-	if pod, err := n.client.CoreV1().Pods(namespace).Get(t.Context(), "wait", metav1.GetOptions{}); err != nil || running(pod) != nil {
+	if pod, err := n.client.CoreV1().Pods(namespace).Get(t.Context(), "wait", metav1.GetOptions{}); err != nil || isRunning(pod) != nil {
 		t.Errorf("the stop of the node ended the Pod (%v)", err)
 	}
-	next := startOn(t, dir, n.client)
-	again := next.await(t, "wait", "running again", func(pod *corev1.Pod) error {
+	next := startNodeWithClient(t, dir, n.client)
+	restarted := next.await(t, "wait", "running again", func(pod *corev1.Pod) error {
 		if mainStatus(pod).RestartCount == 0 {
-			return errors.New("it was not started again")
+			return errors.New("the program was not restarted")
 		}
-		return running(pod)
+		return isRunning(pod)
 	})
-	if processOf(t, again) == pid {
-		t.Errorf("it is still process %d", pid)
+	if processID(t, restarted) == pid {
+		t.Errorf("the program is still process %d", pid)
 	}
 }
 
-func TestANodeHasRoomForSoManyPods(t *testing.T) {
+func TestNodeEnforcesPodCapacity(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	for i := range 3 {
 		n.create(t, testPod(fmt.Sprintf("wait-%d", i), "wait"))
-		n.await(t, fmt.Sprintf("wait-%d", i), "running", running)
+		n.await(t, fmt.Sprintf("wait-%d", i), "running", isRunning)
 	}
 	n.create(t, testPod("wait-3", "wait"))
 	n.await(t, "wait-3", "refused", func(pod *corev1.Pod) error {
 		if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "OutOfpods" {
-			return fmt.Errorf("it is %s %s", pod.Status.Phase, pod.Status.Reason)
+			return fmt.Errorf("the phase is %s %s", pod.Status.Phase, pod.Status.Reason)
 		}
 		return nil
 	})

@@ -26,40 +26,41 @@ const (
 	serviceAccountPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	serviceAccountVariable = flags.ServiceAccountVariable
 
-	// refreshPeriod is how often volumes are compared with what they come from.
+	// refreshPeriod is how often volumes are compared with their sources.
 	refreshPeriod = 10 * time.Second
-	// requestTimeout bounds each request about a Pod.
+	// requestTimeout is the time limit of each request for a Pod.
 	requestTimeout = 10 * time.Second
-	// retryDelay is how long it takes until what could not be done is tried again.
+	// retryDelay is the time after which a failed action is retried.
 	retryDelay = time.Second
 )
 
-// pod is one Pod of this node, from its first sight to its end.
+// pod is one Pod of this node, from its creation to its end.
 type pod struct {
 	node    *Node
 	uid     types.UID
 	key     string
 	dir     string
 	address netip.Addr
-	// The specification of these does not change during the life of a Pod.
-	volumes           map[string]*layout.Volume
-	inits, containers []*container
+	// The specification of volumes and containers does not change during the lifetime of a
+	// Pod.
+	volumes                    map[string]*layout.Volume
+	initContainers, containers []*container
 
-	// living ends with the programs of the Pod: end ends it, or the end of the node.
-	// done tells that all is over.
-	living context.Context
-	end    context.CancelFunc
-	done   chan struct{}
-	// news tells the reporter that the status may have changed.
-	news chan struct{}
+	// lifetime ends with the programs of the Pod. terminate or the stop of the node ends it.
+	// done is closed when everything has ended.
+	lifetime  context.Context
+	terminate context.CancelFunc
+	done      chan struct{}
+	// statusChanged wakes the reporter when the status may have changed.
+	statusChanged chan struct{}
 
-	mu     sync.Mutex
-	object *corev1.Pod
-	limit  *time.Duration
-	// over tells that the programs ended because the Pod goes.
-	over bool
-	// written is the status that was written last.
-	written *corev1.PodStatus
+	mu         sync.Mutex
+	object     *corev1.Pod
+	graceLimit *time.Duration
+	// stopped means that the programs ended because the Pod is deleted.
+	stopped bool
+	// writtenStatus is the last status that was written.
+	writtenStatus *corev1.PodStatus
 }
 
 func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.Addr) *pod {
@@ -67,14 +68,14 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 		node: node, uid: object.UID, object: object, address: address,
 		key:  fmt.Sprintf("%s_%s(%s)", object.Name, object.Namespace, object.UID),
 		dir:  filepath.Join(node.options.Dir, "pods", string(object.UID)),
-		done: make(chan struct{}), news: make(chan struct{}, 1), volumes: map[string]*layout.Volume{},
+		done: make(chan struct{}), statusChanged: make(chan struct{}, 1), volumes: map[string]*layout.Volume{},
 	}
 	for i := range object.Spec.Volumes {
 		v := &object.Spec.Volumes[i]
 		p.volumes[v.Name] = layout.NewVolume(v, filepath.Join(p.dir, "volumes", v.Name))
 	}
-	p.living, p.end = context.WithCancel(ctx)
-	known := func(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	p.lifetime, p.terminate = context.WithCancel(ctx)
+	reportedStatus := func(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
 		for i := range statuses {
 			if statuses[i].Name == name {
 				return &statuses[i]
@@ -84,17 +85,17 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 	}
 	for i := range object.Spec.InitContainers {
 		c := &object.Spec.InitContainers[i]
-		p.inits = append(p.inits, newContainer(p, c, known(object.Status.InitContainerStatuses, c.Name), true))
+		p.initContainers = append(p.initContainers, newContainer(p, c, reportedStatus(object.Status.InitContainerStatuses, c.Name), true))
 	}
 	for i := range object.Spec.Containers {
 		c := &object.Spec.Containers[i]
-		p.containers = append(p.containers, newContainer(p, c, known(object.Status.ContainerStatuses, c.Name), false))
+		p.containers = append(p.containers, newContainer(p, c, reportedStatus(object.Status.ContainerStatuses, c.Name), false))
 	}
 	return p
 }
 
-// stored is the Pod as it was seen last.
-func (p *pod) stored() *corev1.Pod {
+// latest returns the Pod as last received, with its addresses.
+func (p *pod) latest() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	object := p.object.DeepCopy()
@@ -108,95 +109,96 @@ func (p *pod) spec() *corev1.PodSpec {
 	return &p.object.Spec
 }
 
-// update is told what changed. A Pod that is being deleted ends.
+// update stores the changed Pod. A Pod that is being deleted is terminated.
 func (p *pod) update(object *corev1.Pod) {
 	p.mu.Lock()
 	p.object = object
 	deleting := object.DeletionTimestamp != nil
 	if seconds := object.DeletionGracePeriodSeconds; deleting && seconds != nil {
 		grace := time.Duration(*seconds) * time.Second
-		p.limit = &grace
+		p.graceLimit = &grace
 	}
 	p.mu.Unlock()
 	if deleting {
-		p.end()
+		p.terminate()
 	}
 }
 
-// grace is how long a program may take to end.
-func (p *pod) grace() time.Duration {
+// gracePeriod returns how long a program may take to end.
+func (p *pod) gracePeriod() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	grace := corev1.DefaultTerminationGracePeriodSeconds * time.Second
 	if seconds := p.object.Spec.TerminationGracePeriodSeconds; seconds != nil {
 		grace = time.Duration(*seconds) * time.Second
 	}
-	if p.limit != nil {
-		grace = *p.limit
+	if p.graceLimit != nil {
+		grace = *p.graceLimit
 	}
-	if p.node.stopping() {
-		grace = min(grace, stopGrace)
+	if p.node.isStopping() {
+		grace = min(grace, stopTimeout)
 	}
 	return grace
 }
 
-// report has the status written soon.
-func (p *pod) report() {
+// requestReport schedules a report of the status.
+func (p *pod) requestReport() {
 	select {
-	case p.news <- struct{}{}:
+	case p.statusChanged <- struct{}{}:
 	default:
 	}
 }
 
-func (p *pod) event(kind, reason, message string) {
-	p.node.events.Event(p.stored(), kind, reason, message)
+func (p *pod) recordEvent(kind, reason, message string) {
+	p.node.events.Event(p.latest(), kind, reason, message)
 }
 
-// run lets the Pod live until it ended, is deleted, or the node stops. When the
-// node stops the Pod stays as it was reported: the next node goes on with it.
+// run runs the Pod until it ended, is deleted, or the node stops. When the node stops, the
+// status stays as it is. The next node continues with the Pod.
 func (p *pod) run(ctx context.Context) {
 	defer close(p.done)
 	reporting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reporter sync.WaitGroup
-	reporter.Go(func() { p.keepReporting(reporting) })
-	defer p.end()
-	p.live(p.living)
+	reporter.Go(func() { p.reportStatus(reporting) })
+	defer p.terminate()
+	p.runContainers(p.lifetime)
 	if ctx.Err() != nil {
 		reporter.Wait()
 		return
 	}
-	// A Pod that ended stays until somebody deletes it.
-	p.report()
-	<-p.living.Done()
+	// A Pod that ended is kept until it is deleted.
+	p.requestReport()
+	<-p.lifetime.Done()
 	cancel()
 	reporter.Wait()
 	if ctx.Err() == nil {
-		p.bury(ctx)
+		p.finishDeletion(ctx)
 	}
 }
 
-// live runs everything in its order and returns when all of it has ended.
-func (p *pod) live(ctx context.Context) {
-	if finished(p.stored()) {
+// runContainers runs init containers and containers in order, and returns when all of them
+// have ended.
+func (p *pod) runContainers(ctx context.Context) {
+	if isFinished(p.latest()) {
 		return
 	}
-	if err := errors.Join(p.node.options.Off, unsupported(p.spec())); err != nil {
-		p.hold(reasonConfigError, err)
+	if err := errors.Join(p.node.options.Disabled, checkSupported(p.spec())); err != nil {
+		p.setAllWaiting(reasonConfigError, err)
 		<-ctx.Done()
 		return
 	}
-	if !p.prepare(ctx) {
+	if !p.prepareVolumes(ctx) {
 		return
 	}
-	var upkeep sync.WaitGroup
-	keeping, cancel := context.WithCancel(ctx)
-	upkeep.Go(func() { p.keepVolumes(keeping) })
-	defer upkeep.Wait()
+	var refresher sync.WaitGroup
+	refreshing, cancel := context.WithCancel(ctx)
+	refresher.Go(func() { p.refreshVolumes(refreshing) })
+	defer refresher.Wait()
 	defer cancel()
-	for _, init := range p.inits {
+	for _, init := range p.initContainers {
 		init.run(ctx)
-		if code, ended := init.settled(); !ended || code != 0 {
+		if code, ended := init.finalExitCode(); !ended || code != 0 {
 			return
 		}
 	}
@@ -207,80 +209,80 @@ func (p *pod) live(ctx context.Context) {
 	running.Wait()
 }
 
-// finished reports whether a Pod has come to its end.
-func finished(object *corev1.Pod) bool {
+// isFinished reports whether a Pod succeeded or failed.
+func isFinished(object *corev1.Pod) bool {
 	return object.Status.Phase == corev1.PodSucceeded || object.Status.Phase == corev1.PodFailed
 }
 
-// hold keeps all containers from starting and says why.
-func (p *pod) hold(reason string, err error) {
-	message, said := err.Error(), false
-	for _, c := range append(append([]*container{}, p.inits...), p.containers...) {
-		c.change(func(status *corev1.ContainerStatus) {
+// setAllWaiting sets all containers to waiting with a reason and an error.
+func (p *pod) setAllWaiting(reason string, err error) {
+	message, isKnown := err.Error(), false
+	for _, c := range append(append([]*container{}, p.initContainers...), p.containers...) {
+		c.updateStatus(func(status *corev1.ContainerStatus) {
 			if old := status.State.Waiting; old != nil {
-				said = said || old.Message == message
+				isKnown = isKnown || old.Message == message
 			}
-			status.State = waiting(reason, message)
+			status.State = waitingState(reason, message)
 		})
 	}
-	if said {
+	if isKnown {
 		return
 	}
 	kind := "FailedMount"
 	if reason == reasonConfigError {
 		kind = "Failed"
 	}
-	p.event(corev1.EventTypeWarning, kind, message)
+	p.recordEvent(corev1.EventTypeWarning, kind, message)
 }
 
-// prepare lays out the volumes, as often as it takes.
-func (p *pod) prepare(ctx context.Context) bool {
+// prepareVolumes writes the volumes, and retries until that succeeds.
+func (p *pod) prepareVolumes(ctx context.Context) bool {
 	for delay := retryDelay / 2; ; delay = min(2*delay, refreshPeriod) {
-		err := p.lay(ctx)
+		err := p.updateVolumes(ctx)
 		if err == nil {
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
-		p.hold(reasonCreating, err)
+		p.setAllWaiting(reasonCreating, err)
 		if !sleep(ctx, delay) {
 			return false
 		}
 	}
 }
 
-func (p *pod) lay(ctx context.Context) error {
+func (p *pod) updateVolumes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	object, errs := p.stored(), []error(nil)
+	object, errs := p.latest(), []error(nil)
 	for i := range object.Spec.Volumes {
-		errs = append(errs, p.volumes[object.Spec.Volumes[i].Name].Lay(ctx, object, p, p, p.node.now()))
+		errs = append(errs, p.volumes[object.Spec.Volumes[i].Name].Update(ctx, object, p, p, p.node.now()))
 	}
 	return errors.Join(errs...)
 }
 
-// keepVolumes follows what the volumes come from. What is gone stays in the volume
-// as it was.
-func (p *pod) keepVolumes(ctx context.Context) {
-	said := ""
+// refreshVolumes updates the volumes periodically. If a source is deleted, the volume keeps
+// the last content.
+func (p *pod) refreshVolumes(ctx context.Context) {
+	lastMessage := ""
 	for sleep(ctx, refreshPeriod) {
-		err := p.lay(ctx)
+		err := p.updateVolumes(ctx)
 		switch {
 		case err == nil:
-			said = ""
-		case ctx.Err() == nil && err.Error() != said:
-			said = err.Error()
-			p.event(corev1.EventTypeWarning, "FailedMount", said)
+			lastMessage = ""
+		case ctx.Err() == nil && err.Error() != lastMessage:
+			lastMessage = err.Error()
+			p.recordEvent(corev1.EventTypeWarning, "FailedMount", lastMessage)
 		}
 	}
 }
 
-// keepReporting writes the status whenever it changed.
-func (p *pod) keepReporting(ctx context.Context) {
+// reportStatus writes the status after each change.
+func (p *pod) reportStatus(ctx context.Context) {
 	for {
-		if err := p.write(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Reporting a Pod", "pod", klog.KObj(p.stored()))
+		if err := p.writeStatus(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Reporting a Pod", "pod", klog.KObj(p.latest()))
 			if !sleep(ctx, retryDelay) {
 				return
 			}
@@ -289,61 +291,62 @@ func (p *pod) keepReporting(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.news:
+		case <-p.statusChanged:
 		}
 	}
 }
 
-// write writes the status if it is another than before.
-func (p *pod) write(ctx context.Context) error {
-	object, status := p.stored(), p.status()
+// writeStatus writes the status if it differs from the last one.
+func (p *pod) writeStatus(ctx context.Context) error {
+	object, status := p.latest(), p.status()
 	p.mu.Lock()
-	same := p.written != nil && equality.Semantic.DeepEqual(*p.written, status)
+	unchanged := p.writtenStatus != nil && equality.Semantic.DeepEqual(*p.writtenStatus, status)
 	p.mu.Unlock()
-	if same {
+	if unchanged {
 		return nil
 	}
-	if err := p.node.write(ctx, object, status); err != nil {
+	if err := p.node.writeStatus(ctx, object, status); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.written = &status
+	p.writtenStatus = &status
 	return nil
 }
 
-// status is what there is to say of the Pod.
+// status returns the current status of the Pod.
 func (p *pod) status() corev1.PodStatus {
-	var f facts
-	for _, c := range p.inits {
-		f.inits = append(f.inits, c.current())
+	var f podFacts
+	for _, c := range p.initContainers {
+		f.initContainers = append(f.initContainers, c.currentStatus())
 	}
 	for _, c := range p.containers {
-		f.containers = append(f.containers, c.current())
+		f.containers = append(f.containers, c.currentStatus())
 	}
-	object := p.stored()
+	object := p.latest()
 	p.mu.Lock()
-	f.over = p.over
-	if p.written != nil {
-		// The watch may not have told yet what was written.
-		object.Status.StartTime = p.written.StartTime
-		object.Status.Conditions = append(p.written.Conditions[:len(p.written.Conditions):len(p.written.Conditions)], object.Status.Conditions...)
+	f.stopped = p.stopped
+	if p.writtenStatus != nil {
+		// The watch may not have delivered the written status yet.
+		object.Status.StartTime = p.writtenStatus.StartTime
+		object.Status.Conditions = append(p.writtenStatus.Conditions[:len(p.writtenStatus.Conditions):len(p.writtenStatus.Conditions)], object.Status.Conditions...)
 	}
 	p.mu.Unlock()
 	f.address, f.now = p.address.String(), p.node.now()
-	return statusOf(object, f)
+	return podStatus(object, f)
 }
 
-// bury reports the end of a Pod that is deleted, removes its files and lets it go.
-func (p *pod) bury(ctx context.Context) {
+// finishDeletion reports the end of a deleted Pod, removes its files, and removes the Pod
+// from the API server.
+func (p *pod) finishDeletion(ctx context.Context) {
 	p.mu.Lock()
-	p.over = true
+	p.stopped = true
 	p.mu.Unlock()
 	_ = os.RemoveAll(p.dir)
-	for object := p.stored(); ; {
-		err := p.write(ctx)
+	for object := p.latest(); ; {
+		err := p.writeStatus(ctx)
 		if err == nil {
-			err = p.node.forget(ctx, object)
+			err = p.node.deletePod(ctx, object)
 		}
 		if err == nil || ctx.Err() != nil {
 			return
@@ -355,13 +358,13 @@ func (p *pod) bury(ctx context.Context) {
 	}
 }
 
-// given is what every program finds in its environment. Nothing of the environment of
-// this process is among it.
-func (p *pod) given(dir string) []corev1.EnvVar {
-	host, port := p.node.apiServer()
+// baseEnvironment returns the variables that every program gets. The environment of this
+// process is not included.
+func (p *pod) baseEnvironment(dir string) []corev1.EnvVar {
+	host, port := p.node.apiServerAddress()
 	root := filepath.Join(dir, "root")
 	env := []corev1.EnvVar{
-		{Name: "HOSTNAME", Value: p.stored().Name},
+		{Name: "HOSTNAME", Value: p.latest().Name},
 		{Name: "HOME", Value: root},
 		{Name: "TMPDIR", Value: filepath.Join(root, "tmp")},
 		{Name: "KUBERNETES_SERVICE_HOST", Value: host},
@@ -372,44 +375,44 @@ func (p *pod) given(dir string) []corev1.EnvVar {
 	return env
 }
 
-// Secret implements layout.Objects.
+// Secret implements layout.ObjectReader.
 func (p *pod) Secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error) {
-	secret, err := p.node.options.Client.CoreV1().Secrets(p.stored().Namespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := p.node.options.Client.CoreV1().Secrets(p.latest().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case layout.Absent(err, optional):
-		return nil, nil //nolint:nilnil // as the interface says
+	case layout.IsOptionalNotFound(err, optional):
+		return nil, nil //nolint:nilnil // as the interface documents
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %q: %w", name, err)
 	}
 	return secret, nil
 }
 
-// ConfigMap implements layout.Objects.
+// ConfigMap implements layout.ObjectReader.
 func (p *pod) ConfigMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
-	configMap, err := p.node.options.Client.CoreV1().ConfigMaps(p.stored().Namespace).Get(ctx, name, metav1.GetOptions{})
+	configMap, err := p.node.options.Client.CoreV1().ConfigMaps(p.latest().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case layout.Absent(err, optional):
-		return nil, nil //nolint:nilnil // as the interface says
+	case layout.IsOptionalNotFound(err, optional):
+		return nil, nil //nolint:nilnil // as the interface documents
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %q: %w", name, err)
 	}
 	return configMap, nil
 }
 
-// Token implements layout.Tokens.
+// Token implements layout.TokenIssuer.
 func (p *pod) Token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
-	object := p.stored()
+	object := p.latest()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: audiences, ExpirationSeconds: seconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: object.Name, UID: object.UID},
 	}}
 	account := object.Spec.ServiceAccountName
-	answer, err := p.node.options.Client.CoreV1().ServiceAccounts(object.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	response, err := p.node.options.Client.CoreV1().ServiceAccounts(object.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("requesting a token of ServiceAccount %q: %w", account, err)
 	}
-	return &answer.Status, nil
+	return &response.Status, nil
 }
 
-// gone reports whether an error is that a Pod is no more.
-func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+// isPodGone reports whether an error means that the Pod no longer exists.
+func isPodGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

@@ -18,39 +18,39 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 )
 
-// prober asks a container how it is.
+// prober runs the probes of a container.
 type prober struct {
 	container *corev1.Container
 	address   string
-	// exec runs a command in the container.
-	exec func(ctx context.Context, words []string, out io.Writer) error
+	// execWithOutput runs a command in the container.
+	execWithOutput func(ctx context.Context, words []string, out io.Writer) error
 }
 
 const (
-	maxProbeAnswer = 10 << 10
-	defaultPeriod  = 10 * time.Second
-	defaultTimeout = time.Second
-	eagerPeriod    = 500 * time.Millisecond
+	maxProbeResponseBytes = 10 << 10
+	defaultProbePeriod    = 10 * time.Second
+	defaultProbeTimeout   = time.Second
+	frequentProbePeriod   = 500 * time.Millisecond
 )
 
-func seconds(value int32, otherwise time.Duration) time.Duration {
+func secondsOr(value int32, defaultDuration time.Duration) time.Duration {
 	if value <= 0 {
-		return otherwise
+		return defaultDuration
 	}
 	return time.Duration(value) * time.Second
 }
 
-var errProbe = errors.New("no handler that this node supports: use httpGet, tcpSocket or exec")
+var errNoProbeHandler = errors.New("the probe has no supported handler: use httpGet, tcpSocket or exec")
 
-// ask asks once; an error tells what is wrong.
-func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
-	ctx, cancel := context.WithTimeout(ctx, seconds(probe.TimeoutSeconds, defaultTimeout))
+// probeOnce runs a probe once. The error is the reason of the failure.
+func (p *prober) probeOnce(ctx context.Context, probe *corev1.Probe) error {
+	ctx, cancel := context.WithTimeout(ctx, secondsOr(probe.TimeoutSeconds, defaultProbeTimeout))
 	defer cancel()
 	switch {
 	case probe.HTTPGet != nil:
-		return p.get(ctx, probe.HTTPGet)
+		return p.httpGet(ctx, probe.HTTPGet)
 	case probe.TCPSocket != nil:
-		target, err := p.target(probe.TCPSocket.Port)
+		target, err := p.targetAddress(probe.TCPSocket.Port)
 		if err != nil {
 			return err
 		}
@@ -60,37 +60,37 @@ func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
 		}
 		return conn.Close()
 	case probe.Exec != nil && len(probe.Exec.Command) > 0:
-		if err := p.exec(ctx, probe.Exec.Command, io.Discard); err != nil {
+		if err := p.execWithOutput(ctx, probe.Exec.Command, io.Discard); err != nil {
 			return fmt.Errorf("running %s: %w", probe.Exec.Command[0], err)
 		}
 		return nil
 	default:
-		return errProbe
+		return errNoProbeHandler
 	}
 }
 
 var errNoPort = errors.New("the container has no port of that name")
 
-func (p *prober) port(of intstr.IntOrString) (string, error) {
-	if of.Type == intstr.Int {
-		return strconv.Itoa(of.IntValue()), nil
+func (p *prober) resolvePort(portRef intstr.IntOrString) (string, error) {
+	if portRef.Type == intstr.Int {
+		return strconv.Itoa(portRef.IntValue()), nil
 	}
 	for _, port := range p.container.Ports {
-		if port.Name == of.StrVal {
+		if port.Name == portRef.StrVal {
 			return strconv.Itoa(int(port.ContainerPort)), nil
 		}
 	}
-	if _, err := strconv.Atoi(of.StrVal); err == nil {
-		return of.StrVal, nil
+	if _, err := strconv.Atoi(portRef.StrVal); err == nil {
+		return portRef.StrVal, nil
 	}
-	return "", fmt.Errorf("port %q: %w", of.StrVal, errNoPort)
+	return "", fmt.Errorf("port %q: %w", portRef.StrVal, errNoPort)
 }
 
-// target is the host and port of a probe. Only a port at which the Pod's own address
-// listens is one: any other connection ends at a program of the machine that listens on
-// all addresses. A Pod whose probe names a host does not run.
-func (p *prober) target(of intstr.IntOrString) (string, error) {
-	port, err := p.port(of)
+// targetAddress returns the host and port of a probe. The port must be open on the address of
+// the Pod itself. A connection to any other port would reach a program of the machine that
+// listens on all addresses. A Pod whose probe names a host does not run.
+func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
+	port, err := p.resolvePort(portRef)
 	if err != nil {
 		return "", err
 	}
@@ -104,23 +104,23 @@ func (p *prober) target(of intstr.IntOrString) (string, error) {
 	return target.String(), nil
 }
 
-// get succeeds with any answer from 200 to 399. Who answers is not checked, as
-// nowhere: certificates name services, not Pods.
-func (p *prober) get(ctx context.Context, get *corev1.HTTPGetAction) error {
-	target, err := p.target(get.Port)
+// httpGet succeeds with a status code from 200 to 399. Like in any kubelet, the certificate
+// of the server is not verified, because certificates name services, not Pods.
+func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) error {
+	target, err := p.targetAddress(action.Port)
 	if err != nil {
 		return err
 	}
 	scheme := "http"
-	if get.Scheme == corev1.URISchemeHTTPS {
+	if action.Scheme == corev1.URISchemeHTTPS {
 		scheme = "https"
 	}
-	url := scheme + "://" + target + "/" + trimSlash(get.Path)
+	url := scheme + "://" + target + "/" + trimLeadingSlash(action.Path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("asking: %w", err)
+		return fmt.Errorf("creating the request: %w", err)
 	}
-	for _, header := range get.HTTPHeaders {
+	for _, header := range action.HTTPHeaders {
 		if http.CanonicalHeaderKey(header.Name) == "Host" {
 			request.Host = header.Value
 			continue
@@ -133,59 +133,60 @@ func (p *prober) get(ctx context.Context, get *corev1.HTTPGetAction) error {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("asking: %w", err)
+		return fmt.Errorf("sending the request: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxProbeAnswer))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxProbeResponseBytes))
 	switch {
 	case ctx.Err() != nil:
-		// The end of the connection can make a program end its answer, as if it were one.
-		return fmt.Errorf("asking %s: %w", url, ctx.Err())
+		// A program can end its response because the connection is closed. The response must
+		// not count as complete then.
+		return fmt.Errorf("requesting %s: %w", url, ctx.Err())
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("%s answered %d: %s", url, response.StatusCode, text)
 	case err != nil:
-		return fmt.Errorf("reading what %s answers: %w", url, err)
+		return fmt.Errorf("reading the response of %s: %w", url, err)
 	}
 	return nil
 }
 
-func trimSlash(path string) string {
+func trimLeadingSlash(path string) string {
 	if path != "" && path[0] == '/' {
 		return path[1:]
 	}
 	return path
 }
 
-// watch asks again and again until ctx ends, and calls verdict when enough answers
-// in a row agree. A program that is just starting is what somebody waits for: an
-// eager watch asks it more often until its first good answer.
-func (p *prober) watch(ctx context.Context, probe *corev1.Probe, eager bool, verdict func(err error)) {
-	delay := time.NewTimer(seconds(probe.InitialDelaySeconds, 0))
-	defer delay.Stop()
-	period := seconds(probe.PeriodSeconds, defaultPeriod)
-	var good, bad int32
+// run probes periodically until ctx ends. It calls report after enough equal results in a
+// row. With frequent set it probes more often until the first success, so that a starting
+// program becomes ready sooner.
+func (p *prober) run(ctx context.Context, probe *corev1.Probe, frequent bool, report func(err error)) {
+	timer := time.NewTimer(secondsOr(probe.InitialDelaySeconds, 0))
+	defer timer.Stop()
+	period := secondsOr(probe.PeriodSeconds, defaultProbePeriod)
+	var successes, failures int32
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-delay.C:
+		case <-timer.C:
 		}
-		err := p.ask(ctx, probe)
+		err := p.probeOnce(ctx, probe)
 		if ctx.Err() != nil {
 			return
 		}
 		next := period
 		if err == nil {
-			good, bad, eager = good+1, 0, false
+			successes, failures, frequent = successes+1, 0, false
 		} else {
-			good, bad = 0, bad+1
+			successes, failures = 0, failures+1
 		}
-		if eager {
-			next = min(period, eagerPeriod)
+		if frequent {
+			next = min(period, frequentProbePeriod)
 		}
-		if good >= max(probe.SuccessThreshold, 1) || bad >= max(probe.FailureThreshold, 1) {
-			verdict(err)
+		if successes >= max(probe.SuccessThreshold, 1) || failures >= max(probe.FailureThreshold, 1) {
+			report(err)
 		}
-		delay.Reset(next)
+		timer.Reset(next)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func TestWhatAProbeMakesOfAnAnswer(t *testing.T) {
-	answers := func(code int) http.HandlerFunc {
+func TestHTTPProbeResult(t *testing.T) {
+	respondWith := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 	}
-	cutShort := func(w http.ResponseWriter, _ *http.Request) {
+	truncated := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "2")
 		w.WriteHeader(http.StatusOK)
 	}
@@ -26,11 +26,11 @@ func TestWhatAProbeMakesOfAnAnswer(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"well":                     {answers(http.StatusOK), ""},
-		"elsewhere":                {answers(http.StatusFound), ""},
-		"not well":                 {answers(http.StatusInternalServerError), "answered 500"},
-		"broken off in the middle": {cutShort, "unexpected EOF"},
-		"none in time":             {hangs, "context deadline exceeded"},
+		"success":              {respondWith(http.StatusOK), ""},
+		"a redirect":           {respondWith(http.StatusFound), ""},
+		"a server error":       {respondWith(http.StatusInternalServerError), "answered 500"},
+		"a truncated response": {truncated, "unexpected EOF"},
+		"no response in time":  {hangs, "context deadline exceeded"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestWhatAProbeMakesOfAnAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := &prober{container: &corev1.Container{}, address: host}
-			err = asked.ask(t.Context(), &corev1.Probe{
+			probed := &prober{container: &corev1.Container{}, address: host}
+			err = probed.probeOnce(t.Context(), &corev1.Probe{
 				ProbeHandler:   corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(int32(port))}},
 				TimeoutSeconds: 1,
 			})
@@ -56,15 +56,15 @@ func TestWhatAProbeMakesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAProbeReachesNoPortOfTheMachine has a service of the machine listen on all
-// addresses, and so on that of the Pod.
-func TestAProbeReachesNoPortOfTheMachine(t *testing.T) {
-	asked := make(chan struct{}, 2)
+// TestProbeReachesNoPortOfMachine runs a service of the machine that listens on all
+// addresses, and so also on that of the Pod.
+func TestProbeReachesNoPortOfMachine(t *testing.T) {
+	requests := make(chan struct{}, 2)
 	machine, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests <- struct{}{} }), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(machine) }()
 	t.Cleanup(func() { _ = server.Close() })
 	port := intstr.FromInt32(int32(machine.Addr().(*net.TCPAddr).Port)) //nolint:gosec // it is a port
@@ -74,9 +74,9 @@ func TestAProbeReachesNoPortOfTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &prober{container: &corev1.Container{}, address: "127.66.1.2"}
-			err := pod.ask(t.Context(), &corev1.Probe{ProbeHandler: probe, TimeoutSeconds: 1})
-			if err == nil || !strings.Contains(err.Error(), "no program of the Pod listens there") || len(asked) > 0 {
-				t.Errorf("the probe ended with %v, and the service was asked %d times", err, len(asked))
+			err := pod.probeOnce(t.Context(), &corev1.Probe{ProbeHandler: probe, TimeoutSeconds: 1})
+			if err == nil || !strings.Contains(err.Error(), "no program of the Pod listens on this port") || len(requests) > 0 {
+				t.Errorf("the probe ended with %v, and the service got %d requests", err, len(requests))
 			}
 		})
 	}

@@ -1,47 +1,45 @@
-// Package processnode answers "how does a Pod run on a machine without containers?":
-// a small kubelet whose containers are child processes. It is meant for simulated
-// clusters, so that programs of Karmada run in them as they do anywhere else.
+// Package processnode answers: how does a Pod run on a machine without containers? It is a
+// small kubelet whose containers are child processes. It serves simulated clusters, so that
+// programs of Karmada run in them as in any cluster.
 //
-// What it promises:
+// Invariants:
 //
-//   - Only the programs of Programs run: the last element of the image's name, such as
-//     karmada-agent, is a program that Find looks for where this one is installed. The
-//     admission plugin that places Pods asks Runs and gives them Label and Taint.
-//   - The kernel confines each program by Landlock: it executes nothing but itself,
-//     reads the volumes that its container mounts and a few files of the system, and
-//     changes only its own directory and its empty directories. A kubeconfig that names
-//     a command or a file of the machine is therefore of no use to its author.
-//   - Variables that change how a process runs are refused, and nothing is inherited.
-//   - A program gets the command line, the environment and the files that its Pod
-//     says. Secrets, ConfigMaps, service account tokens and fields of the Pod are laid
-//     out as files and follow their source within seconds, all files of a volume at
-//     once; tokens are renewed in time.
-//   - A process has no file system of its own. Paths below a mount path are replaced,
-//     in arguments and in variables, by where the files are; what is written in files
-//     stays. A program reads its service account through flags.InCluster.
-//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10.
-//     Arguments that would listen on all addresses are narrowed to it, those of exec and
-//     of exec probes as well, and defaults of programs follow $KARMADA_POD_IP. An
-//     argument that would listen on another address than this one and the loopback
-//     address is refused, so that other machines reach no Pod. Probes go to ports at
-//     which the Pod's address listens, and to no others. There is no cluster DNS.
-//   - Restart policy, back-off, grace periods, init containers, probes, conditions and
-//     events are those of a kubelet. Logs are bounded.
-//   - logs, exec, attach and port-forward lead here. exec runs the program of the
-//     container with other arguments, and no other command. The input of programs is
-//     empty.
-//   - No process outlives the one that runs the node, however that ends. The next node
-//     of the same name goes on with its Pods.
+//   - Only the programs of Programs run. The last element of the image's name, such as
+//     karmada-agent, is the name of a program. FindProgram searches it in the directory of
+//     this program. The admission plugin that assigns Pods uses CanRun, Label and Taint.
+//   - The kernel confines each program with Landlock. The program executes only itself. It
+//     reads the volumes that its container mounts and a few files of the system. It changes
+//     only its own directory and its empty directories. So a kubeconfig that names a command
+//     or a file of the machine gives its author no access.
+//   - Variables that change how a process runs are rejected. The environment of this process
+//     is not inherited.
+//   - A program gets the command line, the environment and the files of its Pod. Secrets,
+//     ConfigMaps, service account tokens and fields of the Pod become files. They follow
+//     their source within seconds, all files of a volume at once. Tokens are renewed in time.
+//   - A process has no file system of its own. In arguments and variables, paths below a
+//     mount path are replaced by the path on the machine. The content of files is not
+//     changed. A program reads its service account through flags.InCluster.
+//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An
+//     argument that listens on all addresses is restricted to this address, also in exec and
+//     exec probes. The defaults of programs follow $KARMADA_POD_IP. An argument that listens
+//     on another address than this one and loopback is rejected, so that other machines
+//     cannot reach a Pod. Probes connect only to ports on which the address of the Pod
+//     listens. There is no cluster DNS.
+//   - Restart policy, back-off, grace periods, init containers, probes, conditions and events
+//     are those of a kubelet. The size of logs is limited.
+//   - The node serves logs, exec, attach and port-forward. exec runs the program of the
+//     container with other arguments, and no other command. Programs have no standard input.
+//   - No process outlives the process that runs the node, even if that is killed. The next
+//     node of the same name continues with its Pods.
 //
-// What it does not do, it says: a Pod with a hostPath, a persistent volume, a
-// lifecycle hook, a sidecar or a gRPC probe waits with a message that names it.
-// Security contexts, limits of CPU and memory, and network settings have no effect:
-// the programs are processes of the user who runs the node, on the network of the
-// machine.
+// Unsupported features are reported. A Pod with a hostPath, a persistent volume, a lifecycle
+// hook, a sidecar or a gRPC probe waits with a message that names the feature. Security
+// contexts, limits of CPU and memory, and network settings have no effect. The programs are
+// processes of the user who runs the node, on the network of the machine.
 //
-// Here are the node, its Pods and their containers. What a program is given is in
-// layout, how it runs in process, what it writes in containerlog, and what the API
-// server asks in kubelet.
+// This package contains the node, its Pods and their containers. Package layout prepares the
+// files and arguments of programs, process runs them, containerlog stores their output, and
+// kubelet serves the requests of the API server.
 package processnode
 
 import (
@@ -74,94 +72,93 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
-// Label and Taint of such a node. Pods that it can run select the one and tolerate
-// the other.
+// Label and Taint are set on such a node. Pods that it can run select the label and tolerate
+// the taint.
 const (
 	Label = "karmada.io/runs-programs"
 	Taint = "karmada.io/runs-programs"
 )
 
-// Options describe a node.
+// Options configure a node.
 type Options struct {
-	// Name is that of the Node object.
+	// Name is the name of the Node object.
 	Name string
-	// Dir holds everything that the node keeps.
+	// Dir is the directory of all files of the node.
 	Dir string
-	// Client reaches the cluster with the rights of an administrator.
+	// Client is a client of the cluster with the rights of an administrator.
 	Client kubernetes.Interface
-	// APIServer is the host and port at which programs find the API server; its
-	// certificate must hold the host.
+	// APIServer is the host and port of the API server for the programs. The certificate of
+	// the API server must be valid for the host.
 	APIServer string
-	// Port is where Handler is served, on 127.0.0.1.
+	// Port is the port of 127.0.0.1 on which Handler is served.
 	Port int
-	// Capacity is what the scheduler counts with; pods is also a limit.
+	// Capacity is the capacity in the Node status. The number of Pods is also enforced.
 	Capacity corev1.ResourceList
-	// Labels are put on the Node besides Label.
+	// Labels are added to the Node besides Label.
 	Labels map[string]string
-	// Version is what the Node gives as that of its kubelet.
+	// Version is the kubelet version in the Node status.
 	Version string
-	// Off says why the node runs no programs; nil means that it does. Its Pods wait
-	// with this error.
-	Off error
-	// Unconfined lets programs run with all rights of this user where the kernel cannot
-	// confine them. Without it the node is off there.
+	// Disabled is the reason why the node runs no programs. nil means that it runs programs.
+	// Otherwise its Pods wait with this error.
+	Disabled error
+	// Unconfined allows programs to run with all rights of this user if the kernel cannot
+	// confine them. Without it the node is disabled on such a machine.
 	Unconfined bool
 }
 
-// ErrNoConfinement says that the kernel cannot keep programs from the files of the
-// machine.
-var ErrNoConfinement = errors.New("the kernel of this machine has no Landlock, which confines programs to their files: use Linux 5.13 or newer with landlock among the modules in /sys/kernel/security/lsm")
+// ErrNoConfinement means that the kernel cannot restrict the access of programs to files.
+var ErrNoConfinement = errors.New("the kernel of this machine has no Landlock, which restricts programs to their own files: use Linux 5.13 or newer with landlock in /sys/kernel/security/lsm")
 
 // CheckConfinement returns ErrNoConfinement where programs cannot be confined.
 func CheckConfinement() error {
-	if process.Confines() {
+	if process.IsConfinementSupported() {
 		return nil
 	}
 	return ErrNoConfinement
 }
 
-// stopGrace is how long programs may take to end when the node stops.
-const stopGrace = 2 * time.Second
+// stopTimeout is how long programs may take to end when the node stops.
+const stopTimeout = 2 * time.Second
 
-// Node runs Pods. It runs once.
+// Node runs Pods. A Node can run only once.
 type Node struct {
 	options Options
-	// programs are the names of those that may run.
-	programs []string
-	find     func(program string) (string, error)
-	now      func() time.Time
-	backoff  backoff
-	spawner  *process.Spawner
-	events   record.EventRecorder
-	handler  http.Handler
+	// programs are the names of the programs that may run.
+	programs    []string
+	findProgram func(program string) (string, error)
+	now         func() time.Time
+	backoff     restartBackoff
+	spawner     *process.Spawner
+	events      record.EventRecorder
+	handler     http.Handler
 
-	stopped chan struct{}
-	work    sync.WaitGroup
-	mu      sync.Mutex
-	pods    map[types.UID]*pod
+	stopped    chan struct{}
+	goroutines sync.WaitGroup
+	mu         sync.Mutex
+	pods       map[types.UID]*pod
 }
 
-// New makes a node.
+// New creates a node.
 func New(o Options) *Node {
 	confinement := CheckConfinement()
-	if o.Off == nil && !o.Unconfined {
-		o.Off = confinement
+	if o.Disabled == nil && !o.Unconfined {
+		o.Disabled = confinement
 	}
 	o.Unconfined = confinement != nil
 	n := &Node{
-		options: o, programs: Programs(), find: Find, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
-		backoff: backoff{first: 10 * time.Second, limit: 5 * time.Minute, forget: 10 * time.Minute},
+		options: o, programs: Programs(), findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
+		backoff: restartBackoff{initial: 10 * time.Second, max: 5 * time.Minute, resetAfter: 10 * time.Minute},
 	}
-	n.handler = kubelet.Node{Find: n.hosted, Images: programPrefix, Now: n.now}.Handler()
+	n.handler = kubelet.Node{FindPod: n.findPod, ImagePrefix: programPrefix, Now: n.now}.Handler()
 	return n
 }
 
-// Handler answers the API server's questions of a kubelet. Whoever serves it must let
-// in the API server only: it runs programs.
+// Handler serves the requests of the API server to a kubelet. The caller must accept
+// connections of the API server only, because exec runs programs.
 func (n *Node) Handler() http.Handler { return n.handler }
 
-// Run registers the node and runs its Pods until ctx ends; then it ends all
-// programs, within a few seconds.
+// Run registers the node and runs its Pods until ctx ends. Then it stops all programs within
+// a few seconds.
 func (n *Node) Run(ctx context.Context) error {
 	n.spawner = process.NewSpawner()
 	defer n.spawner.Close()
@@ -176,26 +173,26 @@ func (n *Node) Run(ctx context.Context) error {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", n.options.Name).String()
 	})
 	registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { n.see(ctx, object) },
-		UpdateFunc: func(_, object any) { n.see(ctx, object) },
-		DeleteFunc: n.lose,
+		AddFunc:    func(object any) { n.handlePod(ctx, object) },
+		UpdateFunc: func(_, object any) { n.handlePod(ctx, object) },
+		DeleteFunc: n.handleDeletedPod,
 	})
 	if err != nil {
 		return fmt.Errorf("watching the Pods of node %q: %w", n.options.Name, err)
 	}
-	n.work.Go(func() { wait.UntilWithContext(ctx, n.renew, leasePeriod) })
-	n.work.Go(func() { pods.RunWithContext(ctx) })
+	n.goroutines.Go(func() { wait.UntilWithContext(ctx, n.renewHeartbeat, leasePeriod) })
+	n.goroutines.Go(func() { pods.RunWithContext(ctx) })
 	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		n.clean()
+		n.removeOldFiles()
 	}
 	<-ctx.Done()
 	close(n.stopped)
-	n.work.Wait()
+	n.goroutines.Wait()
 	return nil
 }
 
-// stopping reports whether the node is about to end.
-func (n *Node) stopping() bool {
+// isStopping reports whether the node is stopping.
+func (n *Node) isStopping() bool {
 	select {
 	case <-n.stopped:
 		return true
@@ -204,39 +201,39 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// see takes up a Pod, or tells the one that is known what changed.
-func (n *Node) see(ctx context.Context, object any) {
-	seen, ok := object.(*corev1.Pod)
-	if !ok || seen.Spec.NodeName != n.options.Name {
+// handlePod starts a new Pod, or passes the change to a known Pod.
+func (n *Node) handlePod(ctx context.Context, object any) {
+	received, ok := object.(*corev1.Pod)
+	if !ok || received.Spec.NodeName != n.options.Name {
 		return
 	}
 	n.mu.Lock()
-	known := n.pods[seen.UID]
-	if known == nil && ctx.Err() == nil {
-		known = newPod(ctx, n, seen, addressOf(seen.UID, n.taken))
-		n.pods[seen.UID] = known
-		if full := n.options.Capacity.Pods().Value(); int64(len(n.pods)) > full && !finished(seen) {
-			known.object = outOfPods(seen, full)
+	existing := n.pods[received.UID]
+	if existing == nil && ctx.Err() == nil {
+		existing = newPod(ctx, n, received, choosePodAddress(received.UID, n.isAddressUsed))
+		n.pods[received.UID] = existing
+		if limit := n.options.Capacity.Pods().Value(); int64(len(n.pods)) > limit && !isFinished(received) {
+			existing.object = withOutOfPods(received, limit)
 		}
-		known.update(known.object)
-		n.work.Go(func() { n.host(ctx, known) })
-	} else if known != nil {
-		known.update(seen)
+		existing.update(existing.object)
+		n.goroutines.Go(func() { n.runPod(ctx, existing) })
+	} else if existing != nil {
+		existing.update(received)
 	}
 	n.mu.Unlock()
 }
 
-// outOfPods is the end of a Pod for which there is no room, which the scheduler
-// should have seen.
-func outOfPods(seen *corev1.Pod, limit int64) *corev1.Pod {
-	refused := seen.DeepCopy()
-	refused.Status.Phase, refused.Status.Reason = corev1.PodFailed, "OutOfpods"
-	refused.Status.Message = fmt.Sprintf("This node runs at most %d Pods.", limit)
-	return refused
+// withOutOfPods returns the Pod as failed, because the node has no capacity for another Pod.
+// Normally the scheduler prevents this case.
+func withOutOfPods(object *corev1.Pod, limit int64) *corev1.Pod {
+	failed := object.DeepCopy()
+	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "OutOfpods"
+	failed.Status.Message = fmt.Sprintf("This node runs at most %d Pods.", limit)
+	return failed
 }
 
-// taken reports whether a Pod has the address. The caller holds the lock.
-func (n *Node) taken(address netip.Addr) bool {
+// isAddressUsed reports whether a Pod has the address. The caller holds the lock.
+func (n *Node) isAddressUsed(address netip.Addr) bool {
 	for _, p := range n.pods {
 		if p.address == address {
 			return true
@@ -245,37 +242,38 @@ func (n *Node) taken(address netip.Addr) bool {
 	return false
 }
 
-func (n *Node) host(ctx context.Context, p *pod) {
+func (n *Node) runPod(ctx context.Context, p *pod) {
 	p.run(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("pod", p.key)))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.pods, p.uid)
 }
 
-// lose ends a Pod that is no more, or no more here.
-func (n *Node) lose(object any) {
-	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
+// handleDeletedPod stops a Pod that was deleted from the API server, or moved to another
+// node.
+func (n *Node) handleDeletedPod(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
 	}
-	lost, ok := object.(*corev1.Pod)
+	deleted, ok := object.(*corev1.Pod)
 	if !ok {
 		return
 	}
 	n.mu.Lock()
-	known := n.pods[lost.UID]
+	existing := n.pods[deleted.UID]
 	n.mu.Unlock()
-	if known == nil {
+	if existing == nil {
 		return
 	}
-	known.mu.Lock()
-	limit := stopGrace
-	known.limit = &limit
-	known.mu.Unlock()
-	known.end()
+	existing.mu.Lock()
+	gracePeriod := stopTimeout
+	existing.graceLimit = &gracePeriod
+	existing.mu.Unlock()
+	existing.terminate()
 }
 
-// clean removes what is left of Pods that went while the node was stopped.
-func (n *Node) clean() {
+// removeOldFiles removes the files of Pods that were deleted while the node was stopped.
+func (n *Node) removeOldFiles() {
 	dir := filepath.Join(n.options.Dir, "pods")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -290,8 +288,8 @@ func (n *Node) clean() {
 	}
 }
 
-// write writes a Pod's status. A Pod that is gone needs none.
-func (n *Node) write(ctx context.Context, object *corev1.Pod, status corev1.PodStatus) error {
+// writeStatus writes the status of a Pod. A Pod that no longer exists is not an error.
+func (n *Node) writeStatus(ctx context.Context, object *corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encoding the status of a Pod: %w", err)
@@ -299,27 +297,27 @@ func (n *Node) write(ctx context.Context, object *corev1.Pod, status corev1.PodS
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	_, err = n.options.Client.CoreV1().Pods(object.Namespace).Patch(ctx, object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if err != nil && !gone(err) {
+	if err != nil && !isPodGone(err) {
 		return fmt.Errorf("writing the status of Pod %s: %w", klog.KObj(object), err)
 	}
 	return nil
 }
 
-// forget lets a Pod go whose programs have ended.
-func (n *Node) forget(ctx context.Context, object *corev1.Pod) error {
+// deletePod removes a Pod from the API server after its programs have ended.
+func (n *Node) deletePod(ctx context.Context, object *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now := int64(0)
+	immediately := int64(0)
 	err := n.options.Client.CoreV1().Pods(object.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(object.UID)),
+		GracePeriodSeconds: &immediately, Preconditions: metav1.NewUIDPreconditions(string(object.UID)),
 	})
-	if err != nil && !gone(err) {
+	if err != nil && !isPodGone(err) {
 		return fmt.Errorf("deleting Pod %s: %w", klog.KObj(object), err)
 	}
 	return nil
 }
 
-func (n *Node) apiServer() (host, port string) {
+func (n *Node) apiServerAddress() (host, port string) {
 	host, port, _ = net.SplitHostPort(n.options.APIServer)
 	return host, port
 }

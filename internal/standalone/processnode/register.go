@@ -20,9 +20,9 @@ const (
 	leaseSeconds = 40
 )
 
-// register makes the Node object, or brings that of an earlier life up to date.
+// register creates the Node object, or updates the existing one.
 func (n *Node) register(ctx context.Context) error {
-	node := n.object()
+	node := n.newNodeObject()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	nodes := n.options.Client.CoreV1().Nodes()
@@ -43,7 +43,7 @@ func (n *Node) register(ctx context.Context) error {
 	return nil
 }
 
-func (n *Node) object() *corev1.Node {
+func (n *Node) newNodeObject() *corev1.Node {
 	labels := map[string]string{
 		Label:                  "true",
 		corev1.LabelHostname:   n.options.Name,
@@ -82,14 +82,14 @@ func (n *Node) object() *corev1.Node {
 	return node
 }
 
-// renew tells that the node lives. One that somebody deleted, or found dead while
-// the machine slept, is registered again.
-func (n *Node) renew(ctx context.Context) {
+// renewHeartbeat renews the Lease of the node. If the Node was deleted, or set to not ready
+// while the machine was suspended, it is registered again.
+func (n *Node) renewHeartbeat(ctx context.Context) {
 	if err := n.renewLease(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Renewing the Lease of a node", "node", n.options.Name)
 		return
 	}
-	if n.known(ctx) {
+	if n.isReady(ctx) {
 		return
 	}
 	if err := n.register(ctx); err != nil && ctx.Err() == nil {
@@ -97,8 +97,9 @@ func (n *Node) renew(ctx context.Context) {
 	}
 }
 
-// known reports whether the API server holds the Node as ready, or cannot tell.
-func (n *Node) known(ctx context.Context) bool {
+// isReady reports whether the Node is ready in the API server. It returns true if the API
+// server cannot be reached.
+func (n *Node) isReady(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	node, err := n.options.Client.CoreV1().Nodes().Get(ctx, n.options.Name, metav1.GetOptions{})
@@ -124,12 +125,12 @@ func (n *Node) renewLease(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{Name: n.options.Name},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.options.Name, LeaseDurationSeconds: &seconds, RenewTime: &now},
 		}, metav1.CreateOptions{})
-		return err //nolint:wrapcheck // the caller says what was done
+		return err //nolint:wrapcheck // the caller logs the action
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what was done
+		return err //nolint:wrapcheck // the caller logs the action
 	}
 	lease.Spec.RenewTime = &now
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	return err //nolint:wrapcheck // the caller says what was done
+	return err //nolint:wrapcheck // the caller logs the action
 }

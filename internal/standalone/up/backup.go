@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// etcdDir is the directory of etcd in that of the control plane.
+	// etcdDir is the name of the etcd directory in the directory of the control plane.
 	etcdDir = "etcd"
-	// backupTimeout bounds the snapshot of a large etcd.
+	// backupTimeout is the time limit of a backup, sufficient for a large etcd.
 	backupTimeout = 10 * time.Minute
-	// backupTime is the format of the time in the names of files.
-	backupTime = "20060102T150405Z"
+	// backupTimeFormat is the format of times in file names.
+	backupTimeFormat = "20060102T150405Z"
 )
 
 func backupCommand() *cobra.Command {
 	path := defaultDataDir()
 	cmd := &cobra.Command{
 		Use:   "backup [FILE]",
-		Short: "Write everything that the running control plane holds to a file",
-		Long: `Write everything that the running control plane holds to a file, and keys and certificates without which it is of no use.
-Member clusters go on as they are and are no part of it. The file holds the credentials of every cluster: keep it as safe as the data directory.`,
-		Example: `  # A file in this directory, named after the time
+		Short: "Back up the running control plane to a file",
+		Long: `Back up all objects of the running control plane to a file, with the keys and certificates that a restore needs.
+Member clusters keep running and are not part of the backup. The file contains the credentials of every cluster: protect it like the data directory.`,
+		Example: `  # Write a file in the current directory, named after the time
   karmada backup
-  # A file of that name
+  # Write a file of the given name
   karmada backup /var/backups/karmada.tar.gz`,
-		Args: atMostOne,
+		Args: atMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := dataDirOf(path)
+			dir, err := parseDataDir(path)
 			if err != nil {
 				return err
 			}
 			now := time.Now().UTC()
-			file := "karmada-backup-" + now.Format(backupTime) + ".tar.gz"
+			file := "karmada-backup-" + now.Format(backupTimeFormat) + ".tar.gz"
 			if len(args) == 1 {
 				file = args[0]
 			}
@@ -56,70 +56,70 @@ Member clusters go on as they are and are no part of it. The file holds the cred
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), file)
-			fmt.Fprintf(cmd.ErrOrStderr(), "The backup holds revision %d with %s and %s. It contains the credentials of every cluster: keep it as safe as %s.\n",
-				manifest.Revision, counted(manifest.Keys, "object"), counted(len(manifest.Clusters), "cluster"), dir.path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "The backup contains revision %d with %s and %s. It contains the credentials of every cluster: protect it like %s.\n",
+				manifest.Revision, countOf(manifest.Keys, "object"), countOf(len(manifest.Clusters), "cluster"), dir.path)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "data-dir", path, "Directory that was given to up")
+	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
 	return cmd
 }
 
-// atMostOne refuses more than one argument.
-func atMostOne(cmd *cobra.Command, args []string) error {
+// atMostOneArgument returns a usage error for more than one argument.
+func atMostOneArgument(cmd *cobra.Command, args []string) error {
 	if len(args) <= 1 {
 		return nil
 	}
-	return WrongIn(cmd, fmt.Errorf("unexpected argument %q", args[1]))
+	return NewCommandUsageError(cmd, fmt.Errorf("unexpected argument %q", args[1]))
 }
 
 // writeBackup writes a backup of a running installation to a file.
 func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (backup.Manifest, error) {
-	pid, err := dir.running()
+	pid, err := dir.runningProcess()
 	if err != nil {
 		return backup.Manifest{}, err
 	}
 	if pid == 0 {
-		return backup.Manifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and try again", errNotRunning, dir.path, dir.path)
+		return backup.Manifest{}, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s` and retry", errNotRunning, dir.path, dir.path)
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return backup.Manifest{}, fmt.Errorf("writing %s: %w: name another", file, backup.ErrExists)
+		return backup.Manifest{}, fmt.Errorf("writing %s: %w: choose another name", file, backup.ErrExists)
 	}
 	work, err := os.MkdirTemp(filepath.Dir(file), ".karmada-backup-")
 	if err != nil {
-		return backup.Manifest{}, fmt.Errorf("making a directory beside %s: %w: name a file where you may write", file, err)
+		return backup.Manifest{}, fmt.Errorf("creating a temporary directory beside %s: %w: choose a file in a writable directory", file, err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	snapshot := filepath.Join(work, backup.Snapshot)
-	saved, err := standalone.SaveSnapshot(ctx, filepath.Join(dir.controlPlane(), etcdDir), snapshot, clustersPrefix)
+	snapshot := filepath.Join(work, backup.SnapshotName)
+	saved, err := standalone.SaveSnapshot(ctx, filepath.Join(dir.controlPlaneDir(), etcdDir), snapshot, clustersPrefix)
 	if err != nil {
 		return backup.Manifest{}, err
 	}
 	manifest := backup.Manifest{
-		Format: backup.Format, Time: now.Truncate(time.Second), Karmada: version.Get().GitVersion,
+		Format: backup.FormatVersion, Time: now.Truncate(time.Second), Karmada: version.Get().GitVersion,
 		Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: saved.Version,
-		Revision: saved.Revision, Keys: saved.Keys, Hash: saved.Hash, Clusters: saved.Below,
+		Revision: saved.Revision, Keys: saved.Keys, Hash: saved.Hash, Clusters: saved.NamesBelowPrefix,
 	}
-	sources, err := dir.backedUp()
+	sources, err := dir.backupSources()
 	if err != nil {
 		return manifest, err
 	}
-	return manifest, backup.Write(file, manifest, append([]backup.Source{{Name: backup.Snapshot, Path: snapshot}}, sources...))
+	return manifest, backup.Write(file, manifest, append([]backup.Source{{Name: backup.SnapshotName, Path: snapshot}}, sources...))
 }
 
-// backedUp are the files of a data directory that a backup needs besides the snapshot:
-// keys and certificates of the control plane, the key that Secrets are encrypted with,
-// and the ports that clients know. Logs, and all that belongs to members, stay.
-func (d dataDir) backedUp() ([]backup.Source, error) {
+// backupSources returns the files of a data directory that a backup needs besides the
+// snapshot: keys and certificates of the control plane, the encryption key of Secrets, and
+// the ports that kubeconfigs contain. Logs and the data of members are not included.
+func (d dataDir) backupSources() ([]backup.Source, error) {
 	sources := []backup.Source{{Name: filepath.Base(d.stateFile()), Path: d.stateFile()}}
-	storage := filepath.Join(d.controlPlane(), etcdDir)
-	err := filepath.WalkDir(d.controlPlane(), func(path string, entry fs.DirEntry, err error) error {
+	storage := filepath.Join(d.controlPlaneDir(), etcdDir)
+	err := filepath.WalkDir(d.controlPlaneDir(), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case path == storage:
 			return filepath.SkipDir
-		case !entry.Type().IsRegular(), strings.HasSuffix(path, ".log"), strings.HasSuffix(path, unfinished):
+		case !entry.Type().IsRegular(), strings.HasSuffix(path, ".log"), strings.HasSuffix(path, unfinishedSuffix):
 			return nil
 		}
 		name, err := filepath.Rel(d.path, path)
@@ -127,7 +127,7 @@ func (d dataDir) backedUp() ([]backup.Source, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the files of %s: %w", d.controlPlane(), errors.Join(err))
+		return nil, fmt.Errorf("listing the files of %s: %w", d.controlPlaneDir(), errors.Join(err))
 	}
 	return sources, nil
 }

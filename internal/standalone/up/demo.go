@@ -28,15 +28,14 @@ import (
 )
 
 const (
-	demoMembers = 3
-	demoTimeout = 4 * time.Minute
-	demoPoll    = 100 * time.Millisecond
-	demoName    = "nginx"
-	demoSpace   = metav1.NamespaceDefault
+	demoMembers      = 3
+	demoTimeout      = 4 * time.Minute
+	demoPollInterval = 100 * time.Millisecond
+	demoName         = "nginx"
+	demoNamespace    = metav1.NamespaceDefault
 )
 
-// demo does what somebody does who tries Karmada for the first time, and shows
-// what they would look at.
+// demo runs the first steps of a new user and prints the results.
 type demo struct {
 	options  Options
 	examples string
@@ -51,21 +50,21 @@ func demoCommand() *cobra.Command {
 	}}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Start Karmada with three member clusters and run one application in two of them",
+		Short: "Start Karmada with three member clusters and run an application in two of them",
 		Args:  NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDirOf(d.options.DataDir)
+			dir, err := parseDataDir(d.options.DataDir)
 			if err != nil {
 				return err
 			}
 			d.options.DataDir = dir.path
 			d.out, d.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			ctx, cancel := signalled(cmd.Context())
+			ctx, cancel := withStopSignals(cmd.Context())
 			defer cancel()
 			return d.run(ctx)
 		},
 	}
-	cmd.Flags().StringVar(&d.options.DataDir, "data-dir", d.options.DataDir, "Directory of everything this installation keeps")
+	cmd.Flags().StringVar(&d.options.DataDir, "data-dir", d.options.DataDir, "Directory of all data of the installation")
 	cmd.Flags().StringVar(&d.examples, "examples", "examples/nginx", "Directory of the manifests to apply")
 	return cmd
 }
@@ -87,35 +86,35 @@ func (d *demo) run(ctx context.Context) error {
 	if err := install.Apply(ctx, d.karmada, manifests...); err != nil {
 		return err
 	}
-	if err := d.await(ctx); err != nil {
+	if err := d.awaitDeployment(ctx); err != nil {
 		return err
 	}
-	return d.show(ctx)
+	return d.printResult(ctx)
 }
 
 // ensureUp starts the installation unless it runs.
 func (d *demo) ensureUp(ctx context.Context) error {
 	dir := dataDir{d.options.DataDir}
-	pid, err := dir.running()
+	pid, err := dir.runningProcess()
 	if err != nil {
 		return err
 	}
 	if pid == 0 {
 		return runDetached(ctx, d.options, d.err)
 	}
-	fmt.Fprintf(d.err, "Karmada runs already (process %d, %s).\n", pid, dir.path)
+	fmt.Fprintf(d.err, "Karmada is already running (process %d, %s).\n", pid, dir.path)
 	return nil
 }
 
 func (d *demo) connect() error {
 	dir := dataDir{d.options.DataDir}
 	var err error
-	if d.karmada, err = clientcmd.BuildConfigFromFlags("", dir.karmadaConfig()); err != nil {
-		return fmt.Errorf("reading kubeconfig of the control plane: %w", err)
+	if d.karmada, err = clientcmd.BuildConfigFromFlags("", dir.karmadaKubeconfig()); err != nil {
+		return fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
-	config, err := clientcmd.LoadFromFile(dir.membersConfig())
+	config, err := clientcmd.LoadFromFile(dir.membersKubeconfig())
 	if err != nil {
-		return fmt.Errorf("reading kubeconfig of the members: %w", err)
+		return fmt.Errorf("reading the kubeconfig of the members: %w", err)
 	}
 	d.members = map[string]*rest.Config{}
 	for name := range config.Contexts {
@@ -131,7 +130,7 @@ func (d *demo) connect() error {
 func readManifests(dir string) ([]client.Object, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no manifests in %s: run this in the directory of the project, or give --examples", dir)
+		return nil, fmt.Errorf("no manifests in %s: run this command in the top directory of the project, or set --examples", dir)
 	}
 	var objects []client.Object
 	for _, file := range files {
@@ -151,7 +150,7 @@ func readManifests(dir string) ([]client.Object, error) {
 				continue
 			}
 			if object.GetNamespace() == "" && object.GetKind() != "Namespace" {
-				object.SetNamespace(demoSpace)
+				object.SetNamespace(demoNamespace)
 			}
 			objects = append(objects, object)
 		}
@@ -159,21 +158,21 @@ func readManifests(dir string) ([]client.Object, error) {
 	return objects, nil
 }
 
-// await waits until every target runs the application and the control plane
+// awaitDeployment waits until both target clusters run the application and the control plane
 // shows the sum.
-func (d *demo) await(ctx context.Context) error {
+func (d *demo) awaitDeployment(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(d.karmada)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	var ready int32
-	err = wait.PollUntilContextCancel(ctx, demoPoll, true, func(ctx context.Context) (bool, error) {
-		deployment, err := client.AppsV1().Deployments(demoSpace).Get(ctx, demoName, metav1.GetOptions{})
+	err = wait.PollUntilContextCancel(ctx, demoPollInterval, true, func(ctx context.Context) (bool, error) {
+		deployment, err := client.AppsV1().Deployments(demoNamespace).Get(ctx, demoName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		ready = deployment.Status.ReadyReplicas
-		return settled(deployment), nil
+		return isDeployed(deployment), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for Deployment %s to run in its clusters (%d ready): %w", demoName, ready, err)
@@ -181,20 +180,20 @@ func (d *demo) await(ctx context.Context) error {
 	return nil
 }
 
-// settled: both targets report on the present generation and all their replicas
-// are ready.
-func settled(deployment *appsv1.Deployment) bool {
+// isDeployed reports whether both target clusters have observed the current generation and
+// all replicas are ready.
+func isDeployed(deployment *appsv1.Deployment) bool {
 	status := deployment.Status
 	return status.ObservedGeneration >= deployment.Generation && status.Replicas == 2 &&
 		status.ReadyReplicas == 2 && status.UpdatedReplicas == 2
 }
 
-func (d *demo) show(ctx context.Context) error {
-	if err := d.table(ctx, "kubectl get clusters", d.karmada, "/apis/cluster.karmada.io/v1alpha1/clusters"); err != nil {
+func (d *demo) printResult(ctx context.Context) error {
+	if err := d.printTable(ctx, "kubectl get clusters", d.karmada, "/apis/cluster.karmada.io/v1alpha1/clusters"); err != nil {
 		return err
 	}
-	deployments := "/apis/apps/v1/namespaces/" + demoSpace + "/deployments"
-	if err := d.table(ctx, "kubectl get deployments", d.karmada, deployments); err != nil {
+	deployments := "/apis/apps/v1/namespaces/" + demoNamespace + "/deployments"
+	if err := d.printTable(ctx, "kubectl get deployments", d.karmada, deployments); err != nil {
 		return err
 	}
 	names := make([]string, 0, len(d.members))
@@ -203,34 +202,34 @@ func (d *demo) show(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if err := d.table(ctx, "kubectl --context "+name+" get deployments", d.members[name], deployments); err != nil {
+		if err := d.printTable(ctx, "kubectl --context "+name+" get deployments", d.members[name], deployments); err != nil {
 			return err
 		}
 	}
-	if err := d.images(ctx, names); err != nil {
+	if err := d.printImages(ctx, names); err != nil {
 		return err
 	}
 	dir := dataDir{d.options.DataDir}
 	fmt.Fprintf(d.err, `
-Look further:
+More commands:
   export KUBECONFIG=%s:%s
   kubectl get rb,work -A
   kubectl describe rb nginx-deployment
   kubectl --context member1 get pods
 Stop:
   %s
-`, dir.karmadaConfig(), dir.membersConfig(), dir.howToStop())
+`, dir.karmadaKubeconfig(), dir.membersKubeconfig(), dir.stopCommand())
 	return nil
 }
 
-func (d *demo) images(ctx context.Context, names []string) error {
+func (d *demo) printImages(ctx context.Context, names []string) error {
 	fmt.Fprintf(d.out, "\n$ images by cluster\n")
 	for _, name := range names {
 		client, err := kubernetes.NewForConfig(d.members[name])
 		if err != nil {
-			return fmt.Errorf("making client of %q: %w", name, err)
+			return fmt.Errorf("creating a client of %q: %w", name, err)
 		}
-		list, err := client.AppsV1().Deployments(demoSpace).List(ctx, metav1.ListOptions{})
+		list, err := client.AppsV1().Deployments(demoNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("listing Deployments of %q: %w", name, err)
 		}

@@ -13,11 +13,11 @@ import (
 	"syscall"
 )
 
-// runDetached starts the installation as a process of its own and returns when it
-// is ready. What that process tells is shown here meanwhile.
+// runDetached starts the installation as a background process, prints its events, and returns
+// when it is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.unused(); err != nil {
+	if err := dir.checkUnused(); err != nil {
 		return err
 	}
 	if err := dir.create(); err != nil {
@@ -25,23 +25,23 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("locating this program: %w", err)
 	}
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making a pipe: %w", err)
+		return fmt.Errorf("creating a pipe: %w", err)
 	}
 	defer func() { _ = reader.Close() }()
 	output, err := os.OpenFile(dir.logFile("output"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening log: %w", err)
+		return fmt.Errorf("opening the log: %w", err)
 	}
 	defer func() { _ = output.Close() }()
 
 	cmd := exec.Command(self, o.arguments()...)
-	// It tells its user what to type.
+	// Messages of the background process quote this name in commands.
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
+	cmd.Env = append(os.Environ(), eventsFDVariable+"=3")
 	cmd.ExtraFiles = []*os.File{writer}
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -49,10 +49,10 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 		return fmt.Errorf("starting in the background: %w", err)
 	}
 	_ = writer.Close()
-	// Whoever gives up waiting does not want the rest of it either.
+	// If the user interrupts the wait, the background process stops too.
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stop()
-	return follow(reader, out, dir.logFile("karmada"), dir.logFile("output"))
+	return showEvents(reader, out, dir.logFile("karmada"), dir.logFile("output"))
 }
 
 func (o Options) arguments() []string {
@@ -60,10 +60,10 @@ func (o Options) arguments() []string {
 		"up", "--data-dir", o.DataDir, "--bind-address", o.BindAddress,
 		"--components=" + strings.Join(o.Components, ","),
 	}
-	if given := o.Gates.Given(); given != "" {
-		args = append(args, "--feature-gates="+given)
+	if gateFlags := o.Gates.Given(); gateFlags != "" {
+		args = append(args, "--feature-gates="+gateFlags)
 	}
-	for _, entry := range o.Extra {
+	for _, entry := range o.ExtraConfig {
 		args = append(args, "--extra-config="+entry)
 	}
 	if o.AuditLog != "" {
@@ -90,15 +90,15 @@ func (o Options) arguments() []string {
 	return args
 }
 
-// follow shows the events of a process until it is ready or has failed.
-func follow(events io.Reader, out io.Writer, logs ...string) error {
+// showEvents prints the events of a process until it is ready or has failed.
+func showEvents(events io.Reader, out io.Writer, logs ...string) error {
 	show, end := newScreen(out)
 	defer end()
 	lines := json.NewDecoder(events)
 	for {
 		var e event
 		if err := lines.Decode(&e); err != nil {
-			return fmt.Errorf("%w: see %s and %s", errEnded, logs[0], logs[1])
+			return fmt.Errorf("%w: see %s and %s", errEndedEarly, logs[0], logs[1])
 		}
 		show(e)
 		switch {

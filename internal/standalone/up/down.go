@@ -17,73 +17,74 @@ func downCommand() *cobra.Command {
 	path, purge, force := defaultDataDir(), false, false
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop what `karmada up` started",
-		Example: `  # Stop; a later up finds all objects again
+		Short: "Stop all processes of `karmada up`",
+		Example: `  # Stop and keep all data for the next karmada up
   karmada down
   # Stop and remove the data
   karmada down --purge`,
 		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if force && !purge {
-				return Wrong(errors.New("--force: it goes with --purge"))
+				return NewUsageError(errors.New("--force can be used with --purge only"))
 			}
-			dir, err := dataDirOf(path)
+			dir, err := parseDataDir(path)
 			if err != nil {
 				return err
 			}
 			if _, err := os.Stat(dir.path); errors.Is(err, os.ErrNotExist) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "There is no %s, nothing to stop.\n", dir.path)
+				fmt.Fprintf(cmd.ErrOrStderr(), "The directory %s does not exist, nothing to stop.\n", dir.path)
 				return nil
 			}
 			if purge {
 				return stopAndPurge(cmd.Context(), dir, force, cmd.ErrOrStderr())
 			}
-			if err := stop(cmd.Context(), dir); err != nil {
+			if err := stopInstallation(cmd.Context(), dir); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped. Its data stays in %s.\n", dir.path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "Karmada is stopped. Its data is kept in %s.\n", dir.path)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "data-dir", path, "Directory that was given to up")
-	cmd.Flags().BoolVar(&purge, "purge", false, "Remove the data too, unless clusters that you have joined hold credentials of this control plane")
-	cmd.Flags().BoolVar(&force, "force", false, "Remove the data although clusters that you have joined keep credentials of this control plane, or although that cannot be found out")
+	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
+	cmd.Flags().BoolVar(&purge, "purge", false, "Also remove the data, unless clusters that you have joined hold credentials of this control plane")
+	cmd.Flags().BoolVar(&force, "force", false, "Remove the data even if clusters that you have joined hold credentials of this control plane, or if that is unknown")
 	return cmd
 }
 
-// stopAndPurge stops everything and removes the data. Unless it is forced, it does
-// neither while clusters that people have joined hold credentials.
+// stopAndPurge stops everything and removes the data. Without force it does neither while
+// clusters that users have joined hold credentials.
 func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) error {
-	if pid, err := dir.running(); err == nil && pid != 0 && !force {
-		// Asked before the stop, for the clusters need the control plane to leave.
-		if err := dir.heldNow(ctx); err != nil {
+	if pid, err := dir.runningProcess(); err == nil && pid != 0 && !force {
+		// The check runs before the stop, because a cluster needs the running control plane
+		// to leave.
+		if err := dir.checkHoldersInAPI(ctx); err != nil {
 			return err
 		}
 	}
-	if err := stop(ctx, dir); err != nil {
+	if err := stopInstallation(ctx, dir); err != nil {
 		return err
 	}
 	others, err := dir.remove(func() error {
 		if force {
 			return nil
 		}
-		return dir.heldInStorage(ctx)
+		return dir.checkHoldersInStorage(ctx)
 	})
 	if err != nil {
 		return err
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(out, "Karmada is stopped and its data is removed from %s. What else is there stays: %s\n", dir.path, strings.Join(others, " "))
+		fmt.Fprintf(out, "Karmada is stopped and its data is removed from %s. Other files in it are kept: %s\n", dir.path, strings.Join(others, " "))
 		return nil
 	}
 	fmt.Fprintf(out, "Karmada is stopped and %s is removed.\n", dir.path)
 	return nil
 }
 
-// stop ends the process that holds the data directory, and waits for it and for
-// its members: those of one that was killed end by themselves.
-func stop(ctx context.Context, dir dataDir) error {
-	pid, err := dir.running()
+// stopInstallation stops the process that holds the data directory, and waits for it and its
+// members. Members of a killed process end by themselves.
+func stopInstallation(ctx context.Context, dir dataDir) error {
+	pid, err := dir.runningProcess()
 	if err != nil {
 		return err
 	}
@@ -92,14 +93,14 @@ func stop(ctx context.Context, dir dataDir) error {
 			return fmt.Errorf("stopping process %d: %w", pid, err)
 		}
 	}
-	err = wait.PollUntilContextTimeout(ctx, stopPollEvery, stopTimeout, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, stopTimeout, true, func(context.Context) (bool, error) {
 		var err error
-		pid, err = dir.busy()
+		pid, err = dir.busyProcess()
 		return pid == 0, err
 	})
 	if !wait.Interrupted(err) {
 		return err
 	}
-	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, which loses nothing",
+	return fmt.Errorf("process %d has not stopped within %s: see %s, or end it with `kill -9 %d`, no data is lost",
 		pid, stopTimeout, dir.logFile("karmada"), pid)
 }

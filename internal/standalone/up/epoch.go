@@ -18,11 +18,11 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// errNotConfirmable says that there is nothing to confirm.
-var errNotConfirmable = errors.New("the control plane waits for no confirmation of a restore")
+// errNotConfirmable means that no restore waits for confirmation.
+var errNotConfirmable = errors.New("no restore of the control plane waits for confirmation")
 
-// connect is the configuration of the control plane that a command is about.
-func (o *restoreOptions) connect(dir dataDir) (*rest.Config, error) {
+// karmadaKubeconfig returns the client configuration of the control plane.
+func (o *restoreOptions) clientConfig(dir dataDir) (*rest.Config, error) {
 	if o.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 		if err != nil {
@@ -30,21 +30,22 @@ func (o *restoreOptions) connect(dir dataDir) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	pid, err := dir.running()
+	pid, err := dir.runningProcess()
 	if err != nil {
 		return nil, err
 	}
 	if pid == 0 {
-		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or name another control plane with --kubeconfig", errNotRunning, dir.path, dir.path)
+		return nil, fmt.Errorf("%w on %s: start it with `karmada up --detach --data-dir %s`, or select another control plane with --kubeconfig", errNotRunning, dir.path, dir.path)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", dir.karmadaConfig())
+	config, err := clientcmd.BuildConfigFromFlags("", dir.karmadaKubeconfig())
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig of the control plane: %w", err)
+		return nil, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
 	return config, nil
 }
 
-// readEpoch is the epoch of a control plane. The ConfigMap is nil where there is none.
+// readEpoch returns the epoch of a control plane and its ConfigMap, which is nil if it does
+// not exist.
 func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch, *corev1.ConfigMap, error) {
 	stored, err := karmada.CoreV1().ConfigMaps(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, clusterv1alpha1.EpochName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -56,15 +57,15 @@ func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch,
 	return domain.Read(stored.Data, stored.Annotations), stored, nil
 }
 
-// confirmRestore lets deletions in members go on.
+// confirmRestore allows deletions in members again.
 func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
-	config, err := o.connect(dir)
+	config, err := o.clientConfig(dir)
 	if err != nil {
 		return err
 	}
 	karmada, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	var confirmed domain.Epoch
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -76,7 +77,7 @@ func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io
 			return errNotConfirmable
 		}
 		if e.ID == "" {
-			return fmt.Errorf("ConfigMap %s/%s has no %s: write one into its data", stored.Namespace, stored.Name, clusterv1alpha1.EpochIDKey)
+			return fmt.Errorf("ConfigMap %s/%s has no key %s: add the key to its data", stored.Namespace, stored.Name, clusterv1alpha1.EpochIDKey)
 		}
 		if stored.Annotations == nil {
 			stored.Annotations = map[string]string{}
@@ -88,6 +89,6 @@ func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io
 	if err != nil {
 		return fmt.Errorf("confirming the restore: %w", err)
 	}
-	fmt.Fprintf(out, "It is confirmed that the control plane is %s. What waited to be deleted in member clusters is deleted within a minute.\n", confirmed.DescribeOrigin())
+	fmt.Fprintf(out, "The restore is confirmed: the control plane is %s. Held deletions in member clusters are executed within a minute.\n", confirmed.DescribeOrigin())
 	return nil
 }

@@ -9,44 +9,45 @@ import (
 
 const (
 	memberProgramsFlag = "member-programs"
-	// dataDirWord stands for the data directory in auditLogDefault.
-	dataDirWord     = "<data-dir>"
-	auditLogDefault = dataDirWord + "/audit/audit.log"
+	// dataDirPlaceholder is the placeholder of the data directory in auditLogDefault.
+	dataDirPlaceholder = "<data-dir>"
+	auditLogDefault    = dataDirPlaceholder + "/audit/audit.log"
 )
 
-// programsOff says why members run no Pods as processes of this machine, nil if they
-// do. confinement is why the kernel cannot confine them.
-func (o Options) programsOff(confinement error) error {
+// programsDisabledReason returns the reason why members do not run Pods as processes of this
+// machine, nil if they do. confinement is the error if the kernel cannot confine the
+// processes.
+func (o Options) programsDisabledReason(confinement error) error {
 	if o.MemberPrograms != nil {
 		if *o.MemberPrograms {
 			return nil
 		}
-		return fmt.Errorf("--%s=false was given: start without it to run them", memberProgramsFlag)
+		return fmt.Errorf("--%s=false is set: start without it to run programs", memberProgramsFlag)
 	}
-	if !loopback(o.BindAddress) {
-		return fmt.Errorf("programs of Pods are processes of this machine, and --bind-address %s lets other machines in: give --%s to run them all the same", o.BindAddress, memberProgramsFlag)
+	if !isLoopback(o.BindAddress) {
+		return fmt.Errorf("programs of Pods are processes of this machine, and --bind-address %s allows access from other machines: set --%s to run them anyway", o.BindAddress, memberProgramsFlag)
 	}
 	if confinement != nil {
-		return fmt.Errorf("%w, or give --%s to run them with all your rights", confinement, memberProgramsFlag)
+		return fmt.Errorf("%w, or set --%s to run programs with all your rights", confinement, memberProgramsFlag)
 	}
 	return nil
 }
 
-// loopback reports whether only this machine reaches an address; empty stands for the
-// default, which is one.
-func loopback(address string) bool {
+// isLoopback reports whether an address is reachable from this machine only. An empty address
+// means the default, which is loopback.
+func isLoopback(address string) bool {
 	ip := net.ParseIP(address)
 	return address == "" || ip != nil && ip.IsLoopback()
 }
 
-// auditLogIn returns the file that --audit-log names.
-func auditLogIn(dir dataDir, given string) (string, error) {
-	if given == "" {
+// resolveAuditLog returns the absolute path for the value of --audit-log.
+func resolveAuditLog(dir dataDir, value string) (string, error) {
+	if value == "" {
 		return "", nil
 	}
-	path, err := filepath.Abs(strings.Replace(given, dataDirWord, dir.path, 1))
+	path, err := filepath.Abs(strings.Replace(value, dataDirPlaceholder, dir.path, 1))
 	if err != nil {
-		return "", fmt.Errorf("finding the file that --audit-log names: %w", err)
+		return "", fmt.Errorf("resolving the path of --audit-log: %w", err)
 	}
 	return path, nil
 }

@@ -15,89 +15,91 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// errInUse tells that another process holds the lock of a data directory.
-var errInUse = errors.New("another karmada runs on it")
+// errInUse means that another process holds the lock of a data directory.
+var errInUse = errors.New("another karmada process uses it")
 
-// lock takes the directory for this process. The kernel lets go of it when the
-// process ends, however it ends.
+// lock locks the directory for this process. The kernel releases the lock when the process
+// ends, also when it is killed.
 func (d dataDir) lock() (release func(), err error) {
 	file, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening lock of data directory: %w", err)
+		return nil, fmt.Errorf("opening the lock of the data directory: %w", err)
 	}
-	if err := takeLock(file); err != nil {
+	if err := acquireLock(file); err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, d.inUse(d.holder())
+			return nil, d.inUseError(d.recordedHolder())
 		}
 		return nil, fmt.Errorf("locking data directory %s: %w", d.path, err)
 	}
 	if err := file.Truncate(0); err != nil {
-		return nil, fmt.Errorf("writing lock of data directory: %w", err)
+		return nil, fmt.Errorf("writing the lock of the data directory: %w", err)
 	}
 	if _, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0); err != nil {
-		return nil, fmt.Errorf("writing lock of data directory: %w", err)
+		return nil, fmt.Errorf("writing the lock of the data directory: %w", err)
 	}
 	return func() { _ = file.Close() }, nil
 }
 
-func (d dataDir) inUse(pid int) error {
+func (d dataDir) inUseError(pid int) error {
 	return fmt.Errorf("data directory %s: %w (process %d): stop it with `%s`, or choose another --data-dir",
-		d.path, errInUse, pid, d.howToStop())
+		d.path, errInUse, pid, d.stopCommand())
 }
 
-// howToStop is what to type to stop whoever uses the directory: the program as it was
-// called, which need not be in anybody's PATH.
-func (d dataDir) howToStop() string { return os.Args[0] + " down --data-dir " + d.path }
+// stopCommand returns the command that stops the process of the directory. It starts with the
+// program as it was called, because that may not be in $PATH.
+func (d dataDir) stopCommand() string { return os.Args[0] + " down --data-dir " + d.path }
 
-// unused tells who uses the directory, and leaves its logs to that process.
-func (d dataDir) unused() error {
-	pid, err := d.running()
+// checkUnused returns an error if a process uses the directory. The caller must check before
+// it opens logs, which belong to that process.
+func (d dataDir) checkUnused() error {
+	pid, err := d.runningProcess()
 	if pid != 0 {
-		return d.inUse(pid)
+		return d.inUseError(pid)
 	}
 	return err
 }
 
 const (
-	// lookLimit is how long whoever only looks at a lock may keep it from others, and
-	// how long its holder may take to write down who it is.
-	lookLimit = time.Second
-	lookPause = 5 * time.Millisecond
+	// lockProbeTimeout is how long a process that only probes the lock may hold it, and
+	// how long the holder may take to write its process ID.
+	lockProbeTimeout  = time.Second
+	lockProbeInterval = 5 * time.Millisecond
 )
 
-// takeLock takes the lock unless somebody holds it. Those who look whether somebody
-// does have it for a moment, and are waited for.
-func takeLock(file *os.File) error {
+// acquireLock takes the lock unless another process holds it. A process that only probes the
+// lock holds it for a moment. acquireLock waits for such a process.
+func acquireLock(file *os.File) error {
 	fd := int(file.Fd())
-	var refused error
-	err := look(func() (bool, error) {
-		refused = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(refused, syscall.EWOULDBLOCK) {
+	var lockErr error
+	err := pollLock(func() (bool, error) {
+		lockErr = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(lockErr, syscall.EWOULDBLOCK) {
 			return true, nil
 		}
-		if held(fd) {
+		if isLocked(fd) {
 			return true, nil
 		}
 		return false, syscall.Flock(fd, syscall.LOCK_UN)
 	})
 	if err == nil || wait.Interrupted(err) {
-		return refused
+		return lockErr
 	}
 	return err
 }
 
-// held tells that somebody has the lock, and not only looks at it as this does.
-func held(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
+// isLocked reports whether another process holds the lock exclusively, and does not only
+// probe it.
+func isLocked(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
 
-// look asks again and again until it is answered, for a moment.
-func look(answered func() (bool, error)) error {
-	return wait.PollUntilContextTimeout(context.Background(), lookPause, lookLimit, true,
-		func(context.Context) (bool, error) { return answered() })
+// pollLock calls done until it returns true, for at most lockProbeTimeout.
+func pollLock(done func() (bool, error)) error {
+	return wait.PollUntilContextTimeout(context.Background(), lockProbeInterval, lockProbeTimeout, true,
+		func(context.Context) (bool, error) { return done() })
 }
 
-// holder is the process that wrote the lock last, 0 if none did.
-func (d dataDir) holder() int {
+// recordedHolder returns the process ID in the lock file, 0 if there is none.
+func (d dataDir) recordedHolder() int {
 	data, err := os.ReadFile(d.lockFile())
 	if err != nil {
 		return 0
@@ -109,44 +111,44 @@ func (d dataDir) holder() int {
 	return pid
 }
 
-var errNobody = errors.New("it is in use by a process that has not said which: try again")
+var errUnknownHolder = errors.New("it is locked by a process that has not written its process ID yet: retry")
 
-// running returns the process that holds the lock, 0 if nobody does.
-func (d dataDir) running() (int, error) {
+// runningProcess returns the ID of the process that holds the lock, 0 if there is none.
+func (d dataDir) runningProcess() (int, error) {
 	file, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("opening lock of data directory: %w", err)
+		return 0, fmt.Errorf("opening the lock of the data directory: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	pid := 0
-	err = look(func() (bool, error) {
+	err = pollLock(func() (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return true, err
 		}
-		// Between taking the lock and writing it, the file names a process of before,
-		// whose number may be anybody's by now.
-		wrote := d.holder()
-		if !d.opened(wrote) {
+		// Until the new holder has written its process ID, the file has the ID of an earlier
+		// process. Another process may use this ID now.
+		recorded := d.recordedHolder()
+		if !d.hasLockOpen(recorded) {
 			return false, nil
 		}
-		pid = wrote
+		pid = recorded
 		return true, nil
 	})
 	switch {
 	case wait.Interrupted(err):
-		return 0, fmt.Errorf("data directory %s: %w", d.path, errNobody)
+		return 0, fmt.Errorf("data directory %s: %w", d.path, errUnknownHolder)
 	case err != nil:
-		return 0, fmt.Errorf("looking at lock of data directory: %w", err)
+		return 0, fmt.Errorf("reading the lock of the data directory: %w", err)
 	}
 	return pid, nil
 }
 
-// opened reports whether a process has the file of the lock open.
-func (d dataDir) opened(pid int) bool {
+// hasLockOpen reports whether a process has the lock file open.
+func (d dataDir) hasLockOpen(pid int) bool {
 	if pid == 0 {
 		return false
 	}
@@ -165,14 +167,15 @@ func (d dataDir) opened(pid int) bool {
 	})
 }
 
-// busy returns a process that holds the directory or that of a member, 0 if none does.
-func (d dataDir) busy() (int, error) {
-	members, err := filepath.Glob(d.member("*"))
+// busyProcess returns the ID of a process that holds the lock of the directory or of a
+// member, 0 if there is none.
+func (d dataDir) busyProcess() (int, error) {
+	members, err := filepath.Glob(d.memberDir("*"))
 	if err != nil {
-		return 0, fmt.Errorf("listing directories of members: %w", err)
+		return 0, fmt.Errorf("listing the directories of members: %w", err)
 	}
 	for _, path := range append([]string{d.path}, members...) {
-		if pid, err := (dataDir{path}).running(); pid != 0 || err != nil {
+		if pid, err := (dataDir{path}).runningProcess(); pid != 0 || err != nil {
 			return pid, err
 		}
 	}

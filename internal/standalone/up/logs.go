@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	// maxLog is how large a log may become before it begins anew; as much is kept.
-	maxLog = 64 << 20
-	// logsPeriod is how often the sizes of logs are looked at.
-	logsPeriod = 30 * time.Second
-	former     = ".old"
+	// maxLogBytes is the size at which a log is rotated. The old file may have the same size.
+	maxLogBytes = 64 << 20
+	// logCheckPeriod is how often the sizes of logs are checked.
+	logCheckPeriod = 30 * time.Second
+	oldLogSuffix   = ".old"
 )
 
-// openLog opens a log file and keeps the one before it as .old.
+// openLog opens a log file and keeps the previous file as .old.
 func (d dataDir) openLog(name string) (*os.File, error) {
 	path := d.logFile(name)
-	if err := os.Rename(path, path+former); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("keeping the last log: %w", err)
+	if err := os.Rename(path, path+oldLogSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("renaming the last log: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening log: %w", err)
+		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	return file, nil
 }
 
-// boundLogs keeps the logs from growing without bound until ctx ends.
-func (d dataDir) boundLogs(ctx context.Context, limit int64) {
-	ticker := time.NewTicker(logsPeriod)
+// rotateLogs limits the size of the logs until ctx ends.
+func (d dataDir) rotateLogs(ctx context.Context, limit int64) {
+	ticker := time.NewTicker(logCheckPeriod)
 	defer ticker.Stop()
 	for {
 		paths, _ := filepath.Glob(d.logFile("*"))
 		for _, path := range paths {
-			turnLog(path, limit)
+			rotateLog(path, limit)
 		}
 		select {
 		case <-ctx.Done():
@@ -48,15 +48,15 @@ func (d dataDir) boundLogs(ctx context.Context, limit int64) {
 	}
 }
 
-// turnLog moves what a log holds to .old once it is over the limit. Those who write it,
-// other processes among them, have it open to append, and go on in the same file. A
-// copy that the disk has no room for is given up: the log is emptied all the same.
-func turnLog(path string, limit int64) {
+// rotateLog copies a log to .old and truncates it when it exceeds the limit. The writers,
+// among them other processes, have the file open for appending, and continue in the same
+// file. If the disk has no room for the copy, the log is truncated anyway.
+func rotateLog(path string, limit int64) {
 	if info, err := os.Stat(path); err != nil || info.Size() <= limit {
 		return
 	}
-	if err := copyFile(path, path+former); err != nil {
-		_ = os.Remove(path + former)
+	if err := copyFile(path, path+oldLogSuffix); err != nil {
+		_ = os.Remove(path + oldLogSuffix)
 	}
 	_ = os.Truncate(path, 0)
 }

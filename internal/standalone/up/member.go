@@ -20,23 +20,23 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// memberOptions are what a child process needs to run one member cluster.
+// memberOptions are the options of the child process of one member cluster.
 type memberOptions struct {
 	Name  string
 	Dir   string
 	Port  int
 	Nodes standalone.NodeOptions
-	// CertificateLifetime is how long its certificates are valid.
+	// CertificateLifetime is the validity of its certificates.
 	CertificateLifetime time.Duration
-	// ProgramsOff says why no Pod runs as a process of this machine; empty means that
-	// those of our images do.
-	ProgramsOff string
-	// ProgramsUnconfined lets them run where the kernel cannot confine them.
-	ProgramsUnconfined bool
+	// ProgramsDisabled is the reason why no Pod runs as a process of this machine. Empty
+	// means that Pods of Karmada's images do.
+	ProgramsDisabled string
+	// AllowUnconfined allows them to run where the kernel cannot confine them.
+	AllowUnconfined bool
 }
 
-// runMember is the child: it runs one simulated cluster until its standard input
-// ends, which it does when the parent lets go of it or dies.
+// runMember is the main function of the child process. It runs one simulated cluster until
+// its standard input is closed, which happens when the parent stops it or ends.
 func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -44,10 +44,10 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	tell := encoder(events)
-	release, err := takeOver(ctx, o.Dir, takeOverLimit)
+	send := newEventEncoder(events)
+	release, err := acquireMemberDir(ctx, o.Dir, memberDirTimeout)
 	if err != nil {
-		tell(event{Error: err.Error()})
+		send(event{Error: err.Error()})
 		return err
 	}
 	defer release()
@@ -57,38 +57,38 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 		err = cluster.StartWorkloads(ctx, o.Nodes)
 	}
 	if err != nil {
-		tell(event{Error: err.Error()})
+		send(event{Error: err.Error()})
 		return err
 	}
-	tell(event{Ready: true})
-	return watchOver(ctx, cluster)
+	send(event{Ready: true})
+	return awaitFailure(ctx, cluster)
 }
 
-// cluster is what the cluster of the member is made of.
+// cluster returns the options of the simulated cluster.
 func (o memberOptions) cluster() standalone.Options {
-	var off error
-	if o.ProgramsOff != "" {
-		off = errors.New(o.ProgramsOff)
+	var programsDisabled error
+	if o.ProgramsDisabled != "" {
+		programsDisabled = errors.New(o.ProgramsDisabled)
 	}
 	return standalone.Options{
-		ProgramsOff: off, ProgramsUnconfined: o.ProgramsUnconfined,
+		ProgramsDisabled: programsDisabled, AllowUnconfined: o.AllowUnconfined,
 		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
-		Programs: true, Log: zapcore.AddSync(os.Stderr), StartOver: dataDirOfMember(o.Dir).startOverMember(o.Name),
-		Admission: []standalone.AdmissionPlugin{standalone.Untracked()},
-		// Whoever calls a simulated cluster administers it, and is never made to wait.
+		RunPrograms: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(o.Dir).startOverMemberAdvice(o.Name),
+		Admission: []standalone.AdmissionPlugin{standalone.NewUntrackedFields()},
+		// Every client of a simulated cluster is an administrator, and must not be throttled.
 		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
 	}
 }
 
-// takeOver takes the directory of a member for this process. A parent that was
-// killed leaves members that are about to end and still have their ports and
-// their store: the next ones wait for them, as long as limit.
-func takeOver(ctx context.Context, path string, limit time.Duration) (release func(), err error) {
+// acquireMemberDir locks the directory of a member for this process. If the parent was
+// killed, its members are still ending and hold their ports and their etcd. acquireMemberDir
+// waits for them until the timeout.
+func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("creating directory of member: %w", err)
+		return nil, fmt.Errorf("creating the directory of the member: %w", err)
 	}
 	dir := dataDir{path}
-	err = wait.PollUntilContextTimeout(ctx, stopPollEvery, limit, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, timeout, true, func(context.Context) (bool, error) {
 		var err error
 		release, err = dir.lock()
 		if errors.Is(err, errInUse) {
@@ -97,13 +97,14 @@ func takeOver(ctx context.Context, path string, limit time.Duration) (release fu
 		return err == nil, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return nil, fmt.Errorf("its process of an earlier start still runs after %s: end it with `kill -9 %d`, which loses nothing", limit, dir.holder())
+		return nil, fmt.Errorf("the process of an earlier start still runs after %s: end it with `kill -9 %d`, no data is lost", timeout, dir.recordedHolder())
 	}
 	return release, err
 }
 
-// watchOver returns when ctx ends or a server of the cluster ended by itself.
-func watchOver(ctx context.Context, cluster *standalone.Cluster) error {
+// awaitFailure returns when ctx ends, or with the error of a server of the cluster that ended
+// by itself.
+func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -111,49 +112,49 @@ func watchOver(ctx context.Context, cluster *standalone.Cluster) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			if err := cluster.Failed(); err != nil {
+			if err := cluster.Failure(); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// child is the parent's side of a member cluster.
-type child struct {
+// memberSupervisor runs the child process of a member cluster and restarts it.
+type memberSupervisor struct {
 	options memberOptions
-	// started is called whenever the process was started.
-	started func()
-	command func() *exec.Cmd
-	openLog func() (*os.File, error)
+	// onStarted is called after each start of the process.
+	onStarted  func()
+	newCommand func() *exec.Cmd
+	openLog    func() (*os.File, error)
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
 }
 
 const (
-	restartDelay    = time.Second
-	maxRestartDelay = 30 * time.Second
-	childStopLimit  = 8 * time.Second
-	takeOverLimit   = 20 * time.Second
-	memberNiceness  = 10
+	restartDelay      = time.Second
+	maxRestartDelay   = 30 * time.Second
+	memberStopTimeout = 8 * time.Second
+	memberDirTimeout  = 20 * time.Second
+	memberNiceness    = 10
 )
 
-// run keeps the child running until ctx ends: one that dies is started again.
-// ready is called once, when the cluster first serves or cannot be started.
-func (c *child) run(ctx context.Context, ready func(error)) {
+// run restarts the child process whenever it ends, until ctx ends. ready is called once: when
+// the cluster serves for the first time, or cannot be started.
+func (c *memberSupervisor) run(ctx context.Context, ready func(error)) {
 	delay := restartDelay
 	var once sync.Once
-	first := func(err error) { once.Do(func() { ready(err) }) }
+	readyOnce := func(err error) { once.Do(func() { ready(err) }) }
 	for ctx.Err() == nil {
-		began := time.Now()
-		err := c.runOnce(ctx, first)
+		started := time.Now()
+		err := c.runOnce(ctx, readyOnce)
 		if ctx.Err() != nil {
-			first(ctx.Err())
+			readyOnce(ctx.Err())
 			return
 		}
-		first(err)
-		klog.FromContext(ctx).Error(err, "Member cluster ended, starting it again", "member", c.options.Name, "delay", delay)
-		if time.Since(began) > maxRestartDelay {
+		readyOnce(err)
+		klog.FromContext(ctx).Error(err, "Member cluster ended, restarting it", "member", c.options.Name, "delay", delay)
+		if time.Since(started) > maxRestartDelay {
 			delay = restartDelay
 		}
 		select {
@@ -164,7 +165,7 @@ func (c *child) run(ctx context.Context, ready func(error)) {
 	}
 }
 
-func (c *child) runOnce(ctx context.Context, ready func(error)) error {
+func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error {
 	log, err := c.openLog()
 	if err != nil {
 		return err
@@ -172,32 +173,32 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 	defer func() { _ = log.Close() }()
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making a pipe to member %q: %w", c.options.Name, err)
+		return fmt.Errorf("creating a pipe to member %q: %w", c.options.Name, err)
 	}
 	defer func() { _ = reader.Close() }()
-	cmd := c.command()
+	cmd := c.newCommand()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{writer}
-	// A process group of its own: Ctrl-C reaches the parent, which stops its
-	// children in order.
+	// The child has its own process group, so that Ctrl-C reaches only the parent, which
+	// stops its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("making a pipe to member %q: %w", c.options.Name, err)
+		return fmt.Errorf("creating a pipe to member %q: %w", c.options.Name, err)
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting member %q: %w", c.options.Name, err)
 	}
 	_ = writer.Close()
-	// What is simulated must not starve the control plane. It is no harm if the
-	// system refuses.
+	// Simulated clusters must not starve the control plane. An error is ignored, because the
+	// lower priority is optional.
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
-	c.set(cmd)
-	c.started()
-	defer c.set(nil)
-	told := make(chan struct{})
+	c.setCmd(cmd)
+	c.onStarted()
+	defer c.setCmd(nil)
+	eventsRead := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(eventsRead)
 		if err := awaitReady(reader); err != nil {
 			ready(fmt.Errorf("member %q: %w (see %s)", c.options.Name, err, log.Name()))
 			return
@@ -206,26 +207,26 @@ func (c *child) runOnce(ctx context.Context, ready func(error)) error {
 	}()
 	stop := context.AfterFunc(ctx, func() {
 		_ = stdin.Close()
-		time.AfterFunc(childStopLimit, func() { _ = cmd.Process.Kill() })
+		time.AfterFunc(memberStopTimeout, func() { _ = cmd.Process.Kill() })
 	})
 	defer stop()
 	err = cmd.Wait()
-	// What it has told of its end says more than how it ended.
-	<-told
+	// The last event of the child has more details than its exit code.
+	<-eventsRead
 	if err != nil {
 		return fmt.Errorf("member %q ended: %w (see %s)", c.options.Name, err, log.Name())
 	}
 	return fmt.Errorf("member %q ended (see %s)", c.options.Name, log.Name())
 }
 
-func (c *child) set(cmd *exec.Cmd) {
+func (c *memberSupervisor) setCmd(cmd *exec.Cmd) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cmd = cmd
 }
 
-// pid is the child's process, 0 when it is not running.
-func (c *child) pid() int {
+// pid returns the process ID of the child, 0 if it does not run.
+func (c *memberSupervisor) pid() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cmd == nil || c.cmd.Process == nil {
@@ -234,15 +235,15 @@ func (c *child) pid() int {
 	return c.cmd.Process.Pid
 }
 
-var errEnded = errors.New("it ended before it was ready")
+var errEndedEarly = errors.New("the process ended before it was ready")
 
-// awaitReady reads the events of another process until it is ready or gives up.
+// awaitReady reads the events of another process until it is ready or has failed.
 func awaitReady(events io.Reader) error {
 	lines := json.NewDecoder(events)
 	for {
 		var e event
 		if err := lines.Decode(&e); err != nil {
-			return errEnded
+			return errEndedEarly
 		}
 		if e.Error != "" {
 			return errors.New(e.Error)
@@ -253,8 +254,8 @@ func awaitReady(events io.Reader) error {
 	}
 }
 
-// access is the administrator's way into a member, from what its process left in
-// its directory.
-func (c *child) access() (pki.KubeconfigContext, error) {
-	return standalone.AccessTo(c.options.Name, c.options.Dir, c.options.Port)
+// adminContext returns the administrator's kubeconfig context of a member, from the files
+// that its process wrote.
+func (c *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
+	return standalone.LoopbackAdminContext(c.options.Name, c.options.Dir, c.options.Port)
 }

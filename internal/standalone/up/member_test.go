@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-const patience = time.Minute
+const timeout = time.Minute
 
-// hold plays a member of an earlier start, in the directory of an installation.
-func hold(t *testing.T) (dir dataDir, path string, end func()) {
+// lockMemberDir locks the directory of a member, like a process of an earlier start.
+func lockMemberDir(t *testing.T) (dir dataDir, path string, release func()) {
 	t.Helper()
 	dir = dataDir{t.TempDir()}
-	path = dir.member("member1")
+	path = dir.memberDir("member1")
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	end, err := dataDir{path}.lock()
+	release, err := dataDir{path}.lock()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dir, path, end
+	return dir, path, release
 }
 
-func TestAMemberWaitsForTheOneBeforeItToEnd(t *testing.T) {
-	_, path, end := hold(t)
+func TestMemberWaitsForEarlierProcess(t *testing.T) {
+	_, path, end := lockMemberDir(t)
 	taken := make(chan error, 1)
 	go func() {
-		release, err := takeOver(t.Context(), path, patience)
+		release, err := acquireMemberDir(t.Context(), path, timeout)
 		if err == nil {
 			release()
 		}
@@ -39,48 +39,48 @@ func TestAMemberWaitsForTheOneBeforeItToEnd(t *testing.T) {
 	}()
 	select {
 	case err := <-taken:
-		t.Fatalf("it did not wait: %v", err)
-	case <-time.After(2 * stopPollEvery):
+		t.Fatalf("the member did not wait: %v", err)
+	case <-time.After(2 * stopPollInterval):
 	}
 	end()
 	if err := <-taken; err != nil {
-		t.Errorf("the one before has ended: %v", err)
+		t.Errorf("after the end of the earlier process: %v", err)
 	}
 }
 
-func TestAMemberTellsWhichProcessDoesNotEnd(t *testing.T) {
-	_, path, end := hold(t)
+func TestMemberReportsEarlierProcess(t *testing.T) {
+	_, path, end := lockMemberDir(t)
 	defer end()
-	_, err := takeOver(t.Context(), path, stopPollEvery)
+	_, err := acquireMemberDir(t.Context(), path, stopPollInterval)
 	if want := "kill -9 " + strconv.Itoa(os.Getpid()); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("the error is %v, without %q", err, want)
+		t.Errorf("the error is %v, want one with %q", err, want)
 	}
 }
 
-func TestTheFirstMemberMakesItsDirectory(t *testing.T) {
-	release, err := takeOver(t.Context(), filepath.Join(t.TempDir(), "members", "member1"), patience)
+func TestMemberCreatesItsDirectory(t *testing.T) {
+	release, err := acquireMemberDir(t.Context(), filepath.Join(t.TempDir(), "members", "member1"), timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
 }
 
-func TestAnInstallationIsBusyUntilItsMembersHaveEnded(t *testing.T) {
-	dir, _, end := hold(t)
-	if pid, err := dir.busy(); err != nil || pid != os.Getpid() {
-		t.Errorf("while the member runs: process %d, %v", pid, err)
+func TestBusyProcessIncludesMembers(t *testing.T) {
+	dir, _, end := lockMemberDir(t)
+	if pid, err := dir.busyProcess(); err != nil || pid != os.Getpid() {
+		t.Errorf("while the member runs the busy process is %d, %v", pid, err)
 	}
 	end()
-	if pid, err := dir.busy(); err != nil || pid != 0 {
-		t.Errorf("when it has ended: process %d, %v", pid, err)
+	if pid, err := dir.busyProcess(); err != nil || pid != 0 {
+		t.Errorf("after its end the busy process is %d, %v", pid, err)
 	}
 }
 
-// saying is a member that tells this, and ends.
-func saying(dir dataDir, text string) *child {
-	return &child{
-		options: memberOptions{Name: "member1"}, started: func() {},
-		openLog: func() (*os.File, error) { return dir.openLog("member1") },
-		command: func() *exec.Cmd { return exec.Command("sh", "-c", "printf '%s\\n' \"$0\" >&3; exit 1", text) },
+// supervisorOf returns the supervisor of a process that writes one event and ends.
+func supervisorOf(dir dataDir, eventJSON string) *memberSupervisor {
+	return &memberSupervisor{
+		options: memberOptions{Name: "member1"}, onStarted: func() {},
+		openLog:    func() (*os.File, error) { return dir.openLog("member1") },
+		newCommand: func() *exec.Cmd { return exec.Command("sh", "-c", "printf '%s\\n' \"$0\" >&3; exit 1", eventJSON) },
 	}
 }

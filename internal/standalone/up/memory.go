@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// heapBudget is how large the heap may grow before it is collected.
-	heapBudget = 480 << 20
-	// leastGrowth and mostGrowth bound, in percent of what is alive, how far the heap
-	// may grow between two collections: what is alive is the floor of the budget,
-	// and a process that has little has no use for all of it.
-	leastGrowth, mostGrowth = 60, 130
-	// tuningPeriod is how often what is alive is looked at, and notableGrowth what
-	// must have changed to say so.
-	tuningPeriod  = 2 * time.Second
-	notableGrowth = 10
+	// heapBudgetBytes is the heap size that the garbage collector aims at.
+	heapBudgetBytes = 480 << 20
+	// minGrowthPercent and maxGrowthPercent limit how much the heap may grow between two
+	// collections, in percent of the live heap. If the live heap exceeds the budget, the
+	// minimum applies. A process with a small heap does not use the whole budget.
+	minGrowthPercent, maxGrowthPercent = 60, 130
+	// tuningPeriod is how often the live heap is measured. minGrowthChange is the smallest
+	// change of the percentage that is applied.
+	tuningPeriod    = 2 * time.Second
+	minGrowthChange = 10
 )
 
-// TuneMemory spends memory on fewer collections while there is some to spare: the
-// servers that share this process make much garbage and keep little. It returns at
-// once and goes on until ctx ends; GOGC in the environment switches it off.
+// TuneMemory reduces the number of garbage collections while memory is available. The servers
+// in this process allocate much and keep little. TuneMemory returns at once and tunes until
+// ctx ends. GOGC in the environment disables it.
 func TuneMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	current := mostGrowth
+	current := maxGrowthPercent
 	debug.SetGCPercent(current)
 	go func() {
 		ticker := time.NewTicker(tuningPeriod)
@@ -39,26 +39,26 @@ func TuneMemory(ctx context.Context) {
 				return
 			case <-ticker.C:
 			}
-			if wanted := growth(alive()); wanted > current+notableGrowth || wanted < current-notableGrowth {
-				current = wanted
+			if percent := gcPercent(liveHeapBytes()); percent > current+minGrowthChange || percent < current-minGrowthChange {
+				current = percent
 				debug.SetGCPercent(current)
 			}
 		}
 	}()
 }
 
-// alive is how many bytes the last collection found in use.
-func alive() uint64 {
+// liveHeapBytes returns the size of the live heap after the last collection.
+func liveHeapBytes() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64()
 }
 
-// growth is how far, in percent, the heap may grow over what is alive.
-func growth(alive uint64) int {
-	if alive == 0 {
-		return mostGrowth
+// gcPercent returns how much the heap may grow over the live heap, in percent.
+func gcPercent(liveBytes uint64) int {
+	if liveBytes == 0 {
+		return maxGrowthPercent
 	}
-	spare := max(int64(heapBudget)-int64(alive), 0)                       //nolint:gosec // no heap is that large
-	return min(max(int(spare*100/int64(alive)), leastGrowth), mostGrowth) //nolint:gosec // see above
+	spare := max(int64(heapBudgetBytes)-int64(liveBytes), 0)                             //nolint:gosec // no heap is that large
+	return min(max(int(spare*100/int64(liveBytes)), minGrowthPercent), maxGrowthPercent) //nolint:gosec // see above
 }

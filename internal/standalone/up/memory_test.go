@@ -2,22 +2,22 @@ package up
 
 import "testing"
 
-func TestTheHeapGrowsWithinItsBudget(t *testing.T) {
+func TestGCPercent(t *testing.T) {
 	tests := map[string]struct {
-		alive uint64
-		want  int
+		liveBytes uint64
+		want      int
 	}{
-		"nothing was collected yet":        {alive: 0, want: mostGrowth},
-		"a process that has little":        {alive: 10 << 20, want: mostGrowth},
-		"half of the budget may double":    {alive: heapBudget / 2, want: 100},
-		"the budget is spent":              {alive: heapBudget, want: leastGrowth},
-		"what is alive exceeds the budget": {alive: 3 * heapBudget, want: leastGrowth},
-		"little has no use for all of it":  {alive: heapBudget / 3, want: mostGrowth},
+		"before the first collection": {liveBytes: 0, want: maxGrowthPercent},
+		"a small heap":                {liveBytes: 10 << 20, want: maxGrowthPercent},
+		"half of the budget":          {liveBytes: heapBudgetBytes / 2, want: 100},
+		"the whole budget":            {liveBytes: heapBudgetBytes, want: minGrowthPercent},
+		"more than the budget":        {liveBytes: 3 * heapBudgetBytes, want: minGrowthPercent},
+		"a third of the budget":       {liveBytes: heapBudgetBytes / 3, want: maxGrowthPercent},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := growth(test.alive); got != test.want {
-				t.Errorf("growth(%d) = %d, want %d", test.alive, got, test.want)
+			if got := gcPercent(test.liveBytes); got != test.want {
+				t.Errorf("growth(%d) = %d, want %d", test.liveBytes, got, test.want)
 			}
 		})
 	}

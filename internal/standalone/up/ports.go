@@ -9,42 +9,42 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// choosePorts completes the remembered ports with free ones for the names that
-// have none. A port for others that somebody else took meanwhile stays: starting its
-// server fails and says so, because kubeconfigs out there name it. One that only this
-// process knows is chosen anew.
-func choosePorts(remembered map[string]int, forOthers, inside []string) error {
-	// All are held open until the end, so that no two names get the same.
-	var held []net.Listener
+// choosePorts chooses a free port for each name that has none. published are ports that
+// kubeconfigs of users contain. They stay even if another process uses them meanwhile; then
+// the start of the server fails with an error. internal are ports that only this process
+// uses. They are chosen again if another process uses them.
+func choosePorts(ports map[string]int, published, internal []string) error {
+	// All listeners stay open until the end, so that no two names get the same port.
+	var listeners []net.Listener
 	defer func() {
-		for _, listener := range held {
+		for _, listener := range listeners {
 			_ = listener.Close()
 		}
 	}()
-	hold := func(name string) error {
-		listener, err := standalone.Listen(standalone.Loopback, remembered[name])
+	choosePort := func(name string) error {
+		listener, err := standalone.Listen(standalone.Loopback, ports[name])
 		if err != nil {
 			return fmt.Errorf("choosing a port for %s: %w", name, err)
 		}
-		held = append(held, listener)
-		remembered[name] = standalone.Port(listener)
+		listeners = append(listeners, listener)
+		ports[name] = standalone.ListenerPort(listener)
 		return nil
 	}
-	for _, name := range inside {
-		err := hold(name)
+	for _, name := range internal {
+		err := choosePort(name)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			remembered[name] = 0
-			err = hold(name)
+			ports[name] = 0
+			err = choosePort(name)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, name := range forOthers {
-		if remembered[name] != 0 {
+	for _, name := range published {
+		if ports[name] != 0 {
 			continue
 		}
-		if err := hold(name); err != nil {
+		if err := choosePort(name); err != nil {
 			return err
 		}
 	}

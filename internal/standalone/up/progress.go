@@ -8,54 +8,56 @@ import (
 	"time"
 )
 
-// event is one line of the story that a start tells, also from a detached
-// process to the one that waits for it.
+// event reports the progress of a start. A detached process sends events to the process that
+// waits for it.
 type event struct {
-	// Step is what was done; Begin tells that it has only begun.
+	// Step is the name of a step. Begin is true when the step starts.
 	Step  string `json:"step,omitempty"`
 	Begin bool   `json:"begin,omitempty"`
-	// Seconds is how long it took.
+	// Seconds is the duration of the step.
 	Seconds float64 `json:"seconds,omitempty"`
-	// Error is why it failed.
+	// Error is the reason of the failure.
 	Error string `json:"error,omitempty"`
-	// Ready ends the story.
+	// Ready is the last event of a successful start.
 	Ready bool `json:"ready,omitempty"`
-	// Text is advice printed as it is.
+	// Text is printed without change.
 	Text string `json:"text,omitempty"`
 }
 
-// progress tells what happens while it happens.
-type progress struct {
+// progressReporter sends the events of a start.
+type progressReporter struct {
 	mu   sync.Mutex
-	emit func(event)
+	send func(event)
 	now  func() time.Time
 }
 
-func newProgress(emit func(event)) *progress { return &progress{emit: emit, now: time.Now} }
+func newProgress(send func(event)) *progressReporter {
+	return &progressReporter{send: send, now: time.Now}
+}
 
-// step runs one step and tells how long it took. Steps may run side by side.
-func (p *progress) step(name string, run func() error) error {
-	began := p.now()
-	p.tell(event{Step: name, Begin: true})
+// step runs one step and reports its duration. Steps may run concurrently.
+func (p *progressReporter) step(name string, run func() error) error {
+	started := p.now()
+	p.report(event{Step: name, Begin: true})
 	err := run()
-	done := event{Step: name, Seconds: p.now().Sub(began).Seconds()}
+	done := event{Step: name, Seconds: p.now().Sub(started).Seconds()}
 	if err != nil {
 		done.Error = err.Error()
 	}
-	p.tell(done)
+	p.report(done)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-func (p *progress) tell(e event) {
+func (p *progressReporter) report(e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.emit(e)
+	p.send(e)
 }
 
-func without(list []string, item string) []string {
+func removeItem(list []string, item string) []string {
 	kept := list[:0]
 	for _, entry := range list {
 		if entry != item {
@@ -65,11 +67,11 @@ func without(list []string, item string) []string {
 	return kept
 }
 
-// encoder writes events for another process.
-func encoder(out io.Writer) func(event) {
+// newEventEncoder returns a function that writes events for another process.
+func newEventEncoder(out io.Writer) func(event) {
 	lines := json.NewEncoder(out)
 	return func(e event) {
-		// The process that waits may be gone; starting goes on without it.
+		// The waiting process may have ended. The start continues without it.
 		_ = lines.Encode(e)
 	}
 }

@@ -21,41 +21,42 @@ import (
 )
 
 const (
-	// pullEvery is which members an agent serves unless somebody says how many.
-	pullEvery = 3
-	// tokenLifetime bounds what a token that nobody deleted is good for.
-	tokenLifetime = 10 * time.Minute
-	tokenDeletion = 5 * time.Second
+	// pullMemberInterval selects every third member for pull mode by default.
+	pullMemberInterval = 3
+	// tokenLifetime is the validity of a bootstrap token, in case it is not deleted.
+	tokenLifetime        = 10 * time.Minute
+	tokenDeletionTimeout = 5 * time.Second
 )
 
-// pullMembers are the members that an agent serves. Without the agent's program
-// there are none, which is wrong only if somebody asked for them; else they are told.
-func pullMembers(members []string, count int, off error, tell func(text string)) ([]string, error) {
-	chosen := choosePull(members, count)
+// selectPullMembers returns the members in pull mode. If the program of the agent is not
+// available, there are none. That is an error only if the user requested a number of pull
+// mode members. Otherwise it is reported.
+func selectPullMembers(members []string, count int, programsDisabled error, report func(text string)) ([]string, error) {
+	chosen := choosePullMembers(members, count)
 	if len(chosen) == 0 {
 		return nil, nil
 	}
-	err := off
+	err := programsDisabled
 	if err == nil {
-		_, err = processnode.Find(programs.Agent)
+		_, err = processnode.FindProgram(programs.Agent)
 	}
 	switch {
 	case err == nil:
 		return chosen, nil
 	case count > 0:
-		return nil, fmt.Errorf("%s register themselves, which needs the program %s: %w", strings.Join(chosen, ", "), programs.Agent, err)
+		return nil, fmt.Errorf("%s are in pull mode, which requires the program %s: %w", strings.Join(chosen, ", "), programs.Agent, err)
 	default:
-		tell(fmt.Sprintf("%s: joined without an agent, whose program does not run here: %v", strings.Join(chosen, ", "), err))
+		report(fmt.Sprintf("%s: joined in push mode, because the program of the agent cannot run here: %v", strings.Join(chosen, ", "), err))
 		return nil, nil
 	}
 }
 
-// choosePull takes every third member; a count that is given takes those first and
-// then others from the last to the first.
-func choosePull(members []string, count int) []string {
+// choosePullMembers selects every third member. With a given count it selects those first,
+// and then others from the last to the first.
+func choosePullMembers(members []string, count int) []string {
 	var every, others []string
 	for n, name := range members {
-		if (n+1)%pullEvery == 0 {
+		if (n+1)%pullMemberInterval == 0 {
 			every = append(every, name)
 			continue
 		}
@@ -67,46 +68,47 @@ func choosePull(members []string, count int) []string {
 	return append(every, others...)[:count]
 }
 
-// pulls reports whether an agent serves a member: not where nobody would approve
-// its certificate.
-func (i *installation) pulls(name string) bool {
-	return i.watchesMembers() && i.programsOff == nil && slices.Contains(i.state.Pull, name)
+// isPullMember reports whether an agent serves a member. Without the controller manager no
+// certificate of an agent would be approved.
+func (i *installation) isPullMember(name string) bool {
+	return i.runsControllerManager() && i.programsDisabled == nil && slices.Contains(i.state.PullMembers, name)
 }
 
-// registerOne does what `karmadactl token create` and `karmadactl register` do. Where
-// that was interrupted, by an earlier start or the end of a process, it goes on.
-func (i *installation) registerOne(ctx context.Context, control *controlplane.ControlPlane, name string, where topology) error {
+// registerMember does the same as `karmadactl token create` and `karmadactl register`. It
+// continues a registration that an earlier start or a restart of the member interrupted.
+func (i *installation) registerMember(ctx context.Context, control *controlplane.ControlPlane, name string, location topology) error {
 	member, err := i.memberConfig(name)
 	if err != nil {
 		return err
 	}
-	return persist(ctx, func() error {
-		token := i.registering(name)
+	return retryUnavailable(ctx, func() error {
+		token := i.registrationToken(name)
 		if token != "" {
-			return i.registerAgain(ctx, control, name, where, member, token)
+			return i.resumeRegistration(ctx, control, name, location, member, token)
 		}
-		if token, err = i.beginRegistering(name); err != nil {
+		if token, err = i.recordRegistration(name); err != nil {
 			return err
 		}
-		return i.registerWith(ctx, control, name, where, member, token)
+		return i.registerWithToken(ctx, control, name, location, member, token)
 	})
 }
 
-func (i *installation) registerAgain(ctx context.Context, control *controlplane.ControlPlane, name string, where topology, member *rest.Config, token string) error {
-	for last := false; ; last = true {
-		there, err := takeUp(ctx, remains{cluster: name, token: token, ca: control.CA().Cert}, control.Config(), member)
-		if err != nil || there {
+func (i *installation) resumeRegistration(ctx context.Context, control *controlplane.ControlPlane, name string, location topology, member *rest.Config, token string) error {
+	for lastTry := false; ; lastTry = true {
+		installed, err := resumeInterrupted(ctx, interruptedRegistration{cluster: name, token: token, ca: control.CA().Cert}, control.Config(), member)
+		if err != nil || installed {
 			return err
 		}
-		// A request of before may have been answered while it was being taken back.
-		if err = i.registerWith(ctx, control, name, where, member, token); err == nil || last || ctx.Err() != nil {
+		// A pending request may have been approved while it was deleted, so the second try
+		// can find new objects.
+		if err = i.registerWithToken(ctx, control, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// registerWith registers a member with a token that lives no longer than that takes.
-func (i *installation) registerWith(ctx context.Context, control *controlplane.ControlPlane, name string, where topology, member *rest.Config, id string) (err error) {
+// registerWithToken registers a member with a token that is deleted afterwards.
+func (i *installation) registerWithToken(ctx context.Context, control *controlplane.ControlPlane, name string, location topology, member *rest.Config, id string) (err error) {
 	karmada := control.Config()
 	token, err := newToken()
 	if err != nil {
@@ -117,16 +119,16 @@ func (i *installation) registerWith(ctx context.Context, control *controlplane.C
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenDeletion)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenDeletionTimeout)
 		defer cancel()
-		if forgotten := bootstraptoken.Delete(ctx, karmada, token.ID); forgotten != nil && err == nil {
-			err = forgotten
+		if deleteErr := bootstraptoken.Delete(ctx, karmada, token.ID); deleteErr != nil && err == nil {
+			err = deleteErr
 		}
 	}()
 	return pull.Register{
 		Endpoint: strings.TrimPrefix(control.Server(), "https://"), Name: name,
 		Token: token.String(), CAHashes: []string{bootstraptoken.NewPin(control.CA().Cert).String()},
-		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
+		Provider: simulatedProvider, Region: location.Region, Zones: location.Zones,
 		CertRotation: true, Timeout: readyTimeout, Member: member,
 		Log: func(format string, args ...any) {
 			klog.FromContext(ctx).Info(fmt.Sprintf(format, args...), "member", name)
@@ -137,65 +139,65 @@ func (i *installation) registerWith(ctx context.Context, control *controlplane.C
 func newToken() (bootstraptoken.Token, error) {
 	text, err := bootstraputil.GenerateBootstrapToken()
 	if err != nil {
-		return bootstraptoken.Token{}, fmt.Errorf("choosing a token: %w", err)
+		return bootstraptoken.Token{}, fmt.Errorf("generating a bootstrap token: %w", err)
 	}
 	return bootstraptoken.Parse(text)
 }
 
-// registering is the ID of the token with which a member is being registered, empty
-// if it is not.
-func (i *installation) registering(name string) string {
-	i.remembering.Lock()
-	defer i.remembering.Unlock()
-	return i.state.Registering[name]
+// registrationToken returns the ID of the token of an unfinished registration, empty if there
+// is none.
+func (i *installation) registrationToken(name string) string {
+	i.stateMu.Lock()
+	defer i.stateMu.Unlock()
+	return i.state.RegistrationTokens[name]
 }
 
-// beginRegistering chooses the ID of a token and writes it down before anything is
-// made with it: whatever bears it is ours.
-func (i *installation) beginRegistering(name string) (id string, err error) {
+// recordRegistration generates the ID of a token and stores it before any object is created.
+// So every object with this ID belongs to this installation.
+func (i *installation) recordRegistration(name string) (id string, err error) {
 	token, err := newToken()
 	if err != nil {
 		return "", err
 	}
-	i.remembering.Lock()
-	defer i.remembering.Unlock()
-	if i.state.Registering == nil {
-		i.state.Registering = map[string]string{}
+	i.stateMu.Lock()
+	defer i.stateMu.Unlock()
+	if i.state.RegistrationTokens == nil {
+		i.state.RegistrationTokens = map[string]string{}
 	}
-	i.state.Registering[name] = token.ID
+	i.state.RegistrationTokens[name] = token.ID
 	return token.ID, i.dir.writeState(i.state)
 }
 
-// endRegistering forgets the tokens of all members: there are their Clusters.
-func (i *installation) endRegistering() error {
-	i.remembering.Lock()
-	defer i.remembering.Unlock()
-	if len(i.state.Registering) == 0 {
+// clearRegistrations deletes the stored tokens, because all Clusters exist.
+func (i *installation) clearRegistrations() error {
+	i.stateMu.Lock()
+	defer i.stateMu.Unlock()
+	if len(i.state.RegistrationTokens) == 0 {
 		return nil
 	}
-	i.state.Registering = nil
+	i.state.RegistrationTokens = nil
 	return i.dir.writeState(i.state)
 }
 
-// joined are the Clusters to wait for. A member that somebody has registered under
-// another name stays under it, and one with an agent that this installation has not
-// brought stays as it is; both are told.
-func (i *installation) joined(errs []error) (members []string, err error) {
-	var failed []error
+// joinedClusters returns the Clusters to wait for. A member that is registered under another
+// name keeps it. A member with an agent of another installation is not changed. Both cases
+// are reported.
+func (i *installation) joinedClusters(errs []error) (members []string, err error) {
+	var joinErrs []error
 	for n, name := range i.state.Members {
-		if found := (*pull.PreflightError)(nil); errors.As(errs[n], &found) {
-			i.tell.tell(event{Text: fmt.Sprintf("%s stays without a Cluster: %v", name, found)})
+		if preflight := (*pull.PreflightError)(nil); errors.As(errs[n], &preflight) {
+			i.progress.report(event{Text: fmt.Sprintf("%s is not registered: %v", name, preflight)})
 			continue
 		}
-		if has := (*registration.RegisteredError)(nil); errors.As(errs[n], &has) && has.Existing.Name != name && has.Existing.Spec.ID == has.ID {
-			i.tell.tell(event{Text: fmt.Sprintf("%s stays Cluster %s", name, has.Existing.Name)})
-			members = append(members, has.Existing.Name)
+		if registered := (*registration.RegisteredError)(nil); errors.As(errs[n], &registered) && registered.Existing.Name != name && registered.Existing.Spec.ID == registered.ID {
+			i.progress.report(event{Text: fmt.Sprintf("%s stays registered as Cluster %s", name, registered.Existing.Name)})
+			members = append(members, registered.Existing.Name)
 			continue
 		}
-		if !slices.Contains(i.idle, name) {
+		if !slices.Contains(i.idleMembers, name) {
 			members = append(members, name)
 		}
-		failed = append(failed, errs[n])
+		joinErrs = append(joinErrs, errs[n])
 	}
-	return members, errors.Join(failed...)
+	return members, errors.Join(joinErrs...)
 }

@@ -10,35 +10,35 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestEveryThirdMemberHasAnAgentUnlessSomebodySaysHowMany(t *testing.T) {
+func TestChoosePullMembers(t *testing.T) {
 	tests := map[string]struct {
 		members, count int
 		want           []string
 	}{
-		"two have none":                      {2, -1, nil},
-		"three have one":                     {3, -1, []string{"member3"}},
-		"one more changes no other":          {4, -1, []string{"member3"}},
-		"seven have two":                     {7, -1, []string{"member3", "member6"}},
-		"none when none are wanted":          {3, 0, nil},
-		"the third is the first to have one": {4, 1, []string{"member3"}},
-		"then the last":                      {4, 2, []string{"member3", "member4"}},
-		"all":                                {3, 3, []string{"member3", "member2", "member1"}},
-		"no members":                         {0, -1, nil},
+		"none of two":      {2, -1, nil},
+		"one of three":     {3, -1, []string{"member3"}},
+		"one of four":      {4, -1, []string{"member3"}},
+		"two of seven":     {7, -1, []string{"member3", "member6"}},
+		"count 0":          {3, 0, nil},
+		"count 1 of four":  {4, 1, []string{"member3"}},
+		"count 2 of four":  {4, 2, []string{"member3", "member4"}},
+		"count 3 of three": {3, 3, []string{"member3", "member2", "member1"}},
+		"no members":       {0, -1, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := choosePull(memberNames(test.members), test.count)
+			got := choosePullMembers(memberNames(test.members), test.count)
 			if len(got) == 0 {
 				got = nil
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("members with an agent (-want +got):\n%s", diff)
+				t.Errorf("pull mode members (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWhatAnAgentSaidBeforeIsNoNews(t *testing.T) {
+func TestNotReadyClustersIgnoresOldStatus(t *testing.T) {
 	began := time.Now()
 	cluster := func(name string, mode clusterv1alpha1.ClusterSyncMode, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
 		c := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
@@ -51,8 +51,8 @@ func TestWhatAnAgentSaidBeforeIsNoNews(t *testing.T) {
 		cluster("new", clusterv1alpha1.Pull, metav1.ConditionTrue),
 	}
 	renewed := map[string]time.Time{"back": began.Add(time.Second), "silent": began.Add(-time.Second)}
-	got := notReady(clusters, renewed, []string{"push", "broken", "back", "silent", "new", "absent"}, began)
+	got := notReadyClusters(clusters, renewed, []string{"push", "broken", "back", "silent", "new", "absent"}, began)
 	if diff := cmp.Diff([]string{"broken", "silent", "new", "absent"}, got); diff != "" {
-		t.Errorf("clusters that are waited for (-want +got):\n%s", diff)
+		t.Errorf("clusters that are not ready (-want +got):\n%s", diff)
 	}
 }

@@ -19,52 +19,52 @@ import (
 )
 
 const (
-	// clustersPrefix is where the server of the Cluster API stores Clusters.
+	// clustersPrefix is the prefix of the keys of Clusters in etcd.
 	clustersPrefix = "/registry/cluster.karmada.io/clusters/"
-	// purgeTimeout bounds each way to find out which clusters are joined.
+	// purgeTimeout is the time limit of each attempt to list the joined clusters.
 	purgeTimeout = 30 * time.Second
-	// maxHeldNames bounds the clusters that an error lists.
-	maxHeldNames = 10
-	// maxSaid bounds how much of the beginning, and of the end, of what a failed process
-	// wrote an error has.
-	maxSaid = 1 << 10
+	// maxClustersInError limits the number of clusters that an error lists.
+	maxClustersInError = 10
+	// maxStderrBytes limits how much of the start, and of the end, of the stderr output of a
+	// failed process is in an error.
+	maxStderrBytes = 1 << 10
 )
 
-// heldError says that clusters which this installation has not made hold credentials of
-// its control plane.
-type heldError struct {
+// credentialsHeldError means that clusters which are not members of this installation hold
+// credentials of its control plane.
+type credentialsHeldError struct {
 	dir dataDir
-	// replaced is the directory of a control plane that a restore replaced, if that one
-	// names them; empty for the present one.
-	replaced string
-	// push and pull are their names, by mode.
-	push, pull []string
+	// replacedDir is the directory of a control plane that a restore replaced, if the
+	// clusters are stored there. Empty means the current control plane.
+	replacedDir string
+	// pushClusters and pullClusters are the names of the clusters by mode.
+	pushClusters, pullClusters []string
 }
 
 // Error implements error.
-func (e *heldError) Error() string {
-	found, removal, next := "you have joined", "Remove each first", ""
-	if e.replaced != "" {
-		found = "the control plane in " + e.replaced + " had joined, before a restore replaced it,"
-		removal, next = "Clean up in each first", fmt.Sprintf(", then remove %s", e.replaced)
+func (e *credentialsHeldError) Error() string {
+	subject, removal, followUp := "you have joined", "Remove each first", ""
+	if e.replacedDir != "" {
+		subject = "the control plane in " + e.replacedDir + " had joined, before a restore replaced it,"
+		removal, followUp = "Clean up in each first", fmt.Sprintf(", then remove %s", e.replacedDir)
 	}
 	return fmt.Sprintf("not removing %s: %s that %s would keep the credentials of this control plane: %s. "+
-		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster its credentials stay valid there. "+
-		"With --force the data is removed all the same; in the clusters stay service accounts with the rights that Karmada had, their roles and bindings, agents, and what was propagated",
-		e.dir.path, counted(len(e.push)+len(e.pull), "cluster"), found, listOf(e.push, e.pull), removal, e.dir.path, strings.Join(e.remedies(), ", "), next)
+		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster, its credentials stay valid there. "+
+		"With --force the data is removed anyway; the clusters keep the service accounts of Karmada with their roles and bindings, agents, and propagated objects",
+		e.dir.path, countOf(len(e.pushClusters)+len(e.pullClusters), "cluster"), subject, describeClusters(e.pushClusters, e.pullClusters), removal, e.dir.path, strings.Join(e.leaveCommands(), ", "), followUp)
 }
 
-// remedies are commands that end the membership of one cluster of each mode. A control
-// plane that was restored may have no Cluster of that name, which needs --force.
-func (e *heldError) remedies() (commands []string) {
+// leaveCommands returns one command for each mode that ends the membership of a cluster. A
+// restored control plane may have no Cluster of that name, which requires --force.
+func (e *credentialsHeldError) leaveCommands() (commands []string) {
 	force := ""
-	if e.replaced != "" {
+	if e.replacedDir != "" {
 		force = " --force"
 	}
 	for _, one := range []struct {
 		verb  string
 		names []string
-	}{{"unjoin", e.push}, {"unregister", e.pull}} {
+	}{{"unjoin", e.pushClusters}, {"unregister", e.pullClusters}} {
 		if len(one.names) > 0 {
 			commands = append(commands, fmt.Sprintf("`karmadactl %s %s%s --cluster-kubeconfig=<kubeconfig of %[2]s>`", one.verb, one.names[0], force))
 		}
@@ -72,7 +72,7 @@ func (e *heldError) remedies() (commands []string) {
 	return commands
 }
 
-func listOf(push, pull []string) string {
+func describeClusters(push, pull []string) string {
 	var all []string
 	for _, name := range push {
 		all = append(all, name+" (push)")
@@ -81,112 +81,113 @@ func listOf(push, pull []string) string {
 		all = append(all, name+" (pull)")
 	}
 	slices.Sort(all)
-	if more := len(all) - maxHeldNames; more > 0 {
-		all = append(all[:maxHeldNames], fmt.Sprintf("and %d more", more))
+	if more := len(all) - maxClustersInError; more > 0 {
+		all = append(all[:maxClustersInError], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(all, ", ")
 }
 
-// holders returns an error if clusters hold credentials that are not members of this
-// installation. Members are known by the address that only they can have; one whose
-// agent has not said its address yet is known by its name.
-func (d dataDir) holders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
-	held := &heldError{dir: d}
+// checkCredentialHolders returns an error if clusters that are not members of this
+// installation hold credentials. A member is identified by its address. A pull mode member
+// without an address is identified by its name.
+func (d dataDir) checkCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
+	holders := &credentialsHeldError{dir: d}
 	for i := range clusters {
 		cluster := &clusters[i]
-		own := slices.Contains(mapValues(members), cluster.Spec.APIEndpoint) ||
+		isMember := slices.Contains(valuesOf(members), cluster.Spec.APIEndpoint) ||
 			cluster.Spec.APIEndpoint == "" && members[cluster.Name] != ""
 		switch {
-		case own:
+		case isMember:
 		case cluster.Spec.SyncMode == clusterv1alpha1.Pull:
-			held.pull = append(held.pull, cluster.Name)
+			holders.pullClusters = append(holders.pullClusters, cluster.Name)
 		default:
-			held.push = append(held.push, cluster.Name)
+			holders.pushClusters = append(holders.pushClusters, cluster.Name)
 		}
 	}
-	if len(held.push)+len(held.pull) == 0 {
+	if len(holders.pushClusters)+len(holders.pullClusters) == 0 {
 		return nil
 	}
-	slices.Sort(held.push)
-	slices.Sort(held.pull)
-	return held
+	slices.Sort(holders.pushClusters)
+	slices.Sort(holders.pullClusters)
+	return holders
 }
 
-func mapValues(of map[string]string) []string {
-	values := make([]string, 0, len(of))
-	for _, value := range of {
+func valuesOf(addresses map[string]string) []string {
+	values := make([]string, 0, len(addresses))
+	for _, value := range addresses {
 		values = append(values, value)
 	}
 	return values
 }
 
-// memberAddresses are the addresses of all members that the directory has data of,
-// also of those that are no longer started.
+// memberAddresses returns the addresses of all members with data in the directory, also of
+// those that are no longer started.
 func (d dataDir) memberAddresses() (map[string]string, error) {
-	remembered, err := d.readState()
+	state, err := d.readState()
 	if err != nil {
 		return nil, err
 	}
 	addresses := map[string]string{}
-	for name, port := range remembered.Ports {
-		if info, err := os.Stat(d.member(name)); err == nil && info.IsDir() {
+	for name, port := range state.Ports {
+		if info, err := os.Stat(d.memberDir(name)); err == nil && info.IsDir() {
 			addresses[name] = standalone.LoopbackURL(port)
 		}
 	}
 	return addresses, nil
 }
 
-// reader is a command that prints what the control plane in a directory has stored.
-type reader func(ctx context.Context, dir string) *exec.Cmd
+// clusterReader returns a command that prints the stored Clusters of the control plane in a
+// directory.
+type clusterReader func(ctx context.Context, dir string) *exec.Cmd
 
-// heldNow asks the control plane, which runs, for the clusters that hold its
-// credentials. If it does not answer nothing is known: its storage is read later.
-func (d dataDir) heldNow(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, purgeTimeout)
+// checkHoldersInAPI reads from the running control plane which clusters hold its credentials.
+// If the control plane does not answer, it returns nil, because the storage is read later.
+func (d dataDir) checkHoldersInAPI(ctx context.Context) error {
+	listCtx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
 	members, err := d.memberAddresses()
 	if err != nil {
 		return err
 	}
-	karmada, err := clientcmd.BuildConfigFromFlags("", d.karmadaConfig())
+	karmada, err := clientcmd.BuildConfigFromFlags("", d.karmadaKubeconfig())
 	if err != nil {
-		return nil // It is still starting.
+		return nil // The control plane is still starting.
 	}
-	clusters, err := listClusters(asking, karmada)
+	clusters, err := listClusters(listCtx, karmada)
 	if err != nil {
-		return nil // As said above.
+		return nil // The storage is read after the stop.
 	}
-	if err := d.holders(clusters, members); err != nil {
+	if err := d.checkCredentialHolders(clusters, members); err != nil {
 		return err
 	}
-	return d.heldInReplaced(ctx, readerCommand)
+	return d.checkHoldersInReplaced(ctx, newStoredClustersProcess)
 }
 
-// heldInStorage reads from the storage of a control plane that does not run which
-// clusters hold its credentials. The caller holds the lock of the directory.
-func (d dataDir) heldInStorage(ctx context.Context) error {
-	return d.heldAsRead(ctx, readerCommand)
+// checkHoldersInStorage reads from the storage of a stopped control plane which clusters hold
+// its credentials. The caller must hold the lock of the directory.
+func (d dataDir) checkHoldersInStorage(ctx context.Context) error {
+	return d.checkHoldersWith(ctx, newStoredClustersProcess)
 }
 
-// heldAsRead does so by a reader.
-func (d dataDir) heldAsRead(ctx context.Context, read reader) error {
-	if err := d.heldIn(ctx, d.controlPlane(), read); err != nil {
+// checkHoldersWith does the same with a given reader.
+func (d dataDir) checkHoldersWith(ctx context.Context, read clusterReader) error {
+	if err := d.checkHoldersInDir(ctx, d.controlPlaneDir(), read); err != nil {
 		return err
 	}
-	return d.heldInReplaced(ctx, read)
+	return d.checkHoldersInReplaced(ctx, read)
 }
 
-// heldInReplaced reads the same from the storage of control planes that a restore
-// replaced: a cluster that joined after the backup is in no other.
-func (d dataDir) heldInReplaced(ctx context.Context, read reader) error {
-	replaced, err := d.replaced()
+// checkHoldersInReplaced reads the storage of control planes that a restore replaced. A
+// cluster that joined after the backup is stored only there.
+func (d dataDir) checkHoldersInReplaced(ctx context.Context, read clusterReader) error {
+	replaced, err := d.replacedControlPlanes()
 	if err != nil {
 		return err
 	}
 	for _, dir := range replaced {
-		err := d.heldIn(ctx, dir, read)
-		if held := (*heldError)(nil); errors.As(err, &held) {
-			held.replaced = dir
+		err := d.checkHoldersInDir(ctx, dir, read)
+		if held := (*credentialsHeldError)(nil); errors.As(err, &held) {
+			held.replacedDir = dir
 		}
 		if err != nil {
 			return err
@@ -195,26 +196,27 @@ func (d dataDir) heldInReplaced(ctx context.Context, read reader) error {
 	return nil
 }
 
-// heldIn reads which clusters hold credentials of the control plane in a directory.
-func (d dataDir) heldIn(ctx context.Context, dir string, read reader) error {
-	clusters, err := storedClusters(ctx, dir, read)
+// checkHoldersInDir reads which clusters hold credentials of the control plane in a
+// directory.
+func (d dataDir) checkHoldersInDir(ctx context.Context, dir string, read clusterReader) error {
+	clusters, err := readStoredClusters(ctx, dir, read)
 	if err != nil {
-		return fmt.Errorf("not removing %s, for it cannot be found out which clusters hold credentials of the control plane in %s: %w. "+
-			"If you know that none does but its own members, add --force", d.path, dir, err)
+		return fmt.Errorf("not removing %s, because it is unknown which clusters hold credentials of the control plane in %s: %w. "+
+			"If only the members of this installation hold them, add --force", d.path, dir, err)
 	}
 	members, err := d.memberAddresses()
 	if err != nil {
 		return err
 	}
-	return d.holders(clusters, members)
+	return d.checkCredentialHolders(clusters, members)
 }
 
-func storedClusters(ctx context.Context, dir string, read reader) ([]clusterv1alpha1.Cluster, error) {
-	switch has, err := standalone.HasStorage(dir); {
+func readStoredClusters(ctx context.Context, dir string, read clusterReader) ([]clusterv1alpha1.Cluster, error) {
+	switch has, err := standalone.HasEtcdData(dir); {
 	case err != nil:
 		return nil, err
 	case !has:
-		return nil, nil // It never got so far as to join a cluster.
+		return nil, nil // No cluster was ever joined.
 	}
 	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
@@ -224,51 +226,51 @@ func storedClusters(ctx context.Context, dir string, read reader) ([]clusterv1al
 	}
 	var values [][]byte
 	if err := json.Unmarshal(out, &values); err != nil {
-		return nil, fmt.Errorf("reading what is stored of the control plane: %w", err)
+		return nil, fmt.Errorf("decoding the stored Clusters of the control plane: %w", err)
 	}
 	return parseClusters(values)
 }
 
-// withStderr adds to the error of a process what it wrote to stderr: its beginning, where
-// a panic says its cause, and its end.
+// withStderr adds the stderr output of a process to its error: the start, where a panic has
+// its cause, and the end.
 func withStderr(err error) error {
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {
 		return err
 	}
 	text := strings.TrimSpace(string(exit.Stderr))
-	if len(text) > 2*maxSaid {
-		text = text[:maxSaid] + " ... " + text[len(text)-maxSaid:]
+	if len(text) > 2*maxStderrBytes {
+		text = text[:maxStderrBytes] + " ... " + text[len(text)-maxStderrBytes:]
 	}
 	return fmt.Errorf("%w: %s", err, text)
 }
 
-const readerName = "stored-clusters"
+const storedClustersName = "stored-clusters"
 
-// readerCommand runs readerCommandLine: an etcd that finds its files damaged ends its
-// process, which must not be this one.
-func readerCommand(ctx context.Context, dir string) *exec.Cmd {
+// newStoredClustersProcess returns the command that runs storedClustersCommand. etcd ends its
+// process if its files are damaged, so it must run in a separate process.
+func newStoredClustersProcess(ctx context.Context, dir string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	return exec.CommandContext(ctx, self, readerName, "--dir", dir)
+	return exec.CommandContext(ctx, self, storedClustersName, "--dir", dir)
 }
 
-func readerCommandLine() *cobra.Command {
+func storedClustersCommand() *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
-		Use: readerName, Hidden: true, Args: NoArguments,
-		Short: "Print the Clusters in the storage of a control plane that does not run; `karmada down --purge` starts this",
+		Use: storedClustersName, Hidden: true, Args: NoArguments,
+		Short: "Print the Clusters in the storage of a stopped control plane; started by `karmada down --purge`",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), purgeTimeout)
 			defer cancel()
-			values, err := standalone.ReadStored(ctx, dir, clustersPrefix)
+			values, err := standalone.ReadEtcdValues(ctx, dir, clustersPrefix)
 			if err != nil {
 				return err
 			}
 			if err := json.NewEncoder(cmd.OutOrStdout()).Encode(values); err != nil {
-				return fmt.Errorf("printing what is stored: %w", err)
+				return fmt.Errorf("printing the stored Clusters: %w", err)
 			}
 			return nil
 		},
@@ -277,16 +279,16 @@ func readerCommandLine() *cobra.Command {
 	return cmd
 }
 
-var errNoCluster = errors.New("it is no Cluster")
+var errNotCluster = errors.New("the value is not a Cluster")
 
 func parseClusters(values [][]byte) ([]clusterv1alpha1.Cluster, error) {
 	clusters := make([]clusterv1alpha1.Cluster, len(values))
 	for i, value := range values {
 		if err := json.Unmarshal(value, &clusters[i]); err != nil {
-			return nil, fmt.Errorf("reading a stored Cluster: %w", err)
+			return nil, fmt.Errorf("decoding a stored Cluster: %w", err)
 		}
 		if clusters[i].Name == "" {
-			return nil, fmt.Errorf("reading a stored Cluster: %w", errNoCluster)
+			return nil, fmt.Errorf("decoding a stored Cluster: %w", errNotCluster)
 		}
 	}
 	return clusters, nil

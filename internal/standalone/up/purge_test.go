@@ -21,7 +21,7 @@ func joinedCluster(name, endpoint string, mode clusterv1alpha1.ClusterSyncMode) 
 	}
 }
 
-func TestClustersThatArePeoplesHoldAPurge(t *testing.T) {
+func TestPurgeIsRejectedForJoinedClusters(t *testing.T) {
 	const member1, member2 = "https://127.0.0.1:30001", "https://127.0.0.1:30002"
 	members := map[string]string{"member1": member1, "member2": member2}
 	far := joinedCluster("far", "https://far.example:6443", clusterv1alpha1.Push)
@@ -30,89 +30,89 @@ func TestClustersThatArePeoplesHoldAPurge(t *testing.T) {
 		clusters []clusterv1alpha1.Cluster
 		want     []string
 	}{
-		"none": {},
+		"no clusters": {},
 		"members of this installation": {clusters: []clusterv1alpha1.Cluster{
 			joinedCluster("member1", member1, clusterv1alpha1.Push), joinedCluster("member2", member2, clusterv1alpha1.Pull),
 		}},
-		"a member under another name":            {clusters: []clusterv1alpha1.Cluster{joinedCluster("east", member1, clusterv1alpha1.Push)}},
-		"a member that has not said its address": {clusters: []clusterv1alpha1.Cluster{joinedCluster("member2", "", clusterv1alpha1.Pull)}},
-		"a cluster with the name of a member":    {clusters: []clusterv1alpha1.Cluster{joinedCluster("member1", "https://far.example:6443", clusterv1alpha1.Push)}, want: []string{"1 cluster ", "member1 (push)"}},
-		"a cluster without an address":           {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent --cluster-kubeconfig=<kubeconfig of silent>`"}},
+		"a member under another name":         {clusters: []clusterv1alpha1.Cluster{joinedCluster("east", member1, clusterv1alpha1.Push)}},
+		"a member without an address":         {clusters: []clusterv1alpha1.Cluster{joinedCluster("member2", "", clusterv1alpha1.Pull)}},
+		"a cluster with the name of a member": {clusters: []clusterv1alpha1.Cluster{joinedCluster("member1", "https://far.example:6443", clusterv1alpha1.Push)}, want: []string{"1 cluster ", "member1 (push)"}},
+		"a cluster without an address":        {clusters: []clusterv1alpha1.Cluster{joinedCluster("silent", "", clusterv1alpha1.Pull)}, want: []string{"silent (pull)", "`karmadactl unregister silent --cluster-kubeconfig=<kubeconfig of silent>`"}},
 		"a push and a pull cluster": {clusters: []clusterv1alpha1.Cluster{far, edge, joinedCluster("member1", member1, clusterv1alpha1.Push)},
 			want: []string{"2 clusters ", "edge (pull), far (push)", "`karmadactl unjoin far --cluster-kubeconfig=<kubeconfig of far>`", "`karmadactl unregister edge --cluster-kubeconfig=<kubeconfig of edge>`", "--force"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := dataDir{"/data"}.holders(test.clusters, members)
+			err := dataDir{"/data"}.checkCredentialHolders(test.clusters, members)
 			if (err == nil) != (len(test.want) == 0) {
 				t.Fatalf("error %v, want %q", err, test.want)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error %q does not tell %q", err, part)
+					t.Errorf("the error %q does not contain %q", err, part)
 				}
 			}
 		})
 	}
 }
 
-func TestAPurgeNamesAFewOfManyClusters(t *testing.T) {
+func TestPurgeErrorListsFewClusters(t *testing.T) {
 	var many []clusterv1alpha1.Cluster
 	for n := range 500 {
 		many = append(many, joinedCluster(fmt.Sprintf("%048d", n), "https://far.example", clusterv1alpha1.Push))
 	}
-	err := dataDir{"/data"}.holders(many, nil)
+	err := dataDir{"/data"}.checkCredentialHolders(many, nil)
 	if err == nil || !strings.Contains(err.Error(), "500 clusters") || !strings.Contains(err.Error(), "and 490 more") || len(err.Error()) > 1500 {
 		t.Errorf("error %v", err)
 	}
 }
 
-// readBy is a reader that runs the same command for every directory.
-func readBy(name string, args ...string) reader {
+// readWith returns a reader that runs the same command for every directory.
+func readWith(name string, args ...string) clusterReader {
 	return func(ctx context.Context, _ string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
 }
 
-func TestAPurgeThatKnowsNothingIsRefused(t *testing.T) {
-	broken := made(t, "state.json", "control-plane/etcd/member/wal/0.wal", "control-plane/etcd/member/snap/db")
+func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
+	broken := newDataDir(t, "state.json", "control-plane/etcd/member/wal/0.wal", "control-plane/etcd/member/snap/db")
 	tests := map[string]struct {
-		read reader
-		told string
+		read    clusterReader
+		message string
 	}{
-		"a reader that ends":             {readBy("false"), "exit status 1"},
-		"a reader that says nothing":     {readBy("true"), "what is stored"},
-		"a reader that is not there":     {readBy("/nowhere"), "/nowhere"},
-		"a reader that says its error":   {readBy("sh", "-c", "echo the file is damaged >&2; exit 3"), "exit status 3: the file is damaged"},
-		"a reader that says very much":   {readBy("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"), "xend"},
-		"a reader that panics at length": {readBy("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
+		"a failing reader":               {readWith("false"), "exit status 1"},
+		"a reader without output":        {readWith("true"), "decoding the stored Clusters"},
+		"a missing reader":               {readWith("/nowhere"), "/nowhere"},
+		"a reader with an error message": {readWith("sh", "-c", "echo the file is damaged >&2; exit 3"), "exit status 3: the file is damaged"},
+		"a reader with long output":      {readWith("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"), "xend"},
+		"a reader with a long panic":     {readWith("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
 	}
 	for name, test := range tests {
-		_, err := broken.remove(func() error { return broken.heldAsRead(t.Context(), test.read) })
-		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), test.told) || len(err.Error()) > 3000 {
+		_, err := broken.remove(func() error { return broken.checkHoldersWith(t.Context(), test.read) })
+		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), test.message) || len(err.Error()) > 3000 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(broken.path, "state.json")); err != nil {
-		t.Errorf("its data is removed: %v", err)
+		t.Errorf("the data is removed: %v", err)
 	}
 	odd := dataDir{filepath.Join(broken.path, "data[1]")}
-	if err := os.MkdirAll(filepath.Join(odd.controlPlane(), "etcd", "member", "snap"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(odd.controlPlaneDir(), "etcd", "member", "snap"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := odd.heldAsRead(t.Context(), readBy("false")); err == nil {
-		t.Error("a directory with a bracket in its name is taken for one without storage")
+	if err := odd.checkHoldersWith(t.Context(), readWith("false")); err == nil {
+		t.Error("the storage of a directory with a bracket in its name is not found")
 	}
-	empty := made(t, "state.json")
-	if _, err := empty.remove(func() error { return empty.heldInStorage(t.Context()) }); err != nil {
+	empty := newDataDir(t, "state.json")
+	if _, err := empty.remove(func() error { return empty.checkHoldersInStorage(t.Context()) }); err != nil {
 		t.Errorf("a directory without storage: %v", err)
 	}
-	for name, value := range map[string]string{"nothing": "", "another object": `{"kind":"Secret"}`, "an encrypted one": "k8s:enc:secretbox:v1:k:x"} {
+	for name, value := range map[string]string{"an empty value": "", "another object": `{"kind":"Secret"}`, "an encrypted value": "k8s:enc:secretbox:v1:k:x"} {
 		if _, err := parseClusters([][]byte{[]byte(value)}); err == nil {
-			t.Errorf("%s is read as a Cluster", name)
+			t.Errorf("%s is decoded as a Cluster", name)
 		}
 	}
 }
 
-func TestAPurgeReadsWhatARestoreReplaced(t *testing.T) {
+func TestPurgeReadsReplacedControlPlanes(t *testing.T) {
 	const kept = "control-plane.before-restore-20300501T120000Z"
 	prints := func(clusters ...clusterv1alpha1.Cluster) []string {
 		values := make([][]byte, len(clusters))
@@ -134,17 +134,17 @@ func TestAPurgeReadsWhatARestoreReplaced(t *testing.T) {
 		present, replaced []string
 		want              []string
 	}{
-		"none in either":                       {present: prints(), replaced: prints()},
+		"no clusters":                          {present: prints(), replaced: prints()},
 		"a cluster that joined after a backup": {present: prints(), replaced: prints(prod), want: []string{kept, "prod (push)", "`karmadactl unjoin prod --force --cluster-kubeconfig=<kubeconfig of prod>`, then remove "}},
-		"an agent that came after a backup":    {present: prints(), replaced: prints(agent), want: []string{kept, "`karmadactl unregister edge --force --cluster-kubeconfig=<kubeconfig of edge>`"}},
+		"an agent that joined after a backup":  {present: prints(), replaced: prints(agent), want: []string{kept, "`karmadactl unregister edge --force --cluster-kubeconfig=<kubeconfig of edge>`"}},
 		"a cluster in both":                    {present: prints(prod), replaced: prints(prod), want: []string{"`karmadactl unjoin prod --cluster-kubeconfig"}},
-		"one that cannot be read":              {present: prints(), replaced: []string{"false"}, want: []string{kept, "cannot be found out", "--force"}},
+		"an unreadable storage":                {present: prints(), replaced: []string{"false"}, want: []string{kept, "it is unknown which clusters", "--force"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			dir := made(t, "state.json", "control-plane/etcd/member/snap/db", kept+"/etcd/member/snap/db")
+			dir := newDataDir(t, "state.json", "control-plane/etcd/member/snap/db", kept+"/etcd/member/snap/db")
 			_, err := dir.remove(func() error {
-				return dir.heldAsRead(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
+				return dir.checkHoldersWith(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
 					command := test.present
 					if of == filepath.Join(dir.path, kept) {
 						command = test.replaced
@@ -157,11 +157,11 @@ func TestAPurgeReadsWhatARestoreReplaced(t *testing.T) {
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error %q does not tell %q", err, part)
+					t.Errorf("the error %q does not contain %q", err, part)
 				}
 			}
 			if _, there := os.Stat(filepath.Join(dir.path, kept)); err != nil && there != nil {
-				t.Errorf("its data is removed: %v", there)
+				t.Errorf("the data is removed: %v", there)
 			}
 		})
 	}

@@ -21,12 +21,14 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// memberTimeout bounds how long one member is asked.
+// memberTimeout is the time limit for listing the objects of one member.
 const memberTimeout = 30 * time.Second
 
-// report is how members differ from what the control plane wants.
-type report struct {
-	// Restored says where the epoch came from, Confirmed whether a user confirmed it.
+// differenceReport lists how member clusters differ from the desired state of the control
+// plane.
+type differenceReport struct {
+	// Restored describes the restored backup. Confirmed reports whether a user confirmed the
+	// restore.
 	Restored  string          `json:"restored,omitempty"`
 	Confirmed bool            `json:"confirmed"`
 	Clusters  []clusterReport `json:"clusters"`
@@ -34,20 +36,21 @@ type report struct {
 
 type clusterReport struct {
 	Cluster string `json:"cluster"`
-	// Failure says why the cluster, or a part of it, could not be asked.
+	// Failure is the reason why the objects of the cluster, or some of them, could not be
+	// listed.
 	Failure     string              `json:"failure,omitempty"`
 	Differences []domain.Difference `json:"differences"`
 }
 
-// output is the report in all formats.
-func (r report) output() console.Output {
-	answer := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, ColumnGap: 3, Object: r}
+// output returns the report for all output formats.
+func (r differenceReport) output() console.Output {
+	output := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, ColumnGap: 3, Object: r}
 	row := func(cluster, difference, object string) {
-		answer.Rows = append(answer.Rows, []string{cluster, difference, object})
+		output.Rows = append(output.Rows, []string{cluster, difference, object})
 	}
 	for _, each := range r.Clusters {
 		if each.Failure != "" {
-			row(each.Cluster, "not known", each.Failure)
+			row(each.Cluster, "unknown", each.Failure)
 		}
 		for _, difference := range each.Differences {
 			name := difference.Key.Name
@@ -56,19 +59,19 @@ func (r report) output() console.Output {
 			}
 			object := difference.Object.String() + " " + name
 			row(each.Cluster, string(difference.Kind), object)
-			answer.Names = append(answer.Names, each.Cluster+"/"+strings.ToLower(difference.Object.String())+"/"+name)
+			output.Names = append(output.Names, each.Cluster+"/"+strings.ToLower(difference.Object.String())+"/"+name)
 		}
 	}
-	return answer
+	return output
 }
 
-// showReport prints how members differ from what the control plane wants.
+// showReport prints how member clusters differ from the desired state of the control plane.
 func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advice io.Writer) error {
-	config, err := o.connect(dir)
+	config, err := o.clientConfig(dir)
 	if err != nil {
 		return err
 	}
-	found, err := makeReport(ctx, config)
+	found, err := newReport(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -84,54 +87,54 @@ func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advic
 	}
 	switch {
 	case found.Restored == "":
-		fmt.Fprintf(advice, "\nThe control plane was not restored. %s in %s.\n", counted(total, "difference"), counted(len(found.Clusters), "cluster"))
+		fmt.Fprintf(advice, "\nThe control plane was not restored. Found %s in %s.\n", countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
 	case found.Confirmed:
-		fmt.Fprintf(advice, "\nThe control plane is %s, which is confirmed. %s in %s.\n", found.Restored, counted(total, "difference"), counted(len(found.Clusters), "cluster"))
+		fmt.Fprintf(advice, "\nThe control plane is %s. The restore is confirmed. Found %s in %s.\n", found.Restored, countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
 	default:
-		fmt.Fprintf(advice, "\nThe control plane is %s. %s in %s. Nothing is deleted in them until `karmada restore --confirm`; what no Work wants stays even then.\n",
-			found.Restored, counted(total, "difference"), counted(len(found.Clusters), "cluster"))
+		fmt.Fprintf(advice, "\nThe control plane is %s. Found %s in %s. No objects are deleted in the clusters until `karmada restore --confirm`. Orphans, which no Work describes, stay even then.\n",
+			found.Restored, countOf(total, "difference"), countOf(len(found.Clusters), "cluster"))
 	}
 	return nil
 }
 
-func makeReport(ctx context.Context, config *rest.Config) (report, error) {
+func newReport(ctx context.Context, config *rest.Config) (differenceReport, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return report{}, fmt.Errorf("making client of the control plane: %w", err)
+		return differenceReport{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	e, _, err := readEpoch(ctx, client)
 	if err != nil {
-		return report{}, err
+		return differenceReport{}, err
 	}
 	clusters, err := listClusters(ctx, config)
 	if err != nil {
-		return report{}, err
+		return differenceReport{}, err
 	}
-	found := report{Confirmed: e.Confirmed, Clusters: []clusterReport{}}
+	found := differenceReport{Confirmed: e.Confirmed, Clusters: []clusterReport{}}
 	if e.NeedsConfirmation() || e.Confirmed {
 		found.Restored = e.DescribeOrigin()
 	}
 	for i := range clusters {
-		each, err := reportOf(ctx, config, e, &clusters[i])
+		each, err := reportCluster(ctx, config, e, &clusters[i])
 		if err != nil {
-			return report{}, err
+			return differenceReport{}, err
 		}
 		found.Clusters = append(found.Clusters, each)
 	}
 	return found, nil
 }
 
-// reportOf compares one member with its Works. That the member cannot be asked is part of
-// the report.
-func reportOf(ctx context.Context, config *rest.Config, e domain.Epoch, cluster *clusterv1alpha1.Cluster) (clusterReport, error) {
-	works, err := worksOf(ctx, config, cluster.Name)
+// reportCluster compares the objects of one member with its Works. If the member cannot be
+// reached, the report contains the error.
+func reportCluster(ctx context.Context, config *rest.Config, e domain.Epoch, cluster *clusterv1alpha1.Cluster) (clusterReport, error) {
+	works, err := listWorks(ctx, config, cluster.Name)
 	if err != nil {
 		return clusterReport{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	listing, err := managedobjects.List(ctx, through(config, cluster.Name))
-	objects := objectsOf(listing, work.ExecutionNamespace(cluster.Name))
+	listing, err := managedobjects.List(ctx, memberProxyConfig(config, cluster.Name))
+	objects := managedObjects(listing, work.ExecutionNamespace(cluster.Name))
 	found := clusterReport{Cluster: cluster.Name, Differences: domain.Differences(e, works, objects, listing.Kinds.Has)}
 	if err != nil {
 		found.Failure = err.Error()
@@ -139,14 +142,14 @@ func reportOf(ctx context.Context, config *rest.Config, e domain.Epoch, cluster 
 	return found, nil
 }
 
-func worksOf(ctx context.Context, config *rest.Config, cluster string) ([]workv1alpha1.Work, error) {
+func listWorks(ctx context.Context, config *rest.Config, cluster string) ([]workv1alpha1.Work, error) {
 	scheme := runtime.NewScheme()
 	if err := workv1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
 	karmada, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("making client of the control plane: %w", err)
+		return nil, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	works := &workv1alpha1.WorkList{}
 	if err := karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster))); err != nil {
@@ -155,24 +158,25 @@ func worksOf(ctx context.Context, config *rest.Config, cluster string) ([]workv1
 	return works.Items, nil
 }
 
-// through is the way to a member through the control plane.
-func through(config *rest.Config, cluster string) *rest.Config {
+// memberProxyConfig returns the configuration to reach a member through the proxy of the
+// control plane.
+func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 	member := rest.CopyConfig(config)
 	member.Host = strings.TrimSuffix(config.Host, "/") + "/apis/" + clusterv1alpha1.GroupVersion.String() + "/clusters/" + cluster + "/proxy"
 	member.QPS = -1
 	return member
 }
 
-// objectsOf returns the objects of a listing that were made for Works in a namespace.
-func objectsOf(listing managedobjects.Listing, space string) []domain.MemberObject {
+// managedObjects returns the objects of a listing that belong to Works in a namespace.
+func managedObjects(listing managedobjects.Listing, namespace string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {
 		annotations := each.GetAnnotations()
-		of := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
-		if of.Namespace == space {
+		workKey := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
+		if workKey.Namespace == namespace {
 			found = append(found, domain.MemberObject{
 				Kind: each.GroupVersionKind().GroupKind(), Key: domain.ObjectKey{Namespace: each.GetNamespace(), Name: each.GetName()},
-				Work: of, Created: each.GetCreationTimestamp().Time,
+				Work: workKey, Created: each.GetCreationTimestamp().Time,
 			})
 		}
 	}

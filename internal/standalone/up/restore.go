@@ -25,10 +25,10 @@ import (
 	"karmada.io/karmada/internal/standalone/backup"
 )
 
-// epochPrefix is where etcd has the ConfigMaps of the components.
-const epochPrefix = "/registry/configmaps/"
+// configMapPrefix is the prefix of the keys of ConfigMaps in etcd.
+const configMapPrefix = "/registry/configmaps/"
 
-// restoreOptions are what `karmada restore` takes.
+// restoreOptions are the flags of `karmada restore`.
 type restoreOptions struct {
 	dataDir, kubeconfig string
 	report, confirm     bool
@@ -39,43 +39,43 @@ func restoreCommand() *cobra.Command {
 	o := restoreOptions{dataDir: defaultDataDir()}
 	cmd := &cobra.Command{
 		Use:   "restore FILE | --report | --confirm",
-		Short: "Take a control plane that is stopped back to a backup",
-		Long: `Take a control plane that is stopped back to a backup. What the data directory held is kept beside it.
-After the next up nothing is deleted in member clusters until you confirm: --report shows what differs, --confirm ends the protection.`,
-		Example: `  # Back to a backup
+		Short: "Restore a stopped control plane from a backup",
+		Long: `Restore a stopped control plane from a backup. The data of the replaced control plane is kept in the data directory.
+After the next karmada up no objects are deleted in member clusters until you confirm the restore. --report shows the differences, --confirm allows deletions again.`,
+		Example: `  # Restore a backup
   karmada down
   karmada restore karmada-backup-20300501T120000Z.tar.gz
   karmada up --detach
-  # What differs in the member clusters
+  # Show differences in the member clusters
   karmada restore --report
-  # Deletions may go on
+  # Allow deletions again
   karmada restore --confirm`,
-		Args: atMostOne,
+		Args: atMostOneArgument,
 		RunE: o.run,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dataDir, "data-dir", o.dataDir, "Directory that was given to up")
-	flags.BoolVar(&o.report, "report", false, "Show how member clusters differ from what the restored control plane wants")
-	flags.BoolVar(&o.confirm, "confirm", false, "Let the restored control plane delete objects in member clusters again")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "With --report and --confirm: kubeconfig of a control plane that `karmada up` does not run; by default that of the data directory")
+	flags.StringVar(&o.dataDir, "data-dir", o.dataDir, "Data directory of the installation, as given to karmada up")
+	flags.BoolVar(&o.report, "report", false, "Show how member clusters differ from the desired state of the restored control plane")
+	flags.BoolVar(&o.confirm, "confirm", false, "Confirm the restore, so that the control plane deletes objects in member clusters again")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Kubeconfig of a control plane that `karmada up` does not run, for --report and --confirm. By default the kubeconfig in the data directory")
 	o.format.AddFlag(cmd)
 	return cmd
 }
 
 func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
-	dir, err := dataDirOf(o.dataDir)
+	dir, err := parseDataDir(o.dataDir)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.report && o.confirm:
-		return WrongIn(cmd, errors.New("--report and --confirm do not go together"))
+		return NewCommandUsageError(cmd, errors.New("--report and --confirm cannot be used together"))
 	case (o.report || o.confirm) && len(args) > 0:
-		return WrongIn(cmd, fmt.Errorf("--report and --confirm take no file, such as %q", args[0]))
+		return NewCommandUsageError(cmd, fmt.Errorf("--report and --confirm take no backup file, but %q is given", args[0]))
 	case !o.report && !o.confirm && len(args) == 0:
-		return WrongIn(cmd, errors.New("name the file of a backup, or give --report or --confirm"))
+		return NewCommandUsageError(cmd, errors.New("a backup file, --report or --confirm is required"))
 	case o.kubeconfig != "" && len(args) > 0:
-		return WrongIn(cmd, errors.New("--kubeconfig goes with --report and --confirm only: a file is restored into --data-dir"))
+		return NewCommandUsageError(cmd, errors.New("--kubeconfig can be used with --report and --confirm only: a backup is restored into --data-dir"))
 	case o.report:
 		return o.showReport(cmd.Context(), dir, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	case o.confirm:
@@ -87,57 +87,57 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	out := cmd.ErrOrStderr()
-	fmt.Fprintf(out, "The data directory %s holds the backup of %s again: revision %d, %s.\n", dir.path,
-		restored.manifest.Time.Format(time.RFC3339), restored.manifest.Revision, counted(len(restored.manifest.Clusters), "cluster"))
-	if restored.kept != "" {
-		fmt.Fprintf(out, "What it held before is kept in %s; remove that when you are sure.\n", restored.kept)
+	fmt.Fprintf(out, "The backup of %[2]s is restored into the data directory %[1]s: revision %[3]d, %[4]s.\n", dir.path,
+		restored.manifest.Time.Format(time.RFC3339), restored.manifest.Revision, countOf(len(restored.manifest.Clusters), "cluster"))
+	if restored.replacedDir != "" {
+		fmt.Fprintf(out, "The replaced control plane is kept in %s. Remove that directory when you no longer need it.\n", restored.replacedDir)
 	}
-	fmt.Fprintf(out, "Start with\n  karmada up --data-dir %s\nNothing is deleted in member clusters until\n  karmada restore --confirm --data-dir %[1]s\n", dir.path)
+	fmt.Fprintf(out, "Start it with\n  karmada up --data-dir %s\nNo objects are deleted in member clusters until\n  karmada restore --confirm --data-dir %[1]s\n", dir.path)
 	return nil
 }
 
-// restored is what a restore did.
-type restored struct {
+// restoreResult is the result of a restore.
+type restoreResult struct {
 	manifest backup.Manifest
-	// kept is where the data of before is; empty if there was none.
-	kept string
+	// replacedDir is the directory with the replaced data, empty if there was none.
+	replacedDir string
 }
 
-// restoreBackup makes a stopped installation one that begins with a backup.
-func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restored, err error) {
-	opened, err := backup.OpenFile(file)
+// restoreBackup restores a backup into a stopped installation.
+func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restoreResult, err error) {
+	opened, err := backup.Open(file)
 	if err != nil {
-		return restored{}, err
+		return restoreResult{}, err
 	}
 	defer func() { _ = opened.Close() }()
-	result := restored{manifest: opened.Manifest}
+	result := restoreResult{manifest: opened.Manifest}
 	if err := result.manifest.CheckReadable(backup.Versions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: etcdversion.Version}); err != nil {
 		return result, fmt.Errorf("%s: %w", file, err)
 	}
-	release, err := dir.takeForRestore()
+	release, err := dir.lockForRestore()
 	if err != nil {
 		return result, err
 	}
 	defer release()
-	staging := dir.staging()
+	staging := dir.restoreStagingDir()
 	if err := os.RemoveAll(staging); err != nil {
-		return result, fmt.Errorf("removing what an interrupted restore left: %w", err)
+		return result, fmt.Errorf("removing the files of an interrupted restore: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 	if err := opened.Extract(staging); err != nil {
 		return result, err
 	}
-	if err := stage(ctx, dir, staging, result.manifest, now); err != nil {
+	if err := stageRestore(ctx, dir, staging, result.manifest, now); err != nil {
 		return result, fmt.Errorf("%s: %w", file, err)
 	}
-	result.kept, err = dir.exchange(staging, now)
+	result.replacedDir, err = dir.swapControlPlane(staging, now)
 	return result, err
 }
 
-// takeForRestore takes the directory for this process; nothing may run on it, nor on
-// those of its members.
-func (d dataDir) takeForRestore() (release func(), err error) {
-	if err := d.unused(); err != nil {
+// lockForRestore locks the directory for this process. It returns an error if a process uses
+// the directory or that of a member.
+func (d dataDir) lockForRestore() (release func(), err error) {
+	if err := d.checkUnused(); err != nil {
 		return nil, err
 	}
 	if err := d.create(); err != nil {
@@ -146,10 +146,10 @@ func (d dataDir) takeForRestore() (release func(), err error) {
 	if release, err = d.lock(); err != nil {
 		return nil, err
 	}
-	members, err := filepath.Glob(d.member("*"))
+	members, err := filepath.Glob(d.memberDir("*"))
 	for _, path := range members {
-		if pid, running := (dataDir{path}).running(); pid != 0 || running != nil {
-			err = errors.Join(err, running, d.inUse(pid))
+		if pid, running := (dataDir{path}).runningProcess(); pid != 0 || running != nil {
+			err = errors.Join(err, running, d.inUseError(pid))
 		}
 	}
 	if err != nil {
@@ -159,36 +159,37 @@ func (d dataDir) takeForRestore() (release func(), err error) {
 	return release, nil
 }
 
-// stage makes the data of a control plane of the files of a backup.
-func stage(ctx context.Context, dir dataDir, staging string, manifest backup.Manifest, now time.Time) error {
-	snapshot := filepath.Join(staging, backup.Snapshot)
+// stageRestore creates the data of the restored control plane from the extracted files of a
+// backup.
+func stageRestore(ctx context.Context, dir dataDir, staging string, manifest backup.Manifest, now time.Time) error {
+	snapshot := filepath.Join(staging, backup.SnapshotName)
 	saved, err := standalone.InspectSnapshot(snapshot)
 	if err != nil {
 		return fmt.Errorf("%w: %w", backup.ErrDamaged, err)
 	}
 	if saved.Hash != manifest.Hash || saved.Revision != manifest.Revision {
-		return fmt.Errorf("%w: its snapshot has revision %d and hash %d, and its manifest %d and %d",
+		return fmt.Errorf("%w: the snapshot has revision %d and hash %d, but the manifest has %d and %d",
 			backup.ErrDamaged, saved.Revision, saved.Hash, manifest.Revision, manifest.Hash)
 	}
 	key, value, err := epochEntry(domain.New(uuid.NewString(), domain.CauseRestored, now, manifest.Time), now)
 	if err != nil {
 		return err
 	}
-	next := dataDir{staging}
-	if err := os.MkdirAll(next.controlPlane(), 0o700); err != nil {
-		return fmt.Errorf("making a directory for the restored data: %w", err)
+	stagedDir := dataDir{staging}
+	if err := os.MkdirAll(stagedDir.controlPlaneDir(), 0o700); err != nil {
+		return fmt.Errorf("creating a directory for the restored data: %w", err)
 	}
 	if err := standalone.RestoreSnapshot(ctx, standalone.RestoreOptions{
-		Snapshot: snapshot, Age: now.Sub(manifest.Time), DataDir: filepath.Join(next.controlPlane(), etcdDir),
-		Replaced: filepath.Join(dir.controlPlane(), etcdDir), Put: map[string]string{key: value},
+		Snapshot: snapshot, Age: now.Sub(manifest.Time), DataDir: filepath.Join(stagedDir.controlPlaneDir(), etcdDir),
+		Replaced: filepath.Join(dir.controlPlaneDir(), etcdDir), Put: map[string]string{key: value},
 	}); err != nil {
 		return err
 	}
-	return dir.takeOverState(next)
+	return dir.adoptState(stagedDir)
 }
 
-// epochEntry is the epoch as the API server stores it: it is there before the first
-// request is answered.
+// epochEntry returns the epoch ConfigMap as the API server stores it. It is written into
+// etcd, so that it exists before the first request.
 func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	object := epoch.NewConfigMap(e)
 	object.UID, object.CreationTimestamp = types.UID(uuid.NewString()), metav1.NewTime(now)
@@ -196,12 +197,12 @@ func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("encoding ConfigMap %s: %w", clusterv1alpha1.EpochName, err)
 	}
-	return epochPrefix + object.Namespace + "/" + object.Name, string(encoded), nil
+	return configMapPrefix + object.Namespace + "/" + object.Name, string(encoded), nil
 }
 
-// takeOverState gives a directory without a state that of the backup, so that clients
-// find the same ports. The members that were simulated elsewhere are not here.
-func (d dataDir) takeOverState(from dataDir) error {
+// adoptState copies the state of a backup into a directory without a state, so that clients
+// find the same ports. The simulated members of the backup are not copied.
+func (d dataDir) adoptState(from dataDir) error {
 	if _, err := os.Stat(d.stateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -209,30 +210,30 @@ func (d dataDir) takeOverState(from dataDir) error {
 	if err != nil {
 		return err
 	}
-	s.Members, s.Pull, s.Registering = nil, nil, nil
+	s.Members, s.PullMembers, s.RegistrationTokens = nil, nil, nil
 	return d.writeState(s)
 }
 
-// exchange puts the restored control plane in the place of the present one, which it
-// keeps beside it. The two change their names at once, so that a crash leaves one of
-// them in its place and removes none.
-func (d dataDir) exchange(staging string, now time.Time) (kept string, err error) {
-	next := dataDir{staging}.controlPlane()
-	if _, err := os.Stat(d.controlPlane()); errors.Is(err, os.ErrNotExist) {
-		if err := os.Rename(next, d.controlPlane()); err != nil {
-			return "", fmt.Errorf("putting the restored data into its place: %w", err)
+// swapControlPlane replaces the control plane by the restored one, and keeps the old one
+// beside it. Both directories are renamed atomically, so that after a crash one of them is in
+// place and none is lost.
+func (d dataDir) swapControlPlane(staging string, now time.Time) (replacedDir string, err error) {
+	restoredDir := dataDir{staging}.controlPlaneDir()
+	if _, err := os.Stat(d.controlPlaneDir()); errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(restoredDir, d.controlPlaneDir()); err != nil {
+			return "", fmt.Errorf("moving the restored data into place: %w", err)
 		}
 		return "", nil
 	}
-	kept = d.controlPlane() + beforeRestore + now.Format(backupTime)
-	if _, err := os.Lstat(kept); err == nil {
-		return "", fmt.Errorf("keeping the data of before: %s is there already: try again", kept)
+	replacedDir = d.controlPlaneDir() + replacedInfix + now.Format(backupTimeFormat)
+	if _, err := os.Lstat(replacedDir); err == nil {
+		return "", fmt.Errorf("keeping the replaced data: %s exists already: retry", replacedDir)
 	}
-	if err := os.Rename(next, kept); err != nil {
-		return "", fmt.Errorf("putting the restored data into its place: %w", err)
+	if err := os.Rename(restoredDir, replacedDir); err != nil {
+		return "", fmt.Errorf("moving the restored data into place: %w", err)
 	}
-	if err := unix.Renameat2(unix.AT_FDCWD, kept, unix.AT_FDCWD, d.controlPlane(), unix.RENAME_EXCHANGE); err != nil {
-		return "", errors.Join(fmt.Errorf("putting the restored data into its place: exchanging %s and %s: %w: name a --data-dir on another file system", kept, d.controlPlane(), err), os.RemoveAll(kept))
+	if err := unix.Renameat2(unix.AT_FDCWD, replacedDir, unix.AT_FDCWD, d.controlPlaneDir(), unix.RENAME_EXCHANGE); err != nil {
+		return "", errors.Join(fmt.Errorf("moving the restored data into place: exchanging %s and %s: %w: choose a --data-dir on another file system", replacedDir, d.controlPlaneDir(), err), os.RemoveAll(replacedDir))
 	}
-	return kept, nil
+	return replacedDir, nil
 }

@@ -22,83 +22,84 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// absencePause is the time between two looks at a member that does not answer.
-const absencePause = 500 * time.Millisecond
+// unavailableRetryInterval is the time between two requests to a member that is not
+// available.
+const unavailableRetryInterval = 500 * time.Millisecond
 
-// persist tries again as long as a server is not there: a member whose process was
-// killed is started again.
-func persist(ctx context.Context, try func() error) error {
+// retryUnavailable retries while a server is not available. A member whose process was killed
+// is restarted.
+func retryUnavailable(ctx context.Context, try func() error) error {
 	for {
 		err := try()
-		if err == nil || !absent(err) {
+		if err == nil || !isUnavailable(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(absencePause):
+		case <-time.After(unavailableRetryInterval):
 		}
 	}
 }
 
-// absent tells whether a request failed because the server was not there, or ended.
-func absent(err error) bool {
+// isUnavailable reports whether a request failed because the server did not run, or ended.
+func isUnavailable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// takeUp looks at what an interrupted registration has left. It reports whether the
-// agent is there and does the rest; else it takes back what stands in the way of
+// resumeInterrupted continues an interrupted registration. It returns true if the agent is
+// installed and completes the registration. Otherwise it deletes the objects that prevent
 // another try.
-func takeUp(ctx context.Context, left remains, karmada, member *rest.Config) (there bool, err error) {
+func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration, karmada, member *rest.Config) (installed bool, err error) {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return false, fmt.Errorf("making client of the control plane: %w", err)
+		return false, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	memberClient, err := client.New(member, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
-		return false, fmt.Errorf("making client of member %q: %w", left.cluster, err)
+		return false, fmt.Errorf("creating a client of member %q: %w", interrupted.cluster, err)
 	}
-	// Nobody may begin with the token any more.
-	if err := discard(ctx, karmadaClient, tokenSecret(left.token)); err != nil {
+	// No new registration may start with this token.
+	if err := deleteObjects(ctx, karmadaClient, tokenSecret(interrupted.token)); err != nil {
 		return false, err
 	}
-	if err := left.find(ctx, karmadaClient, memberClient); err != nil {
-		return false, fmt.Errorf("looking for what an interrupted registration of %q has left: %w", left.cluster, err)
+	if err := interrupted.readObjects(ctx, karmadaClient, memberClient); err != nil {
+		return false, fmt.Errorf("reading the objects of an interrupted registration of %q: %w", interrupted.cluster, err)
 	}
-	if left.goesOn() {
+	if interrupted.canContinue() {
 		return true, nil
 	}
-	fromKarmada, fromMember := left.discarded()
-	if err := discard(ctx, memberClient, fromMember...); err != nil {
+	fromKarmada, fromMember := interrupted.objectsToDelete()
+	if err := deleteObjects(ctx, memberClient, fromMember...); err != nil {
 		return false, err
 	}
-	return false, discard(ctx, karmadaClient, fromKarmada...)
+	return false, deleteObjects(ctx, karmadaClient, fromKarmada...)
 }
 
-// find reads what there is.
-func (r *remains) find(ctx context.Context, karmada, member client.Client) (err error) {
+// readObjects reads the existing objects of the registration.
+func (r *interruptedRegistration) readObjects(ctx context.Context, karmada, member client.Client) (err error) {
 	requests := &certificatesv1.CertificateSigningRequestList{}
 	if err := karmada.List(ctx, requests); err != nil {
 		return err
 	}
 	r.requests = requests.Items
-	if r.role, err = found(ctx, karmada, "", agent.RoleName(r.cluster), &rbacv1.ClusterRole{}); err != nil {
+	if r.role, err = getLive(ctx, karmada, "", agent.RoleName(r.cluster), &rbacv1.ClusterRole{}); err != nil {
 		return err
 	}
 	const namespace = clusterv1alpha1.NamespaceKarmadaSystem
-	if r.secret, err = found(ctx, member, namespace, pull.AgentKubeconfig, &corev1.Secret{}); err != nil {
+	if r.secret, err = getLive(ctx, member, namespace, pull.AgentKubeconfig, &corev1.Secret{}); err != nil {
 		return err
 	}
-	if r.account, err = found(ctx, member, namespace, pull.AgentAccount, &corev1.ServiceAccount{}); err != nil {
+	if r.account, err = getLive(ctx, member, namespace, pull.AgentAccount, &corev1.ServiceAccount{}); err != nil {
 		return err
 	}
-	r.deployment, err = found(ctx, member, namespace, pull.AgentName, &appsv1.Deployment{})
+	r.deployment, err = getLive(ctx, member, namespace, pull.AgentName, &appsv1.Deployment{})
 	return err
 }
 
-// found reads an object; it is nil if there is none, or soon none.
-func found[T client.Object](ctx context.Context, side client.Client, namespace, name string, into T) (none T, err error) {
-	err = side.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+// getLive reads an object. It returns nil if the object does not exist or is being deleted.
+func getLive[T client.Object](ctx context.Context, reader client.Client, namespace, name string, into T) (none T, err error) {
+	err = reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) || err == nil && into.GetDeletionTimestamp() != nil {
 		return none, nil
 	}
@@ -109,14 +110,15 @@ func tokenSecret(id string) client.Object {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)}}
 }
 
-// discard deletes the objects that were looked at, in their order.
-func discard(ctx context.Context, side client.Client, objects ...client.Object) error {
+// deleteObjects deletes objects in the given order. An object that was replaced meanwhile is
+// not deleted.
+func deleteObjects(ctx context.Context, writer client.Client, objects ...client.Object) error {
 	for _, object := range objects {
-		var looked client.Preconditions
+		var preconditions client.Preconditions
 		if uid := object.GetUID(); uid != "" {
-			looked.UID = &uid
+			preconditions.UID = &uid
 		}
-		if err := client.IgnoreNotFound(side.Delete(ctx, object, looked)); err != nil {
+		if err := client.IgnoreNotFound(writer.Delete(ctx, object, preconditions)); err != nil {
 			return fmt.Errorf("deleting %T %q of an interrupted registration: %w", object, object.GetName(), err)
 		}
 	}

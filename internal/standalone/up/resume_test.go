@@ -29,8 +29,8 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// TestTakingUpMeetsARealAPIServer has one, which is the control plane and the member.
-func TestTakingUpMeetsARealAPIServer(t *testing.T) {
+// TestResumeInterruptedWithAPIServer uses one API server as control plane and as member.
+func TestResumeInterruptedWithAPIServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	cluster, err := standalone.Start(ctx, standalone.Options{Name: "both", CommonName: "both", Dir: t.TempDir()})
@@ -51,16 +51,16 @@ func TestTakingUpMeetsARealAPIServer(t *testing.T) {
 		}
 	}
 	a := newAuthority(t)
-	left := remains{cluster: "member3", token: "abcdef", ca: a.cert}
+	interrupted := interruptedRegistration{cluster: "member3", token: "abcdef", ca: a.cert}
 	put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaSystem}})
-	if there, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); there || err != nil {
-		t.Fatalf("with nothing there it says %t, %v", there, err)
+	if existing, err := resumeInterrupted(ctx, interrupted, cluster.Config(), cluster.Config()); existing || err != nil {
+		t.Fatalf("without objects the result is %t, %v", existing, err)
 	}
 
-	token := tokenSecret(left.token)
-	secret, account, deployment := secretWith(t, a.issue(t, agent.User("member3"))), ownAccount(), agentOf("member3")
-	role := roleFor("member3", "system:bootstrap:abcdef")
-	own, foreign := requestBy(ctx, t, cluster.Config(), "abcdef"), requestBy(ctx, t, cluster.Config(), "123456")
+	token := tokenSecret(interrupted.token)
+	secret, account, deployment := newAgentSecret(t, a.issue(t, agent.User("member3"))), newAgentAccount(), newAgentDeployment("member3")
+	role := newAgentRole("member3", "system:bootstrap:abcdef")
+	own, foreign := createRequestAs(ctx, t, cluster.Config(), "abcdef"), createRequestAs(ctx, t, cluster.Config(), "123456")
 	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "karmada-agent"}}
 	deployment.Spec.Template.Labels = deployment.Spec.Selector.MatchLabels
 	deployment.Spec.Template.Spec.Containers[0].Image = "karmada-agent"
@@ -68,7 +68,7 @@ func TestTakingUpMeetsARealAPIServer(t *testing.T) {
 		object.SetNamespace(clusterv1alpha1.NamespaceKarmadaSystem)
 	}
 	put(token, secret, account, deployment, role)
-	there := func() (names []string) {
+	existing := func() (names []string) {
 		t.Helper()
 		for _, object := range []client.Object{token, own, foreign, role, secret, account, deployment} {
 			switch err := api.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object)); {
@@ -81,29 +81,29 @@ func TestTakingUpMeetsARealAPIServer(t *testing.T) {
 		return names
 	}
 
-	if whole, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); !whole || err != nil {
-		t.Fatalf("with an agent there it says %t, %v", whole, err)
+	if installed, err := resumeInterrupted(ctx, interrupted, cluster.Config(), cluster.Config()); !installed || err != nil {
+		t.Fatalf("with an agent the result is %t, %v", installed, err)
 	}
-	if diff := cmp.Diff([]string{own.Name, foreign.Name, role.Name, secret.Name, account.Name, deployment.Name}, there()); diff != "" {
-		t.Errorf("an agent that goes on loses its token only (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{own.Name, foreign.Name, role.Name, secret.Name, account.Name, deployment.Name}, existing()); diff != "" {
+		t.Errorf("objects after resuming with an agent (-want +got):\n%s", diff)
 	}
 	if err := api.Delete(ctx, deployment); err != nil {
 		t.Fatal(err)
 	}
-	if whole, err := takeUp(ctx, left, cluster.Config(), cluster.Config()); whole || err != nil {
-		t.Fatalf("with no agent there it says %t, %v", whole, err)
+	if installed, err := resumeInterrupted(ctx, interrupted, cluster.Config(), cluster.Config()); installed || err != nil {
+		t.Fatalf("without an agent the result is %t, %v", installed, err)
 	}
-	if diff := cmp.Diff([]string{foreign.Name}, there()); diff != "" {
-		t.Errorf("of what was left there is (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{foreign.Name}, existing()); diff != "" {
+		t.Errorf("objects after resuming without an agent (-want +got):\n%s", diff)
 	}
 }
 
-func ownAccount() *corev1.ServiceAccount {
+func newAgentAccount() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: pull.AgentAccount, Labels: systemLabel()}}
 }
 
-// requestBy is a request of the holder of a token.
-func requestBy(ctx context.Context, t *testing.T, karmada *rest.Config, token string) *certificatesv1.CertificateSigningRequest {
+// createRequestAs creates a CertificateSigningRequest as the holder of a token.
+func createRequestAs(ctx context.Context, t *testing.T, karmada *rest.Config, token string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	holder := rest.CopyConfig(karmada)
 	holder.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:" + token, Groups: []string{"system:masters"}}
@@ -133,10 +133,10 @@ func requestBy(ctx context.Context, t *testing.T, karmada *rest.Config, token st
 	return request
 }
 
-func TestAMemberThatIsNotThereIsTriedAgain(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
-	ask := func() error {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gone.URL, http.NoBody)
+func TestRetryUnavailable(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	sendRequest := func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, closed.URL, http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -146,21 +146,21 @@ func TestAMemberThatIsNotThereIsTriedAgain(t *testing.T) {
 		}
 		return response.Body.Close()
 	}
-	gone.Close()
+	closed.Close()
 	wrong := errors.New("the name is taken")
 	tries := 0
-	err := persist(t.Context(), func() error {
+	err := retryUnavailable(t.Context(), func() error {
 		if tries++; tries == 1 {
-			return ask()
+			return sendRequest()
 		}
 		return wrong
 	})
 	if tries != 2 || !errors.Is(err, wrong) {
-		t.Errorf("%d tries ended with %v; the first should be repeated, the second not", tries, err)
+		t.Errorf("%d tries ended with %v; want a retry after the first only", tries, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := persist(ended, ask); err == nil || !absent(err) {
-		t.Errorf("after the end of the start it says %v, not what was wrong", err)
+	if err := retryUnavailable(ended, sendRequest); err == nil || !isUnavailable(err) {
+		t.Errorf("after the context ended the error is %v, want the last one", err)
 	}
 }

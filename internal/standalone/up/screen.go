@@ -10,13 +10,13 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-// frames are drawn one after the other while a step is under way.
+// frames is the animation of a running step.
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-const frameEvery = 100 * time.Millisecond
+const frameInterval = 100 * time.Millisecond
 
-// screen shows events to people: a line for each step that has ended. On a terminal
-// a last line, which is drawn again and again, names the steps that are under way.
+// screen prints events for users: one line for each completed step. On a terminal it also
+// redraws a last line with the steps in progress.
 type screen struct {
 	out   io.Writer
 	style console.Style
@@ -24,11 +24,11 @@ type screen struct {
 	mu      sync.Mutex
 	pending []string
 	frame   int
-	// animated says that the last line is being drawn again.
+	// animated reports whether the animation runs.
 	animated bool
 }
 
-// newScreen returns how to show an event, and how to remove the last line.
+// newScreen returns functions that show an event and remove the last line.
 func newScreen(out io.Writer) (show func(event), end func()) {
 	s := &screen{out: out, style: console.NewStyle(out)}
 	return s.show, s.end
@@ -44,10 +44,10 @@ func (s *screen) show(e event) {
 	case e.Begin:
 		s.pending = append(s.pending, e.Step)
 	case e.Error != "" && e.Step != "":
-		s.pending = without(s.pending, e.Step)
+		s.pending = removeItem(s.pending, e.Step)
 		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Bad("✖"), e.Step, e.Seconds)
 	case e.Step != "":
-		s.pending = without(s.pending, e.Step)
+		s.pending = removeItem(s.pending, e.Step)
 		fmt.Fprintf(s.out, "%s %-46s %6.1fs\n", s.style.Good("✔"), e.Step, e.Seconds)
 	}
 	s.draw()
@@ -57,9 +57,9 @@ func (s *screen) show(e event) {
 	}
 }
 
-// animate draws frames until no step is under way.
+// animate draws frames until no step is in progress.
 func (s *screen) animate() {
-	ticker := time.NewTicker(frameEvery)
+	ticker := time.NewTicker(frameInterval)
 	defer ticker.Stop()
 	for range ticker.C {
 		if !s.advance() {
@@ -68,7 +68,7 @@ func (s *screen) animate() {
 	}
 }
 
-// advance draws the next frame. It reports whether a step is under way.
+// advance draws the next frame. It reports whether a step is in progress.
 func (s *screen) advance() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-func TestAScreenShowsStepsThatHaveEnded(t *testing.T) {
+func TestScreenShowsSteps(t *testing.T) {
 	step := func(name string) string { return fmt.Sprintf("%-46s", name) }
 	tests := map[string]struct {
 		style console.Style

@@ -9,38 +9,38 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// state is what a second `karmada up` must know of the first.
-type state struct {
-	// Ports are the ports chosen for each server.
+// storedState is stored in the data directory for the next `karmada up`.
+type storedState struct {
+	// Ports are the ports of the servers by name.
 	Ports map[string]int `json:"ports"`
-	// Members are the simulated member clusters.
+	// Members are the names of the simulated member clusters.
 	Members []string `json:"members,omitempty"`
-	// Pull are those of them that an agent serves. A member that is registered stays
-	// as it is.
-	Pull []string `json:"pull,omitempty"`
-	// Registering are those of them whose registration has begun and not ended, each
-	// with the ID of its token.
-	Registering map[string]string `json:"registering,omitempty"`
-	// NodesPerMember is how many simulated nodes each has.
+	// PullMembers are the members in pull mode. The mode of a registered member does not
+	// change.
+	PullMembers []string `json:"pull,omitempty"`
+	// RegistrationTokens are the members with an unfinished registration, each with the ID of
+	// its bootstrap token.
+	RegistrationTokens map[string]string `json:"registering,omitempty"`
+	// NodesPerMember is the number of simulated nodes of each member.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
-	// Unjoined tells that registering the members is left to the user.
-	Unjoined bool `json:"unjoined,omitempty"`
-	// Kubernetes is the version, such as 1.36, whose API servers wrote the data last.
+	// SkipJoin means that the user registers the members.
+	SkipJoin bool `json:"unjoined,omitempty"`
+	// Kubernetes is the version, such as 1.36, of the API servers that last wrote the data.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// readState reads what an earlier start wrote; a new directory has none.
-func (d dataDir) readState() (state, error) {
-	s := state{Ports: map[string]int{}}
+// readState reads the state of the last start. A new directory has none.
+func (d dataDir) readState() (storedState, error) {
+	s := storedState{Ports: map[string]int{}}
 	data, err := os.ReadFile(d.stateFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
 	}
 	if err != nil {
-		return s, fmt.Errorf("reading state of data directory: %w", err)
+		return s, fmt.Errorf("reading the state of the data directory: %w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("reading %s: %w: remove the file to choose new ports, or the directory to start over", d.stateFile(), err)
+		return s, fmt.Errorf("parsing %s: %w: remove the file to choose new ports, or the directory to start over", d.stateFile(), err)
 	}
 	if s.Ports == nil {
 		s.Ports = map[string]int{}
@@ -48,20 +48,20 @@ func (d dataDir) readState() (state, error) {
 	return s, nil
 }
 
-func (d dataDir) writeState(s state) error { return writeJSON(d.stateFile(), s) }
+func (d dataDir) writeState(s storedState) error { return writeJSON(d.stateFile(), s) }
 
-// process is a process of the installation.
-type process struct {
+// processRecord is a process of the installation.
+type processRecord struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 }
 
-func (d dataDir) writeProcesses(processes []process) error {
+func (d dataDir) writeProcesses(processes []processRecord) error {
 	return writeJSON(d.processesFile(), processes)
 }
 
-// unfinished is the end of the name of a file that is being written.
-const unfinished = ".new"
+// unfinishedSuffix is the suffix of a file that is being written.
+const unfinishedSuffix = ".new"
 
 func writeJSON(path string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")

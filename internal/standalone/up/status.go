@@ -23,7 +23,7 @@ import (
 
 const statusTimeout = 10 * time.Second
 
-// What gives `karmada status` its exit code.
+// Errors that set the exit code of `karmada status`.
 var (
 	errNotRunning = errors.New("karmada is not running")
 	errStarting   = errors.New("karmada is still starting")
@@ -34,14 +34,14 @@ func statusCommand() *cobra.Command {
 	var format console.Format
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what `karmada up` runs, where, and what to type",
-		Example: `  # What runs, with the log of each process
+		Short: "Show the components that `karmada up` runs, with their state and address",
+		Example: `  # Show the components with the log file of each process
   karmada status -o wide
-  # The state of each component, for a program
+  # Show the state of each component in machine-readable form
   karmada status -o json`,
 		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := dataDirOf(path)
+			dir, err := parseDataDir(path)
 			if err != nil {
 				return err
 			}
@@ -51,12 +51,12 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	format.AddFlag(cmd)
-	cmd.Flags().StringVar(&path, "data-dir", path, "Directory that was given to up")
+	cmd.Flags().StringVar(&path, "data-dir", path, "Data directory of the installation, as given to karmada up")
 	return cmd
 }
 
-// showStatus prints the status in a format. Advice is for people, and goes to another
-// output.
+// showStatus prints the status in a format. Hints for the user go to advice, so that out
+// stays parsable.
 func showStatus(ctx context.Context, dir dataDir, format console.Format, out, advice io.Writer) error {
 	found, err := readStatus(ctx, dir)
 	if found.Kubeconfig == "" {
@@ -68,69 +68,69 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 	if format.IsTable() {
 		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
 		if found.Restored != "" {
-			fmt.Fprintf(advice, "Nothing is deleted in member clusters. What differs: karmada restore --report --data-dir %s\nTo end that: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
+			fmt.Fprintf(advice, "No objects are deleted in member clusters until the restore is confirmed.\nShow differences: karmada restore --report --data-dir %s\nConfirm: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
 		}
 	}
 	return err
 }
 
-// readStatus returns the status of an installation that runs. Where the control plane
-// does not answer, what is known of the members comes with the error.
+// readStatus returns the status of a running installation. If the control plane does not
+// answer, the result still has the members, together with the error.
 func readStatus(ctx context.Context, dir dataDir) (status, error) {
-	pid, err := dir.running()
+	pid, err := dir.runningProcess()
 	if err != nil {
 		return status{}, err
 	}
 	if pid == 0 {
 		return status{}, fmt.Errorf("%w on %s: start it with `karmada up --data-dir %s`", errNotRunning, dir.path, dir.path)
 	}
-	if _, err := os.Stat(dir.karmadaConfig()); errors.Is(err, os.ErrNotExist) {
-		return status{}, fmt.Errorf("%w (process %d): %s tells how far it is", errStarting, pid, dir.logFile("karmada"))
+	if _, err := os.Stat(dir.karmadaKubeconfig()); errors.Is(err, os.ErrNotExist) {
+		return status{}, fmt.Errorf("%w (process %d): see %s for its progress", errStarting, pid, dir.logFile("karmada"))
 	}
-	karmada, err := clientcmd.BuildConfigFromFlags("", dir.karmadaConfig())
+	karmada, err := clientcmd.BuildConfigFromFlags("", dir.karmadaKubeconfig())
 	if err != nil {
-		return status{}, fmt.Errorf("reading kubeconfig of the control plane: %w", err)
+		return status{}, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(karmada)
 	if err != nil {
-		return status{}, fmt.Errorf("making client of the control plane: %w", err)
+		return status{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	members, err := dir.memberProcesses()
 	if err != nil {
 		return status{}, err
 	}
-	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaConfig()}
-	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: health(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
+	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaKubeconfig()}
+	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: readHealth(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
 	if e, _, err := readEpoch(ctx, client); err == nil && e.NeedsConfirmation() {
 		found.Restored = e.DescribeOrigin()
 		self.State += ", " + found.Restored + ", not confirmed"
 	}
 	clusters, err := listClusters(ctx, karmada)
-	found.Components = append([]statusRow{self}, rowsOf(clusters, err == nil, members)...)
+	found.Components = append([]statusRow{self}, statusRows(clusters, err == nil, members)...)
 	return found, err
 }
 
-// memberProcess is a simulated member; pid is 0 while none runs.
+// memberProcess is a simulated member. pid is 0 if it has no process.
 type memberProcess struct {
 	name, address string
 	pid           int
 	log           string
 }
 
-// memberProcesses are the members that this installation runs.
+// memberProcesses returns the simulated members of this installation.
 func (d dataDir) memberProcesses() ([]memberProcess, error) {
-	remembered, err := d.readState()
+	state, err := d.readState()
 	if err != nil {
 		return nil, err
 	}
-	members := make([]memberProcess, 0, len(remembered.Members))
-	for _, name := range remembered.Members {
-		pid, err := dataDir{d.member(name)}.running()
+	members := make([]memberProcess, 0, len(state.Members))
+	for _, name := range state.Members {
+		pid, err := dataDir{d.memberDir(name)}.runningProcess()
 		if err != nil {
 			return nil, err
 		}
 		members = append(members, memberProcess{
-			name: name, pid: pid, address: standalone.LoopbackURL(remembered.Ports[name]), log: d.logFile(name),
+			name: name, pid: pid, address: standalone.LoopbackURL(state.Ports[name]), log: d.logFile(name),
 		})
 	}
 	return members, nil
@@ -147,26 +147,26 @@ const (
 type status struct {
 	DataDir    string `json:"dataDir"`
 	Kubeconfig string `json:"kubeconfig"`
-	// Restored says where the control plane came from while no user has confirmed its
-	// restore, so that nothing is deleted in member clusters.
+	// Restored describes the restored backup while the restore is not confirmed. Until then
+	// no objects are deleted in member clusters.
 	Restored   string      `json:"restored,omitempty"`
 	Components []statusRow `json:"components"`
 }
 
 type statusRow struct {
-	// Kind is ControlPlane, Cluster, or Member for a simulated cluster that is not
+	// Kind is ControlPlane, Cluster, or Member. A Member is a simulated cluster that is not
 	// registered.
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Address string `json:"address"`
-	// Process is that of a part of the installation, 0 while none runs.
+	// Process is the process ID of a component of this installation, 0 if it has no process.
 	Process *int   `json:"process,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
 
-// title is the row in the column COMPONENT.
-func (r statusRow) title() string {
+// displayName is the value of the column COMPONENT.
+func (r statusRow) displayName() string {
 	title := r.Name
 	if r.Kind == kindCluster {
 		title = "cluster " + title
@@ -180,20 +180,20 @@ func (r statusRow) title() string {
 	return fmt.Sprintf("%s (process %d)", title, *r.Process)
 }
 
-// output is the status in all formats.
+// output returns the status for all output formats.
 func (s status) output() console.Output {
-	answer := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
+	output := console.Output{Header: []string{"COMPONENT", "STATE", "ADDRESS", "LOG"}, NarrowColumns: 3, ColumnGap: 3, Object: s}
 	for _, row := range s.Components {
-		answer.Rows = append(answer.Rows, []string{row.title(), row.State, row.Address, cmp.Or(row.Log, "<none>")})
-		answer.Names = append(answer.Names, strings.ToLower(row.Kind)+"/"+row.Name)
+		output.Rows = append(output.Rows, []string{row.displayName(), row.State, row.Address, cmp.Or(row.Log, "<none>")})
+		output.Names = append(output.Names, strings.ToLower(row.Kind)+"/"+row.Name)
 	}
-	return answer
+	return output
 }
 
-// rowsOf are the clusters, each with its process if it is simulated, and then the
-// members that are no clusters. Where the clusters are not known, nothing is said
-// about who has joined.
-func rowsOf(clusters []clusterv1alpha1.Cluster, known bool, members []memberProcess) []statusRow {
+// statusRows returns the clusters, each with its process if it is simulated, and then the
+// members that are not registered. If known is false, the list of clusters could not be read,
+// and the state of members is Unknown.
+func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []memberProcess) []statusRow {
 	var rows []statusRow
 	joined := map[string]bool{}
 	for i := range clusters {
@@ -222,7 +222,7 @@ func rowsOf(clusters []clusterv1alpha1.Cluster, known bool, members []memberProc
 	return rows
 }
 
-func health(ctx context.Context, client kubernetes.Interface) string {
+func readHealth(ctx context.Context, client kubernetes.Interface) string {
 	answer, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
 		return "NotReady: " + err.Error()

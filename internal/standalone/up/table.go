@@ -11,22 +11,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// acceptTable asks a server to lay objects out as kubectl shows them.
+// acceptTable is the Accept header for objects as a table, as kubectl prints them.
 const acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// table prints what kubectl would print, under the command that would print it.
-func (d *demo) table(ctx context.Context, command string, config *rest.Config, path string) error {
+// printTable prints a command and the table that the command would print.
+func (d *demo) printTable(ctx context.Context, command string, config *rest.Config, path string) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
-	answer, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", acceptTable).DoRaw(ctx)
+	response, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", acceptTable).DoRaw(ctx)
 	if err != nil {
 		return fmt.Errorf("running %q: %w", command, err)
 	}
 	table := &metav1.Table{}
-	if err := json.Unmarshal(answer, table); err != nil {
-		return fmt.Errorf("reading answer to %q: %w", command, err)
+	if err := json.Unmarshal(response, table); err != nil {
+		return fmt.Errorf("decoding the response of %q: %w", command, err)
 	}
 	fmt.Fprintf(d.out, "\n$ %s\n", command)
 	if len(table.Rows) == 0 {

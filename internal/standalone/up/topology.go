@@ -21,40 +21,39 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// simulatedProvider is the provider that simulated members are registered with.
+// simulatedProvider is the provider of simulated members.
 const simulatedProvider = "simulated"
 
-const clustersPoll = 100 * time.Millisecond
+const clustersPollInterval = 100 * time.Millisecond
 
-// topology is where a simulated member pretends to be.
+// topology is the simulated region and zones of a member.
 type topology struct {
 	Region string
 	Zones  []string
 }
 
-// topologyOf deals regions out in turn, so that placements by region have
-// something to choose from.
-func topologyOf(index int) topology {
+// topologyForIndex assigns regions round-robin, so that placements by region have a choice.
+func topologyForIndex(index int) topology {
 	regions := []string{"east", "west", "north", "south"}
 	region := regions[index%len(regions)]
 	return topology{Region: region, Zones: []string{region + "-1", region + "-2"}}
 }
 
-// memberCommand is the command of the child process for a member.
-func memberCommand(o memberOptions, nodes int, where topology) *exec.Cmd {
+// newMemberProcess returns the command of the child process for a member.
+func newMemberProcess(o memberOptions, nodes int, location topology) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
 	cmd := exec.Command(self, "member", "--name", o.Name, "--data-dir", o.Dir, "--port", strconv.Itoa(o.Port),
-		"--nodes", strconv.Itoa(nodes), "--region", where.Region, "--zones", strings.Join(where.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String())
-	if o.ProgramsOff != "" {
-		cmd.Args = append(cmd.Args, "--programs-off", o.ProgramsOff)
+		"--nodes", strconv.Itoa(nodes), "--region", location.Region, "--zones", strings.Join(location.Zones, ","), "--certificate-lifetime", o.CertificateLifetime.String())
+	if o.ProgramsDisabled != "" {
+		cmd.Args = append(cmd.Args, "--programs-off", o.ProgramsDisabled)
 	}
-	if o.ProgramsUnconfined {
+	if o.AllowUnconfined {
 		cmd.Args = append(cmd.Args, "--programs-unconfined")
 	}
-	cmd.Env = append(os.Environ(), readyFDVariable+"=3")
+	cmd.Env = append(os.Environ(), eventsFDVariable+"=3")
 	return cmd
 }
 
@@ -65,7 +64,7 @@ func clusterClient(karmada *rest.Config) (client.Client, error) {
 	}
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("making client of the control plane: %w", err)
+		return nil, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	return karmadaClient, nil
 }
@@ -82,44 +81,44 @@ func listClusters(ctx context.Context, karmada *rest.Config) ([]clusterv1alpha1.
 	return list.Items, nil
 }
 
-// registeredClusters are the Clusters that there are, when those of the members that
-// somebody has deleted are gone.
+// registeredClusters returns the names of all Clusters. It first waits until the Clusters of
+// members that are being deleted are gone.
 func registeredClusters(ctx context.Context, karmada *rest.Config, members []string) (names []string, err error) {
-	var leaving []string
-	err = wait.PollUntilContextCancel(ctx, clustersPoll, true, func(ctx context.Context) (bool, error) {
+	var deleting []string
+	err = wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
 		clusters, err := listClusters(ctx, karmada)
 		if err != nil {
 			return false, err
 		}
-		names, leaving = nil, nil
+		names, deleting = nil, nil
 		for i := range clusters {
 			names = append(names, clusters[i].Name)
 			if clusters[i].DeletionTimestamp != nil && slices.Contains(members, clusters[i].Name) {
-				leaving = append(leaving, clusters[i].Name)
+				deleting = append(deleting, clusters[i].Name)
 			}
 		}
-		return len(leaving) == 0, nil
+		return len(deleting) == 0, nil
 	})
-	if len(leaving) > 0 && wait.Interrupted(err) {
-		return nil, fmt.Errorf("waiting for %s to be gone, which are being deleted: %w", strings.Join(leaving, ", "), err)
+	if len(deleting) > 0 && wait.Interrupted(err) {
+		return nil, fmt.Errorf("waiting for the deletion of %s: %w", strings.Join(deleting, ", "), err)
 	}
 	return names, err
 }
 
-// awaitClustersReady waits until the control plane finds the clusters ready. What an
-// agent reported before this run began says nothing of it: its Lease must be newer.
+// awaitClustersReady waits until the clusters are Ready. A status that an agent reported
+// before this run does not count: its Lease must be newer.
 func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string, began time.Time) error {
 	var waiting []string
-	err := wait.PollUntilContextCancel(ctx, clustersPoll, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
 		clusters, err := listClusters(ctx, karmada)
 		if err != nil {
 			return false, err
 		}
-		leases, err := agentLeases(ctx, karmada)
+		leases, err := agentRenewTimes(ctx, karmada)
 		if err != nil {
 			return false, err
 		}
-		waiting = notReady(clusters, leases, names, began)
+		waiting = notReadyClusters(clusters, leases, names, began)
 		return len(waiting) == 0, nil
 	})
 	if err != nil {
@@ -128,11 +127,11 @@ func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []strin
 	return nil
 }
 
-// agentLeases are when each agent renewed its Lease, by cluster.
-func agentLeases(ctx context.Context, karmada *rest.Config) (map[string]time.Time, error) {
+// agentRenewTimes returns when each agent renewed its Lease, by cluster.
+func agentRenewTimes(ctx context.Context, karmada *rest.Config) (map[string]time.Time, error) {
 	leases, err := coordinationv1client.NewForConfig(karmada)
 	if err != nil {
-		return nil, fmt.Errorf("making client of the control plane: %w", err)
+		return nil, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
 	list, err := leases.Leases(clusterv1alpha1.NamespaceKarmadaCluster).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -147,12 +146,12 @@ func agentLeases(ctx context.Context, karmada *rest.Config) (map[string]time.Tim
 	return renewed, nil
 }
 
-func notReady(clusters []clusterv1alpha1.Cluster, renewed map[string]time.Time, names []string, began time.Time) []string {
+func notReadyClusters(clusters []clusterv1alpha1.Cluster, renewed map[string]time.Time, names []string, began time.Time) []string {
 	ready := map[string]bool{}
 	for i := range clusters {
 		cluster := &clusters[i]
-		news := cluster.Spec.SyncMode != clusterv1alpha1.Pull || renewed[cluster.Name].After(began)
-		ready[cluster.Name] = news && domain.IsReady(cluster)
+		isCurrent := cluster.Spec.SyncMode != clusterv1alpha1.Pull || renewed[cluster.Name].After(began)
+		ready[cluster.Name] = isCurrent && domain.IsReady(cluster)
 	}
 	var waiting []string
 	for _, name := range names {

@@ -1,10 +1,10 @@
-// Package up answers "how does somebody try Karmada on one machine, with one
-// command and nothing installed?": `karmada up`, `down`, `status` and the member
-// clusters it simulates.
+// Package up answers: how does a user try Karmada on one machine, with one command and
+// nothing installed? It implements `karmada up`, `down`, `status` and the simulated member
+// clusters.
 //
-// One process holds the control plane; each member cluster is a child process of
-// the same program that ends when its parent does, however that ends. Everything
-// lives in one data directory, which one process at a time may use.
+// One process runs the control plane. Each member cluster is a child process of the same
+// program. A child ends when its parent ends, also when the parent is killed. All data is in
+// one data directory, which only one process at a time may use.
 package up
 
 import (
@@ -35,79 +35,80 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode"
 )
 
-// Options are what `karmada up` takes.
+// Options are the flags of `karmada up`.
 type Options struct {
-	// DataDir holds everything; it is created if needed.
+	// DataDir is the directory of all data. It is created if it does not exist.
 	DataDir string
-	// BindAddress is where the control plane's API server listens.
+	// BindAddress is the address on which the API server of the control plane listens.
 	BindAddress string
-	// Members is how many member clusters are simulated; negative means as many
-	// as last time.
+	// Members is the number of simulated member clusters. A negative value means the number
+	// of the last start.
 	Members int
-	// PullMembers is how many of them an agent serves; negative means every third.
+	// PullMembers is the number of members in pull mode. A negative value means every third.
 	PullMembers int
-	// NodesPerMember is how many nodes each has; 0 means as many as last time.
+	// NodesPerMember is the number of nodes of each member. 0 means the number of the last
+	// start.
 	NodesPerMember int
-	// CertificateLifetime is how long certificates are valid; they renew themselves.
+	// CertificateLifetime is the validity of certificates. They are renewed automatically.
 	CertificateLifetime time.Duration
-	// Join registers the members, or leaves that to the user; nil means as last time,
-	// and at first that they are registered.
+	// Join selects whether the members are registered. nil means as in the last start, and
+	// true in the first start.
 	Join *bool
-	// Components are those of Karmada to run in this process, as programs.IsSelected
-	// reads a list.
+	// Components selects the components of Karmada that run in this process, in the syntax of
+	// programs.IsSelected.
 	Components []string
-	// Gates are the feature gates of all components; nil means the defaults.
+	// Gates are the feature gates of all components. nil means the defaults.
 	Gates *gates.Set
-	// Extra are flags of components, as controlplane.Configure reads them.
-	Extra []string
-	// AuditLog is the file in which the API server of the control plane records
-	// requests; empty means none.
+	// ExtraConfig are flags of components, in the syntax of controlplane.Configure.
+	ExtraConfig []string
+	// AuditLog is the path of the audit log of the control plane's API server. Empty means no
+	// audit log.
 	AuditLog string
-	// MemberPrograms runs Pods of our images in members as processes of this machine, or
-	// does not; nil means that it does while that is safe.
+	// MemberPrograms selects whether Pods of Karmada's images in members run as processes of
+	// this machine. nil means that they run if that is safe.
 	MemberPrograms *bool
 }
 
-// components are the names of the components to run, and of those that are left
-// to the user.
-func (o Options) components() (run, left []string) {
+// selectComponents returns the names of the components to run, and of those that the user
+// runs.
+func (o Options) selectComponents() (run, excluded []string) {
 	for _, name := range programs.ComponentNames() {
 		if programs.IsSelected(o.Components, name, true) {
 			run = append(run, name)
 			continue
 		}
-		left = append(left, name)
+		excluded = append(excluded, name)
 	}
-	return run, left
+	return run, excluded
 }
 
-// readyTimeout is how long members may take to become Ready.
+// readyTimeout is the time limit for members to become Ready.
 const readyTimeout = 4 * time.Minute
 
 // installation is one run of `karmada up`.
 type installation struct {
-	options  Options
-	dir      dataDir
-	state    state
-	tell     *progress
-	children []*child
-	// programsOff says why members run no programs, nil if they do. idle are the members
-	// whose agents do not run for it.
-	programsOff error
-	idle        []string
-	// began is when this run did.
-	began time.Time
-	wg    sync.WaitGroup
+	options     Options
+	dir         dataDir
+	state       storedState
+	progress    *progressReporter
+	supervisors []*memberSupervisor
+	// programsDisabled is the reason why members run no programs, nil if they do. idleMembers
+	// are the pull mode members whose agents do not run for this reason.
+	programsDisabled error
+	idleMembers      []string
+	// startedAt is the start time of this run.
+	startedAt time.Time
+	wg        sync.WaitGroup
 
-	recording sync.Mutex
-	// remembering guards what of the state changes while members register.
-	remembering sync.Mutex
+	processesMu sync.Mutex
+	// stateMu guards the state while members register concurrently.
+	stateMu sync.Mutex
 }
 
-// run starts everything, tells when it is ready, and keeps it running until ctx
-// ends or a part of the control plane fails.
-func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress) error {
-	i := &installation{options: o, dir: dataDir{o.DataDir}, tell: tell, began: time.Now()}
+// runInstallation starts everything, reports when it is ready, and runs until ctx ends or a
+// part of the control plane fails.
+func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, progress *progressReporter) error {
+	i := &installation{options: o, dir: dataDir{o.DataDir}, progress: progress, startedAt: time.Now()}
 	release, err := i.prepare()
 	if err != nil {
 		return err
@@ -117,31 +118,31 @@ func run(ctx context.Context, o Options, log zapcore.WriteSyncer, tell *progress
 	defer i.wg.Wait()
 	defer cancel()
 
-	i.wg.Go(func() { i.dir.boundLogs(ctx, maxLog) })
+	i.wg.Go(func() { i.dir.rotateLogs(ctx, maxLogBytes) })
 	ready := i.startMembers(ctx)
-	components, _ := o.components()
-	control, err := controlplane.Start(ctx, controlplane.Options{
-		Dir: i.dir.controlPlane(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: tell.step,
-		Components: components, Gates: o.Gates, Extra: o.Extra, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
-		StartOver: i.dir.startOver(),
+	components, _ := o.selectComponents()
+	controlPlane, err := controlplane.Start(ctx, controlplane.Options{
+		Dir: i.dir.controlPlaneDir(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: progress.step,
+		Components: components, Gates: o.Gates, ExtraConfig: o.ExtraConfig, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
+		StartOverAdvice: i.dir.startOverAdvice(),
 	})
 	if err != nil {
 		return err
 	}
-	defer control.Stop()
-	if err := pki.WriteKubeconfig(i.dir.karmadaConfig(), control.Access()); err != nil {
+	defer controlPlane.Stop()
+	if err := pki.WriteKubeconfig(i.dir.karmadaKubeconfig(), controlPlane.AdminContext()); err != nil {
 		return err
 	}
-	if err := i.bringMembers(ctx, control, ready); err != nil {
+	if err := i.setUpMembers(ctx, controlPlane, ready); err != nil {
 		return err
 	}
 	i.recordProcesses()
-	tell.tell(event{Text: i.advice()})
-	tell.tell(event{Ready: true})
-	return watchOver(ctx, control.Cluster)
+	progress.report(event{Text: i.nextSteps()})
+	progress.report(event{Ready: true})
+	return awaitFailure(ctx, controlPlane.Cluster)
 }
 
-// prepare takes the data directory and settles what must be remembered.
+// prepare locks the data directory and updates the stored state.
 func (i *installation) prepare() (release func(), err error) {
 	if err := i.dir.create(); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (i *installation) prepare() (release func(), err error) {
 	if i.state, err = i.dir.readState(); err != nil {
 		return nil, err
 	}
-	if err = i.remember(); err != nil {
+	if err = i.updateState(); err != nil {
 		return nil, err
 	}
 	inside := []string{controlplane.AggregatedAPIServer, controlplane.Webhook}
@@ -167,71 +168,71 @@ func (i *installation) prepare() (release func(), err error) {
 	return release, i.dir.writeState(i.state)
 }
 
-// remember settles what this start says and what the last one said.
-func (i *installation) remember() (err error) {
-	if i.state.Kubernetes, err = reads(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
+// updateState merges the options of this start into the state of the last start.
+func (i *installation) updateState() (err error) {
+	if i.state.Kubernetes, err = checkDataVersion(i.state.Kubernetes, kubernetesversion.DefaultKubeBinaryVersion); err != nil {
 		return fmt.Errorf("data directory %s: %w", i.dir.path, err)
 	}
 	if i.options.Join != nil {
-		i.state.Unjoined = !*i.options.Join
+		i.state.SkipJoin = !*i.options.Join
 	}
 	if i.options.NodesPerMember > 0 {
 		i.state.NodesPerMember = i.options.NodesPerMember
 	}
 	i.state.NodesPerMember = cmp.Or(i.state.NodesPerMember, standalone.DefaultNodeOptions().Count)
-	i.programsOff = i.options.programsOff(processnode.CheckConfinement())
-	if err := i.rememberMembers(); err != nil {
+	i.programsDisabled = i.options.programsDisabledReason(processnode.CheckConfinement())
+	if err := i.updateMembers(); err != nil {
 		return err
 	}
-	i.tellIdle()
+	i.reportIdleMembers()
 	return nil
 }
 
-// rememberMembers settles which members there are, and how each is registered.
-func (i *installation) rememberMembers() (err error) {
+// updateMembers decides which members exist, and in which mode each is registered.
+func (i *installation) updateMembers() (err error) {
 	if i.options.Members < 0 {
 		return nil
 	}
-	before, pulled := i.state.Members, i.state.Pull
+	before, pulledBefore := i.state.Members, i.state.PullMembers
 	i.state.Members = memberNames(i.options.Members)
-	if left := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(i.state.Members, name) }); len(left) > 0 {
-		i.tell.tell(event{Text: fmt.Sprintf("%s: not started, for --members says %d; what they hold stays, and so do their Clusters until `karmadactl unjoin` or `unregister`",
-			strings.Join(left, ", "), i.options.Members)})
+	if removed := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(i.state.Members, name) }); len(removed) > 0 {
+		i.progress.report(event{Text: fmt.Sprintf("%s: not started, because --members is %d; their data is kept, and their Clusters stay until `karmadactl unjoin` or `unregister`",
+			strings.Join(removed, ", "), i.options.Members)})
 	}
-	i.state.Pull, err = pullMembers(i.state.Members, i.options.PullMembers, i.programsOff, func(text string) { i.tell.tell(event{Text: text}) })
-	if i.programsOff != nil {
-		// Those that are registered stay so.
-		i.state.Pull = slices.DeleteFunc(pulled, func(name string) bool { return !slices.Contains(i.state.Members, name) })
+	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled, func(text string) { i.progress.report(event{Text: text}) })
+	if i.programsDisabled != nil {
+		// Members that are registered in pull mode stay so.
+		i.state.PullMembers = slices.DeleteFunc(pulledBefore, func(name string) bool { return !slices.Contains(i.state.Members, name) })
 	}
 	return err
 }
 
-// tellIdle says whose agents do not run.
-func (i *installation) tellIdle() {
-	if i.programsOff == nil || len(i.state.Pull) == 0 {
+// reportIdleMembers prints which agents do not run.
+func (i *installation) reportIdleMembers() {
+	if i.programsDisabled == nil || len(i.state.PullMembers) == 0 {
 		return
 	}
-	i.idle = i.state.Pull
-	i.tell.tell(event{Text: fmt.Sprintf("%s: no agent runs there: %v", strings.Join(i.idle, ", "), i.programsOff)})
+	i.idleMembers = i.state.PullMembers
+	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "), i.programsDisabled)})
 }
 
-// reads is the version that data is written by from now on. API servers read what
-// older ones wrote, and may not know what newer ones did.
-func reads(written, ours string) (string, error) {
+// checkDataVersion returns the Kubernetes version that writes the data from now on. An API
+// server can read the data of older versions, but may not be able to read that of newer ones.
+func checkDataVersion(written, ours string) (string, error) {
 	if written == "" {
 		return ours, nil
 	}
 	last, err := version.ParseGeneric(written)
 	if err != nil {
-		return "", fmt.Errorf("reading by which version of Kubernetes it was written: %w", err)
+		return "", fmt.Errorf("parsing the Kubernetes version that wrote it: %w", err)
 	}
 	if own := version.MustParseGeneric(ours); own.LessThan(last) {
-		return "", fmt.Errorf("it was written by Kubernetes %s, and this program has %s: start it with the program of before or a newer one, or name another with --data-dir", written, ours)
+		return "", fmt.Errorf("it was written by Kubernetes %s, and this program has %s: use the previous program or a newer one, or choose another --data-dir", written, ours)
 	}
 	return ours, nil
 }
 
-func counted(count int, what string) string {
+func countOf(count int, what string) string {
 	if count == 1 {
 		return "1 " + what
 	}
@@ -246,70 +247,70 @@ func memberNames(count int) []string {
 	return names
 }
 
-// startMembers starts the member clusters; each sends its error, or nil, once.
+// startMembers starts the member clusters. Each channel receives one value: the error of the
+// start, or nil.
 func (i *installation) startMembers(ctx context.Context) []chan error {
 	ready := make([]chan error, len(i.state.Members))
 	for n, name := range i.state.Members {
 		ready[n] = make(chan error, 1)
-		i.children = append(i.children, i.child(n, name))
+		i.supervisors = append(i.supervisors, i.newSupervisor(n, name))
 	}
-	for n, member := range i.children {
+	for n, member := range i.supervisors {
 		i.wg.Go(func() { member.run(ctx, func(err error) { ready[n] <- err }) })
 	}
 	return ready
 }
 
-func (i *installation) child(index int, name string) *child {
-	c := &child{options: memberOptions{
-		Name: name, Dir: i.dir.member(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime,
-		ProgramsUnconfined: i.options.MemberPrograms != nil && *i.options.MemberPrograms,
+func (i *installation) newSupervisor(index int, name string) *memberSupervisor {
+	c := &memberSupervisor{options: memberOptions{
+		Name: name, Dir: i.dir.memberDir(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime,
+		AllowUnconfined: i.options.MemberPrograms != nil && *i.options.MemberPrograms,
 	}}
-	if i.programsOff != nil {
-		c.options.ProgramsOff = i.programsOff.Error()
+	if i.programsDisabled != nil {
+		c.options.ProgramsDisabled = i.programsDisabled.Error()
 	}
-	c.started = i.recordProcesses
+	c.onStarted = i.recordProcesses
 	c.openLog = func() (*os.File, error) { return i.dir.openLog(name) }
-	c.command = func() *exec.Cmd {
-		return memberCommand(c.options, i.state.NodesPerMember, topologyOf(index))
+	c.newCommand = func() *exec.Cmd {
+		return newMemberProcess(c.options, i.state.NodesPerMember, topologyForIndex(index))
 	}
 	return c
 }
 
-// bringMembers waits for the member clusters, registers them, and waits until
-// the control plane finds them ready.
-func (i *installation) bringMembers(ctx context.Context, control *controlplane.ControlPlane, ready []chan error) error {
+// setUpMembers waits for the member clusters, registers them, and waits until they are Ready.
+func (i *installation) setUpMembers(ctx context.Context, control *controlplane.ControlPlane, ready []chan error) error {
 	if len(ready) == 0 {
 		return nil
 	}
-	if err := i.tell.step(counted(len(ready), "member cluster"), func() error { return awaitAll(ctx, ready) }); err != nil {
+	if err := i.progress.step(countOf(len(ready), "member cluster"), func() error { return awaitAll(ctx, ready) }); err != nil {
 		return err
 	}
-	accesses := make([]pki.KubeconfigContext, 0, len(i.children))
-	for _, member := range i.children {
-		access, err := member.access()
+	accesses := make([]pki.KubeconfigContext, 0, len(i.supervisors))
+	for _, member := range i.supervisors {
+		access, err := member.adminContext()
 		if err != nil {
 			return err
 		}
 		accesses = append(accesses, access)
 	}
-	if err := pki.WriteKubeconfig(i.dir.membersConfig(), accesses...); err != nil {
+	if err := pki.WriteKubeconfig(i.dir.membersKubeconfig(), accesses...); err != nil {
 		return err
 	}
-	if i.state.Unjoined {
+	if i.state.SkipJoin {
 		return nil
 	}
 	step := "members joined and Ready"
-	if !i.watchesMembers() {
+	if !i.runsControllerManager() {
 		step = "members joined"
 	}
-	return i.tell.step(step, func() error { return i.join(ctx, control) })
+	return i.progress.step(step, func() error { return i.joinMembers(ctx, control) })
 }
 
 func awaitAll(ctx context.Context, ready []chan error) error {
 	var errs []error
-	for _, one := range ready {
+	for _, result := range ready {
 		select {
-		case err := <-one:
+		case err := <-result:
 			errs = append(errs, err)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -318,8 +319,8 @@ func awaitAll(ctx context.Context, ready []chan error) error {
 	return errors.Join(errs...)
 }
 
-// join registers the members that are not registered yet, side by side.
-func (i *installation) join(ctx context.Context, control *controlplane.ControlPlane) error {
+// joinMembers registers the members that are not registered yet, concurrently.
+func (i *installation) joinMembers(ctx context.Context, control *controlplane.ControlPlane) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	karmada := control.Config()
@@ -327,88 +328,88 @@ func (i *installation) join(ctx context.Context, control *controlplane.ControlPl
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(i.children))
-	var joins sync.WaitGroup
-	for n, member := range i.children {
+	errs := make([]error, len(i.supervisors))
+	var joining sync.WaitGroup
+	for n, member := range i.supervisors {
 		switch name := member.options.Name; {
 		case slices.Contains(registered, name):
-		case i.pulls(name):
-			joins.Go(func() { errs[n] = i.registerOne(ctx, control, name, topologyOf(n)) })
+		case i.isPullMember(name):
+			joining.Go(func() { errs[n] = i.registerMember(ctx, control, name, topologyForIndex(n)) })
 		default:
-			joins.Go(func() { errs[n] = i.joinOne(ctx, karmada, name, topologyOf(n)) })
+			joining.Go(func() { errs[n] = i.joinMember(ctx, karmada, name, topologyForIndex(n)) })
 		}
 	}
-	joins.Wait()
-	joined, err := i.joined(errs)
-	if err != nil || !i.watchesMembers() {
+	joining.Wait()
+	joined, err := i.joinedClusters(errs)
+	if err != nil || !i.runsControllerManager() {
 		return err
 	}
-	if err := awaitClustersReady(ctx, karmada, joined, i.began); err != nil {
+	if err := awaitClustersReady(ctx, karmada, joined, i.startedAt); err != nil {
 		return err
 	}
-	return i.endRegistering()
+	return i.clearRegistrations()
 }
 
-// watchesMembers reports whether this process finds out how the members are.
-func (i *installation) watchesMembers() bool {
-	components, _ := i.options.components()
+// runsControllerManager reports whether this process monitors the members.
+func (i *installation) runsControllerManager() bool {
+	components, _ := i.options.selectComponents()
 	return slices.Contains(components, programs.ControllerManager)
 }
 
-func (i *installation) joinOne(ctx context.Context, karmada *rest.Config, name string, where topology) error {
+func (i *installation) joinMember(ctx context.Context, karmada *rest.Config, name string, location topology) error {
 	member, err := i.memberConfig(name)
 	if err != nil {
 		return err
 	}
 	join := push.Join{
 		Name: name, ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster,
-		Provider: simulatedProvider, Region: where.Region, Zones: where.Zones,
+		Provider: simulatedProvider, Region: location.Region, Zones: location.Zones,
 		Karmada: karmada, Member: member, Log: func(string, ...any) {},
 	}
-	return persist(ctx, func() error { return join.Run(ctx) })
+	return retryUnavailable(ctx, func() error { return join.Run(ctx) })
 }
 
-// memberConfig is the administrator's way into a member.
+// memberConfig returns the administrator's client configuration of a member.
 func (i *installation) memberConfig(name string) (*rest.Config, error) {
 	member, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersConfig()},
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: i.dir.membersKubeconfig()},
 		&clientcmd.ConfigOverrides{CurrentContext: name}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig of member %q: %w", name, err)
+		return nil, fmt.Errorf("reading the kubeconfig of member %q: %w", name, err)
 	}
 	return member, nil
 }
 
-// recordProcesses writes down which processes there are, for whoever measures or
-// debugs them. Nothing depends on it.
+// recordProcesses writes the process IDs to a file, for measuring and debugging. No code
+// depends on the file.
 func (i *installation) recordProcesses() {
-	i.recording.Lock()
-	defer i.recording.Unlock()
+	i.processesMu.Lock()
+	defer i.processesMu.Unlock()
 	_ = i.dir.writeProcesses(i.processes())
 }
 
-func (i *installation) processes() []process {
-	processes := []process{{Name: "karmada", PID: os.Getpid()}}
-	for _, member := range i.children {
-		processes = append(processes, process{Name: member.options.Name, PID: member.pid()})
+func (i *installation) processes() []processRecord {
+	processes := []processRecord{{Name: "karmada", PID: os.Getpid()}}
+	for _, member := range i.supervisors {
+		processes = append(processes, processRecord{Name: member.options.Name, PID: member.pid()})
 	}
 	return processes
 }
 
-// advice is what to type next.
-func (i *installation) advice() string {
+// nextSteps returns the text with the next commands for the user.
+func (i *installation) nextSteps() string {
 	text := fmt.Sprintf(`
-Karmada is up. Its API server is the context karmada-apiserver of
+Karmada is up. The API server is the context karmada-apiserver in
   %s
 Try:
   export KUBECONFIG=%[1]s
   kubectl get clusters
-`, i.dir.karmadaConfig())
+`, i.dir.karmadaKubeconfig())
 	if len(i.state.Members) > 0 {
-		text += fmt.Sprintf("The members are the contexts of\n  %s\n", i.dir.membersConfig())
+		text += fmt.Sprintf("The members are the contexts in\n  %s\n", i.dir.membersKubeconfig())
 	}
-	if _, left := i.options.components(); len(left) > 0 {
-		text += fmt.Sprintf("Left out, for you to run with --kubeconfig %s:\n  %s\n", i.dir.karmadaConfig(), strings.Join(left, " "))
+	if _, left := i.options.selectComponents(); len(left) > 0 {
+		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", i.dir.karmadaKubeconfig(), strings.Join(left, " "))
 	}
-	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logs(), i.dir.howToStop())
+	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logsDir(), i.dir.stopCommand())
 }

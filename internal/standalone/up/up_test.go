@@ -14,64 +14,64 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-func TestALaterStartGoesOnAsTheOneBefore(t *testing.T) {
+func TestUpdateStateKeepsEarlierOptions(t *testing.T) {
 	no, yes := false, true
-	before := state{Members: []string{"member1", "member2"}, NodesPerMember: 5, Unjoined: true, Kubernetes: "1.35"}
+	before := storedState{Members: []string{"member1", "member2"}, NodesPerMember: 5, SkipJoin: true, Kubernetes: "1.35"}
 	tests := map[string]struct {
-		before state
-		given  Options
-		want   state
-		told   string
+		before  storedState
+		options Options
+		want    storedState
+		message string
 	}{
-		"the first":                       {given: Options{Members: -1}, want: state{NodesPerMember: 3}},
-		"the first that joins nobody":     {given: Options{Members: 1, Join: &no}, want: state{Members: []string{"member1"}, NodesPerMember: 3, Unjoined: true}},
-		"nothing is said":                 {before: before, given: Options{Members: -1}, want: state{Members: before.Members, NodesPerMember: 5, Unjoined: true}},
-		"members are to be joined now":    {before: before, given: Options{Members: -1, Join: &yes}, want: state{Members: before.Members, NodesPerMember: 5}},
-		"as many members as before":       {before: before, given: Options{Members: 2}, want: state{Members: before.Members, NodesPerMember: 5, Unjoined: true}},
-		"more nodes for the same members": {before: before, given: Options{Members: -1, NodesPerMember: 7}, want: state{Members: before.Members, NodesPerMember: 7, Unjoined: true}},
-		"fewer members":                   {before: before, given: Options{Members: 1}, want: state{Members: []string{"member1"}, NodesPerMember: 5, Unjoined: true}, told: "member2: not started"},
+		"the first start":                 {options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
+		"the first start without joining": {options: Options{Members: 1, Join: &no}, want: storedState{Members: []string{"member1"}, NodesPerMember: 3, SkipJoin: true}},
+		"no flags":                        {before: before, options: Options{Members: -1}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
+		"members are joined now":          {before: before, options: Options{Members: -1, Join: &yes}, want: storedState{Members: before.Members, NodesPerMember: 5}},
+		"as many members as before":       {before: before, options: Options{Members: 2}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
+		"more nodes for the same members": {before: before, options: Options{Members: -1, NodesPerMember: 7}, want: storedState{Members: before.Members, NodesPerMember: 7, SkipJoin: true}},
+		"fewer members":                   {before: before, options: Options{Members: 1}, want: storedState{Members: []string{"member1"}, NodesPerMember: 5, SkipJoin: true}, message: "member2: not started"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var told []string
+			var message []string
 			test.before.Members = append([]string(nil), test.before.Members...)
-			i := &installation{options: test.given, state: test.before, tell: newProgress(func(e event) { told = append(told, e.Text) })}
-			if err := i.remember(); err != nil {
+			i := &installation{options: test.options, state: test.before, progress: newProgress(func(e event) { message = append(message, e.Text) })}
+			if err := i.updateState(); err != nil {
 				t.Fatal(err)
 			}
 			i.state.Kubernetes = ""
 			if diff := cmp.Diff(test.want, i.state); diff != "" {
 				t.Errorf("state (-want +got):\n%s", diff)
 			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) || test.told == "" && text != "" {
-				t.Errorf("told %q, want %q", text, test.told)
+			if text := strings.Join(message, "\n"); !strings.Contains(text, test.message) || test.message == "" && text != "" {
+				t.Errorf("the events have text %q, want %q", text, test.message)
 			}
 		})
 	}
 }
 
-func TestDataOfANewerKubernetesIsLeftAlone(t *testing.T) {
+func TestCheckDataVersion(t *testing.T) {
 	tests := map[string]struct {
 		written, ours, want string
-		fails               bool
+		wantErr             bool
 	}{
-		"a new directory": {written: "", ours: "1.36", want: "1.36"},
-		"the same":        {written: "1.36", ours: "1.36", want: "1.36"},
-		"an older one":    {written: "1.9", ours: "1.36", want: "1.36"},
-		"a newer one":     {written: "1.37", ours: "1.36", fails: true},
-		"no version":      {written: "latest", ours: "1.36", fails: true},
+		"a new directory":    {written: "", ours: "1.36", want: "1.36"},
+		"the same version":   {written: "1.36", ours: "1.36", want: "1.36"},
+		"older data":         {written: "1.9", ours: "1.36", want: "1.36"},
+		"newer data":         {written: "1.37", ours: "1.36", wantErr: true},
+		"an invalid version": {written: "latest", ours: "1.36", wantErr: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := reads(test.written, test.ours)
-			if got != test.want || (err != nil) != test.fails {
-				t.Errorf("got %q, %v; want %q, an error %t", got, err, test.want, test.fails)
+			got, err := checkDataVersion(test.written, test.ours)
+			if got != test.want || (err != nil) != test.wantErr {
+				t.Errorf("got %q, %v; want %q, an error %t", got, err, test.want, test.wantErr)
 			}
 		})
 	}
 }
 
-func TestPortsThatOthersKnowStay(t *testing.T) {
+func TestChoosePortsKeepsPublishedPorts(t *testing.T) {
 	var taken [2]int
 	for i := range taken {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,7 +79,7 @@ func TestPortsThatOthersKnowStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = listener.Close() }()
-		taken[i] = standalone.Port(listener)
+		taken[i] = standalone.ListenerPort(listener)
 	}
 	ports := map[string]int{"server": taken[0], "webhook": taken[1]}
 	if err := choosePorts(ports, []string{"server", "member1"}, []string{"webhook"}); err != nil {
@@ -100,7 +100,7 @@ func TestPortsThatOthersKnowStay(t *testing.T) {
 	}
 }
 
-func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
+func TestStatusRows(t *testing.T) {
 	cluster := func(name, endpoint string, ready metav1.ConditionStatus) clusterv1alpha1.Cluster {
 		return clusterv1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{APIEndpoint: endpoint},
@@ -122,7 +122,7 @@ func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
 		known    bool
 		want     [][]string
 	}{
-		"all there is": {clusters, true, [][]string{
+		"clusters and members": {clusters, true, [][]string{
 			{"cluster east (process 11)", "Ready", "https://127.0.0.1:1"},
 			{"cluster far", "Ready", "https://far:6443"},
 			{"cluster member2 (no process)", "NotReady", "https://127.0.0.1:2"},
@@ -137,7 +137,7 @@ func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got [][]string
-			for _, row := range (status{Components: rowsOf(test.clusters, test.known, members)}).output().Rows {
+			for _, row := range (status{Components: statusRows(test.clusters, test.known, members)}).output().Rows {
 				got = append(got, row[:3])
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -147,30 +147,30 @@ func TestStatusShowsClustersAndMembersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestAMemberTellsWhyItEnded(t *testing.T) {
-	dir := made(t)
+func TestMemberReportsErrorEvent(t *testing.T) {
+	dir := newDataDir(t)
 	if err := dir.create(); err != nil {
 		t.Fatal(err)
 	}
-	c := saying(dir, `{"error":"port 1 is taken"}`)
+	c := supervisorOf(dir, `{"error":"port 1 is taken"}`)
 	errs := make(chan error, 2)
 	if err := c.runOnce(t.Context(), func(err error) { errs <- err }); err == nil {
-		t.Error("its end is no error")
+		t.Error("the end of the process is not an error")
 	}
 	select {
 	case err := <-errs:
 		if err == nil || !strings.Contains(err.Error(), "port 1 is taken") {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("the error is %v", err)
 		}
 	default:
-		t.Error("nothing is told when it has ended")
+		t.Error("no error is reported after the end")
 	}
-	if err := saying(dir, "").runOnce(t.Context(), func(err error) { errs <- err }); err == nil || !errors.Is(<-errs, errEnded) {
-		t.Errorf("it ended without a word: %v", err)
+	if err := supervisorOf(dir, "").runOnce(t.Context(), func(err error) { errs <- err }); err == nil || !errors.Is(<-errs, errEndedEarly) {
+		t.Errorf("without an event the error is %v", err)
 	}
 }
 
-func TestFormatsOfStatus(t *testing.T) {
+func TestStatusFormats(t *testing.T) {
 	running, ended := 11, 0
 	found := status{DataDir: "/data", Kubeconfig: "/data/k", Components: []statusRow{
 		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log"},

@@ -12,37 +12,37 @@ import (
 	"karmada.io/karmada/internal/console"
 )
 
-func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string
 	}{
-		"a flag that is none":            {[]string{"up", "--member", "3"}, "unknown flag: --member: see `karmada up --help`"},
-		"a flag without a value":         {[]string{"up", "--members"}, "flag needs an argument: --members: see `karmada up --help`"},
-		"an argument":                    {[]string{"up", "3"}, `unexpected argument "3": see ` + "`karmada up --help`"},
-		"a number that is none":          {[]string{"up", "--members", "three"}, "--members three: must be a whole number"},
-		"too many members":               {[]string{"up", "--members", "21"}, "--members 21: must be between 0 and 20"},
-		"fewer than none":                {[]string{"up", "--members=-1"}, "--members -1: must be between 0 and 20"},
-		"agents for members not there":   {[]string{"up", "--members", "1", "--pull-members", "2"}, "--pull-members 2"},
-		"no nodes":                       {[]string{"up", "--nodes-per-member", "0"}, "--nodes-per-member 0: must be at least 1"},
-		"neither yes nor no":             {[]string{"up", "--join=maybe"}, "--join maybe: must be true or false"},
-		"a component that is none":       {[]string{"up", "--components", "scheduler"}, "scheduler"},
-		"a gate that is none":            {[]string{"up", "--feature-gates", "Magic=true"}, "Magic"},
-		"an address that is none":        {[]string{"up", "--bind-address", "localhost"}, `--bind-address "localhost": must be an IP address`},
-		"an address of another machine":  {[]string{"up", "--bind-address", "192.0.2.1"}, "--bind-address 192.0.2.1: this machine has no such address"},
-		"no directory":                   {[]string{"up", "--data-dir", ""}, "--data-dir is empty"},
-		"no directory to stop":           {[]string{"down", "--purge", "--data-dir", ""}, "--data-dir is empty"},
-		"no directory to look at":        {[]string{"status", "--data-dir", ""}, "--data-dir is empty"},
-		"a restore of nothing":           {[]string{"restore"}, "name the file of a backup"},
-		"two wishes at once":             {[]string{"restore", "--report", "--confirm"}, "--report and --confirm do not go together"},
-		"a report about a file":          {[]string{"restore", "--report", "x.tar.gz"}, `take no file, such as "x.tar.gz"`},
-		"a file for another place":       {[]string{"restore", "x.tar.gz", "--kubeconfig", "y"}, "--kubeconfig goes with --report and --confirm only"},
-		"two files of a backup":          {[]string{"backup", "a", "b"}, `unexpected argument "b"`},
-		"something to stop by name":      {[]string{"down", "member1"}, `unexpected argument "member1"`},
-		"a member without a name":        {[]string{"member"}, "--name and --data-dir are needed"},
-		"a member with negative nodes":   {[]string{"member", "--name", "a", "--data-dir", "DIR", "--nodes", "-1"}, "--nodes -1: must be 0 or more"},
-		"certificates that end at once":  {[]string{"member", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
-		"a flag of a component, unknown": {[]string{"up", "--extra-config", "karmada-scheduler.speed=1"}, "unknown flag: --speed"},
+		"an unknown flag":                  {[]string{"up", "--member", "3"}, "unknown flag: --member: see `karmada up --help`"},
+		"a flag without a value":           {[]string{"up", "--members"}, "flag needs an argument: --members: see `karmada up --help`"},
+		"an argument":                      {[]string{"up", "3"}, `unexpected argument "3": see ` + "`karmada up --help`"},
+		"an invalid number":                {[]string{"up", "--members", "three"}, "--members three: must be a whole number"},
+		"too many members":                 {[]string{"up", "--members", "21"}, "--members 21: must be between 0 and 20"},
+		"a negative number":                {[]string{"up", "--members=-1"}, "--members -1: must be between 0 and 20"},
+		"more pull members than members":   {[]string{"up", "--members", "1", "--pull-members", "2"}, "--pull-members 2"},
+		"no nodes":                         {[]string{"up", "--nodes-per-member", "0"}, "--nodes-per-member 0: must be at least 1"},
+		"an invalid bool":                  {[]string{"up", "--join=maybe"}, "--join maybe: must be true or false"},
+		"an unknown component":             {[]string{"up", "--components", "scheduler"}, "scheduler"},
+		"an unknown feature gate":          {[]string{"up", "--feature-gates", "Magic=true"}, "Magic"},
+		"an invalid address":               {[]string{"up", "--bind-address", "localhost"}, `--bind-address "localhost": must be an IP address`},
+		"an address of another machine":    {[]string{"up", "--bind-address", "192.0.2.1"}, "--bind-address 192.0.2.1: this machine has no such address"},
+		"up without directory":             {[]string{"up", "--data-dir", ""}, "--data-dir is empty"},
+		"down without directory":           {[]string{"down", "--purge", "--data-dir", ""}, "--data-dir is empty"},
+		"status without directory":         {[]string{"status", "--data-dir", ""}, "--data-dir is empty"},
+		"a restore without a file":         {[]string{"restore"}, "a backup file, --report or --confirm is required"},
+		"report and confirm together":      {[]string{"restore", "--report", "--confirm"}, "--report and --confirm cannot be used together"},
+		"a report with a file":             {[]string{"restore", "--report", "x.tar.gz"}, `take no backup file, but "x.tar.gz" is given`},
+		"a file with a kubeconfig":         {[]string{"restore", "x.tar.gz", "--kubeconfig", "y"}, "--kubeconfig can be used with --report and --confirm only"},
+		"two backup files":                 {[]string{"backup", "a", "b"}, `unexpected argument "b"`},
+		"down with an argument":            {[]string{"down", "member1"}, `unexpected argument "member1"`},
+		"a member without a name":          {[]string{"member"}, "--name and --data-dir are required"},
+		"a member with negative nodes":     {[]string{"member", "--name", "a", "--data-dir", "DIR", "--nodes", "-1"}, "--nodes -1: must be 0 or more"},
+		"certificates that expire at once": {[]string{"member", "--name", "a", "--data-dir", "DIR", "--certificate-lifetime", "1ms"}, "--certificate-lifetime 1ms: must be at least"},
+		"an unknown flag of a component":   {[]string{"up", "--extra-config", "karmada-scheduler.speed=1"}, "unknown flag: --speed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,13 +70,13 @@ func TestWrongUsageSaysWhatIsRightAndLeavesNothing(t *testing.T) {
 				t.Errorf("the exit code is %d", ExitCode(err))
 			}
 			if _, err := os.Stat(dir); !os.IsNotExist(err) {
-				t.Errorf("it leaves its directory behind (%v)", err)
+				t.Errorf("the data directory was created (%v)", err)
 			}
 		})
 	}
 }
 
-func TestUnknownCommandsAreToldWithWhatMayBeMeant(t *testing.T) {
+func TestUnknownCommandSuggestsSimilar(t *testing.T) {
 	root := &cobra.Command{Use: "karmada"}
 	root.AddCommand(Commands()...)
 	const advice = "\nSee 'karmada --help' for the available commands."

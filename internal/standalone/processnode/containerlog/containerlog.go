@@ -1,10 +1,10 @@
-// Package containerlog answers "what has a container written?": one file for each
-// life of a container, in the format of container runtimes, which is read while it is
+// Package containerlog answers: what has a container written? It stores one log file for each
+// run of a container, in the format of container runtimes. A log can be read while it is
 // written.
 //
-// What it promises: a log holds twice maxFile at most, of which the newest part. A
-// program never waits for its log, nor ends because of it: what the disk does not
-// take is lost.
+// Invariants: a log holds the newest output, at most twice maxFileBytes. A program never
+// waits for its log and never ends because of it. Output that cannot be written to disk is
+// lost.
 package containerlog
 
 import (
@@ -20,73 +20,72 @@ import (
 )
 
 const (
-	// maxFile is the size at which a log begins anew; the part before is kept.
-	maxFile = 4 << 20
-	// maxLine is how long a piece of a line may be; longer lines are kept in pieces.
-	maxLine    = 16 << 10
-	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-	older      = ".1"
+	// maxFileBytes is the size at which a log file is rotated. The previous file is kept.
+	maxFileBytes = 4 << 20
+	// maxLineBytes is the longest line. A longer line is stored in parts.
+	maxLineBytes  = 16 << 10
+	timeFormat    = "2006-01-02T15:04:05.000000000Z07:00"
+	rotatedSuffix = ".1"
 )
 
-// The marks of a line, as container runtimes write them.
+// The tags of a line: full or partial, as container runtimes write them.
 const (
-	wholeLine = "F"
-	linePiece = "P"
+	tagFull    = "F"
+	tagPartial = "P"
 )
 
-// File is what one life of a container wrote. It holds twice maxFile at most.
+// File is the log of one run of a container. It holds at most twice maxFileBytes.
 type File struct {
 	path string
 	now  func() time.Time
 
-	mu    sync.Mutex
-	file  *os.File
-	size  int
-	turns int
-	// news is closed when something was written, and replaced.
-	news   chan struct{}
-	closed bool
+	mu        sync.Mutex
+	file      *os.File
+	size      int
+	rotations int
+	// written is closed and replaced when a line was written.
+	written chan struct{}
+	closed  bool
 }
 
-// Create begins the log of one life of a container. Its lines bear the time that now
-// tells.
+// Create creates the log of one run of a container. now returns the time for the timestamps.
 func Create(path string, now func() time.Time) (*File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of a container: %w", err)
 	}
-	return &File{path: path, now: now, file: file, news: make(chan struct{})}, nil
+	return &File{path: path, now: now, file: file, written: make(chan struct{})}, nil
 }
 
-// Stream is a writer for one of the program's outputs.
+// Stream returns a writer for one of the output streams of the program.
 func (l *File) Stream(name string) *Stream { return &Stream{log: l, name: name} }
 
-func (l *File) line(stream, mark string, text []byte) error {
+func (l *File) writeLine(stream, tag string, text []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return os.ErrClosed
 	}
-	if l.size >= maxFile {
-		if err := l.turn(); err != nil {
+	if l.size >= maxFileBytes {
+		if err := l.rotate(); err != nil {
 			return err
 		}
 	}
-	n, err := fmt.Fprintf(l.file, "%s %s %s %s\n", l.now().UTC().Format(timeFormat), stream, mark, text)
+	n, err := fmt.Fprintf(l.file, "%s %s %s %s\n", l.now().UTC().Format(timeFormat), stream, tag, text)
 	l.size += n
-	close(l.news)
-	l.news = make(chan struct{})
+	close(l.written)
+	l.written = make(chan struct{})
 	if err != nil {
 		return fmt.Errorf("writing the log of a container: %w", err)
 	}
 	return nil
 }
 
-// turn begins a new file and keeps the last one. A turn that was cut short has
-// renamed it already.
-func (l *File) turn() error {
-	if err := os.Rename(l.path, l.path+older); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("keeping the log of a container: %w", err)
+// rotate starts a new file and keeps the previous one. If an earlier rotation failed halfway,
+// the file is renamed already.
+func (l *File) rotate() error {
+	if err := os.Rename(l.path, l.path+rotatedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("rotating the log of a container: %w", err)
 	}
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -94,11 +93,11 @@ func (l *File) turn() error {
 	}
 	_ = l.file.Close()
 	l.file, l.size = file, 0
-	l.turns++
+	l.rotations++
 	return nil
 }
 
-// Close ends the log; whoever follows it comes to its end.
+// Close closes the log. Reads that follow the log return.
 func (l *File) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,37 +106,38 @@ func (l *File) Close() {
 	}
 	l.closed = true
 	_ = l.file.Close()
-	close(l.news)
+	close(l.written)
 }
 
-// Remove removes a log that nobody writes any more.
+// Remove deletes a closed log.
 func Remove(path string) error {
-	return errors.Join(remove(path), remove(path+older))
+	return errors.Join(removeFile(path), removeFile(path+rotatedSuffix))
 }
 
-func remove(path string) error {
+func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the log of a container: %w", err)
 	}
 	return nil
 }
 
-// state tells how often the log began anew, what to wait for, and whether it ended.
-func (l *File) state() (turns int, news <-chan struct{}, closed bool) {
+// state returns the number of rotations, a channel that is closed at the next change, and
+// whether the log is closed.
+func (l *File) state() (rotations int, written <-chan struct{}, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.turns, l.news, l.closed
+	return l.rotations, l.written, l.closed
 }
 
-// Stream cuts what a program writes into lines.
+// Stream splits the output of a program into lines.
 type Stream struct {
-	log  *File
-	name string
-	rest []byte
+	log      *File
+	name     string
+	buffered []byte
 }
 
-// Write implements io.Writer. It takes everything: whoever copies the output of a
-// program would hang up after an error, and the program die of its next line.
+// Write implements io.Writer. It always succeeds. After an error the copier of the output
+// would stop, and the next line would kill the program with SIGPIPE.
 func (s *Stream) Write(text []byte) (int, error) {
 	written := len(text)
 	for {
@@ -145,62 +145,62 @@ func (s *Stream) Write(text []byte) (int, error) {
 		if !ok {
 			break
 		}
-		s.put(wholeLine, line)
+		s.put(tagFull, line)
 		text = after
 	}
-	if s.rest = append(s.rest, text...); len(s.rest) >= maxLine {
-		s.put(linePiece, nil)
+	if s.buffered = append(s.buffered, text...); len(s.buffered) >= maxLineBytes {
+		s.put(tagPartial, nil)
 	}
 	return written, nil
 }
 
-// put writes what there is of a line. A disk that is full costs the line.
-func (s *Stream) put(mark string, text []byte) {
-	line := append(s.rest, text...) //nolint:gocritic // it is written before the rest is used again
-	s.rest = line[:0]
-	_ = s.log.line(s.name, mark, line)
+// put writes the buffered part of a line and text. If the disk is full, the line is lost.
+func (s *Stream) put(tag string, text []byte) {
+	line := append(s.buffered, text...) //nolint:gocritic // it is written before the rest is used again
+	s.buffered = line[:0]
+	_ = s.log.writeLine(s.name, tag, line)
 }
 
-// Flush writes a last line that has no end.
+// Flush writes the last line if it has no newline.
 func (s *Stream) Flush() {
-	if len(s.rest) > 0 {
-		s.put(linePiece, nil)
+	if len(s.buffered) > 0 {
+		s.put(tagPartial, nil)
 	}
 }
 
-// Query is what `kubectl logs` asks for.
+// Query are the options of `kubectl logs`.
 type Query struct {
-	// Follow goes on until the log ends; Timestamps puts the time before each line.
+	// Follow continues until the log is closed. Timestamps prefixes each line with its time.
 	Follow, Timestamps bool
-	// Since leaves out what was written before.
+	// Since excludes lines that were written earlier.
 	Since time.Time
-	// Stream leaves out what was written on others; empty means none is left out.
+	// Stream excludes lines of other streams. Empty means all streams.
 	Stream string
-	// Tail is how many lines at most, negative for all.
+	// Tail is the maximum number of last lines. A negative value means all.
 	Tail int
-	// Limit is how many bytes at most, 0 for all.
-	Limit int64
+	// LimitBytes is the maximum number of bytes. 0 means no limit.
+	LimitBytes int64
 }
 
-// Read copies a log to out. log is the one that is still written, nil if none is.
+// Read copies a log to out. log is the open log, nil if the log is closed.
 func Read(ctx context.Context, path string, log *File, query Query, out io.Writer) error {
 	printed := &printer{query: query, out: out}
-	turns := 0
+	rotations := 0
 	if log != nil {
-		turns, _, _ = log.state()
+		rotations, _, _ = log.state()
 	}
-	var old []string
-	for _, name := range []string{path + older, path} {
-		lines, err := printed.wanted(name)
+	var lines []string
+	for _, name := range []string{path + rotatedSuffix, path} {
+		fileLines, err := printed.readFile(name)
 		if err != nil {
 			return err
 		}
-		old = append(old, lines...)
+		lines = append(lines, fileLines...)
 	}
-	if query.Tail >= 0 && len(old) > query.Tail {
-		old = old[len(old)-query.Tail:]
+	if query.Tail >= 0 && len(lines) > query.Tail {
+		lines = lines[len(lines)-query.Tail:]
 	}
-	for _, line := range old {
+	for _, line := range lines {
 		if err := printed.print(line); err != nil {
 			return err
 		}
@@ -208,22 +208,22 @@ func Read(ctx context.Context, path string, log *File, query Query, out io.Write
 	if !query.Follow || log == nil {
 		return nil
 	}
-	return printed.follow(ctx, log, turns)
+	return printed.follow(ctx, log, rotations)
 }
 
-// errEnough tells that the limit of bytes is reached.
-var errEnough = errors.New("the limit is reached")
+// errLimitReached is returned when LimitBytes is reached.
+var errLimitReached = errors.New("the byte limit is reached")
 
 type printer struct {
 	query   Query
 	out     io.Writer
 	printed int64
-	// at is how far the present file was read.
-	at int64
+	// offset is the number of bytes of the current file that were read.
+	offset int64
 }
 
-// wanted are the lines of a file that are asked for; it remembers how far it read.
-func (p *printer) wanted(path string) ([]string, error) {
+// readFile returns the complete lines of a file, and stores the offset behind them.
+func (p *printer) readFile(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -233,11 +233,11 @@ func (p *printer) wanted(path string) ([]string, error) {
 	}
 	defer func() { _ = file.Close() }()
 	lines, read, err := completeLines(file)
-	p.at = read
+	p.offset = read
 	return lines, err
 }
 
-// completeLines are the lines up to the last end of a line, and where that is.
+// completeLines returns the lines up to the last newline, and the offset behind it.
 func completeLines(from io.Reader) (lines []string, read int64, err error) {
 	reader := bufio.NewReader(from)
 	for {
@@ -253,16 +253,16 @@ func completeLines(from io.Reader) (lines []string, read int64, err error) {
 	}
 }
 
-// follow prints what is written until the log ends or nobody listens.
-func (p *printer) follow(ctx context.Context, log *File, turns int) error {
+// follow prints new lines until the log is closed or ctx ends.
+func (p *printer) follow(ctx context.Context, log *File, rotations int) error {
 	for {
-		now, news, closed := log.state()
-		if now != turns {
-			// What was written between the last look and the turn is in the former file.
-			if err := p.printFrom(log.path + older); err != nil {
+		current, written, closed := log.state()
+		if current != rotations {
+			// The lines between the last read and the rotation are in the previous file.
+			if err := p.printFrom(log.path + rotatedSuffix); err != nil {
 				return err
 			}
-			p.at, turns = 0, now
+			p.offset, rotations = 0, current
 		}
 		if err := p.printFrom(log.path); err != nil || closed {
 			return err
@@ -270,7 +270,7 @@ func (p *printer) follow(ctx context.Context, log *File, turns int) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-news:
+		case <-written:
 		}
 	}
 }
@@ -281,11 +281,11 @@ func (p *printer) printFrom(path string) error {
 		return fmt.Errorf("opening the log of a container: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	if _, err := file.Seek(p.at, io.SeekStart); err != nil {
+	if _, err := file.Seek(p.offset, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the log of a container: %w", err)
 	}
 	lines, read, err := completeLines(file)
-	p.at += read
+	p.offset += read
 	for _, line := range lines {
 		if err := p.print(line); err != nil {
 			return err
@@ -294,26 +294,26 @@ func (p *printer) printFrom(path string) error {
 	return err
 }
 
-// print writes a line as it was asked for. A line that is none is left out.
+// print writes a line as the query requests. Malformed lines are skipped.
 func (p *printer) print(line string) error {
 	stamp, rest, _ := cutField(line)
 	stream, rest, _ := cutField(rest)
-	mark, text, ok := cutField(rest)
+	tag, text, ok := cutField(rest)
 	if !ok || p.query.Stream != "" && stream != p.query.Stream {
 		return nil
 	}
 	if at, err := time.Parse(timeFormat, stamp); err != nil || at.Before(p.query.Since) {
-		return nil //nolint:nilerr // what is no line of a log was not written by the program
+		return nil //nolint:nilerr // a malformed line was not written by the program
 	}
-	if mark == linePiece {
+	if tag == tagPartial {
 		text = text[:len(text)-1]
 	}
 	if p.query.Timestamps {
 		text = stamp + " " + text
 	}
-	if limit := p.query.Limit; limit > 0 && p.printed+int64(len(text)) > limit {
+	if limit := p.query.LimitBytes; limit > 0 && p.printed+int64(len(text)) > limit {
 		_, err := io.WriteString(p.out, text[:limit-p.printed])
-		return errors.Join(errEnough, err)
+		return errors.Join(errLimitReached, err)
 	}
 	p.printed += int64(len(text))
 	if _, err := io.WriteString(p.out, text); err != nil {

@@ -13,39 +13,39 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
 )
 
-// clockAt is a clock that goes on by a second each time it is read.
-func clockAt(start time.Time) func() time.Time {
+// newClock returns a clock that advances by one second with each call.
+func newClock(start time.Time) func() time.Time {
 	return func() time.Time {
 		start = start.Add(time.Second)
 		return start
 	}
 }
 
-func TestLogsAreReadAsAsked(t *testing.T) {
+func TestReadAppliesQuery(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
-	long := strings.Repeat("x", maxLine+10)
+	long := strings.Repeat("x", maxLineBytes+10)
 	tests := map[string]struct {
 		written []string
 		query   Query
 		want    string
 		fails   error
 	}{
-		"all of it":                      {[]string{"a\nb\n"}, Query{Tail: -1}, "a\nb\n", nil},
-		"lines that came in pieces":      {[]string{"a", "b\nc", "\n"}, Query{Tail: -1}, "ab\nc\n", nil},
-		"a last line without an end":     {[]string{"a\nb"}, Query{Tail: -1}, "a\nb", nil},
+		"all lines":                      {[]string{"a\nb\n"}, Query{Tail: -1}, "a\nb\n", nil},
+		"lines in several writes":        {[]string{"a", "b\nc", "\n"}, Query{Tail: -1}, "ab\nc\n", nil},
+		"a last line without newline":    {[]string{"a\nb"}, Query{Tail: -1}, "a\nb", nil},
 		"empty lines":                    {[]string{"\n\na\n"}, Query{Tail: -1}, "\n\na\n", nil},
-		"a line that is very long":       {[]string{long + "\nb\n"}, Query{Tail: -1}, long + "\nb\n", nil},
-		"one that comes in large pieces": {[]string{long, long, "\nb\n"}, Query{Tail: -1}, long + long + "\nb\n", nil},
+		"a line longer than the maximum": {[]string{long + "\nb\n"}, Query{Tail: -1}, long + "\nb\n", nil},
+		"a long line in several writes":  {[]string{long, long, "\nb\n"}, Query{Tail: -1}, long + long + "\nb\n", nil},
 		"the last lines":                 {[]string{"a\nb\nc\n"}, Query{Tail: 2}, "b\nc\n", nil},
 		"no lines":                       {[]string{"a\n"}, Query{Tail: 0}, "", nil},
-		"those since a time":             {[]string{"a\nb\nc\n"}, Query{Tail: -1, Since: began.Add(2 * time.Second)}, "b\nc\n", nil},
-		"with their time":                {[]string{"a\n"}, Query{Tail: -1, Timestamps: true}, "2026-01-02T03:04:01.000000000Z a\n", nil},
-		"so many bytes":                  {[]string{"abc\ndef\n"}, Query{Tail: -1, Limit: 6}, "abc\nde", errEnough},
+		"lines since a time":             {[]string{"a\nb\nc\n"}, Query{Tail: -1, Since: began.Add(2 * time.Second)}, "b\nc\n", nil},
+		"with timestamps":                {[]string{"a\n"}, Query{Tail: -1, Timestamps: true}, "2026-01-02T03:04:01.000000000Z a\n", nil},
+		"a byte limit":                   {[]string{"abc\ndef\n"}, Query{Tail: -1, LimitBytes: 6}, "abc\nde", errLimitReached},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "0.log")
-			log, err := Create(path, clockAt(began))
+			log, err := Create(path, newClock(began))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestLogsAreReadAsAsked(t *testing.T) {
 	}
 }
 
-func TestALogIsBoundedAndFollowedOverItsTurns(t *testing.T) {
+func TestFollowContinuesOverRotations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	log, err := Create(path, time.Now)
 	if err != nil {
@@ -82,36 +82,36 @@ func TestALogIsBoundedAndFollowedOverItsTurns(t *testing.T) {
 		}
 	}()
 	out, line := log.Stream("stdout"), strings.Repeat("x", 8<<10)
-	const lines = 3 * maxFile / (8 << 10)
+	const lines = 3 * maxFileBytes / (8 << 10)
 	for n := range lines {
 		if _, err := fmt.Fprintf(out, "%d %s\n", n, line); err != nil {
 			t.Fatal(err)
 		}
-		if n%200 == 0 && !f.Until(fmt.Sprintf("%d xxx", n)) {
-			t.Fatalf("line %d does not come", n)
+		if n%200 == 0 && !f.WaitFor(fmt.Sprintf("%d xxx", n)) {
+			t.Fatalf("line %d is not received", n)
 		}
 	}
 	log.Close()
-	if !f.Until(fmt.Sprintf("%d xxx", lines-1)) {
-		t.Error("the last line does not come")
+	if !f.WaitFor(fmt.Sprintf("%d xxx", lines-1)) {
+		t.Error("the last line is not received")
 	}
 	<-f.Ended()
 	text := f.Text()
 	for n := range lines {
 		if strings.Count(text, fmt.Sprintf("\n%d xxx", n)) != 1 && n > 0 {
-			t.Fatalf("line %d does not come once", n)
+			t.Fatalf("line %d is not received exactly once", n)
 		}
 	}
 	var kept strings.Builder
 	if err := Read(t.Context(), path, nil, Query{Tail: -1}, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if kept.Len() > 2*maxFile+maxLine || !strings.HasSuffix(text, kept.String()) {
-		t.Errorf("%d bytes are kept of %d", kept.Len(), len(text))
+	if kept.Len() > 2*maxFileBytes+maxLineBytes || !strings.HasSuffix(text, kept.String()) {
+		t.Errorf("%d of %d bytes are kept", kept.Len(), len(text))
 	}
 }
 
-func TestAProgramOutlivesALogThatTakesNothing(t *testing.T) {
+func TestWriteSucceedsWhenDiskFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -121,15 +121,15 @@ func TestAProgramOutlivesALogThatTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := log.Stream("stdout")
-	// As a disk that is full: a new file cannot be made, and then it can.
+	// Simulate a full disk: creating a new file fails, and later succeeds.
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	log.size = maxFile
+	log.size = maxFileBytes
 	write := func(text string) {
 		t.Helper()
 		if n, err := io.WriteString(out, text); n != len(text) || err != nil {
-			t.Fatalf("of %d bytes it took %d: %v", len(text), n, err)
+			t.Fatalf("writing %d bytes returned %d, %v", len(text), n, err)
 		}
 	}
 	write("lost\n")
@@ -144,6 +144,6 @@ func TestAProgramOutlivesALogThatTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != "kept\n" {
-		t.Errorf("the log holds %q", got.String())
+		t.Errorf("the log has %q", got.String())
 	}
 }

@@ -1,8 +1,9 @@
-// Package kubelet answers "what may the API server ask a node about its Pods?": the
-// paths of a kubelet to which logs, exec, attach and port-forward of kubectl lead.
+// Package kubelet answers: how does a node answer the requests of the API server about its
+// Pods? It serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
 //
-// Whoever serves it must let in the API server only: it runs commands. It knows no
-// Pods of its own, and says of one that nobody runs here that it is simulated.
+// The caller of Handler must accept connections of the API server only, because exec runs
+// commands. The package has no list of Pods. For a Pod that does not run here it answers that
+// the Pod is simulated.
 package kubelet
 
 import (
@@ -17,43 +18,43 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 )
 
-// Pod is a Pod whose programs run here.
+// Pod is a Pod whose programs run on this node.
 type Pod interface {
-	// Address is where its programs listen.
+	// Address returns the IP address at which the programs listen.
 	Address() string
-	// Container is one of its containers, nil if it has none of that name.
+	// Container returns a container of the Pod by name, nil if there is none.
 	Container(name string) Container
 }
 
-// Container is a container that is, was or will be running.
+// Container is a container of a Pod, running or not.
 type Container interface {
-	// Log is where the present life of the container writes, or wrote the previous one;
-	// log is nil if nobody writes it any more.
+	// Log returns the log file of the current or the previous run of the container. log is
+	// nil if the run has ended.
 	Log(previous bool) (path string, log *containerlog.File, err error)
-	// Exec runs a command in the container and returns when it has ended; an exit code
-	// is an *exec.ExitError.
-	Exec(ctx context.Context, words []string, streams Streams) error
-	// Attach copies what the running program writes until it ends.
+	// Exec runs a command in the container and returns when it has ended. A non-zero exit
+	// code is an *exec.ExitError.
+	Exec(ctx context.Context, command []string, streams Streams) error
+	// Attach copies the output of the running program until the program ends.
 	Attach(ctx context.Context, streams Streams) error
 }
 
-// Streams are where a command reads and writes; nil is nowhere.
+// Streams are the standard streams of a command. nil means no stream.
 type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Node is what is asked.
+// Node serves the kubelet requests of one node.
 type Node struct {
-	// Find returns the Pod, nil if it does not run here.
-	Find func(namespace, name string) Pod
-	// Images is how the names of the images begin that run here, for the answer about
-	// others.
-	Images string
-	Now    func() time.Time
+	// FindPod returns a Pod, nil if it does not run here.
+	FindPod func(namespace, name string) Pod
+	// ImagePrefix is the name prefix of the images that run here. The answer about other Pods
+	// names it.
+	ImagePrefix string
+	Now         func() time.Time
 }
 
-// Handler serves the paths.
+// Handler returns the HTTP handler for all paths.
 func (n Node) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
@@ -69,21 +70,22 @@ func (n Node) Handler() http.Handler {
 	return mux
 }
 
-// hosted is the Pod that a request is about. One that is not here is played by the
-// simulator: nothing runs in it, and the answer says so.
-func (n Node) hosted(w http.ResponseWriter, r *http.Request) Pod {
+// findPod returns the Pod of a request. A Pod that does not run here is simulated. The
+// response then says so, and the result is nil.
+func (n Node) findPod(w http.ResponseWriter, r *http.Request) Pod {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
-	if found := n.Find(namespace, name); found != nil {
+	if found := n.FindPod(namespace, name); found != nil {
 		return found
 	}
-	http.Error(w, fmt.Sprintf("Pod %s/%s is simulated: no program runs in it, so that there are no logs, and nothing to run commands in or to connect to. Only Pods of images %s* run programs here",
-		namespace, name, n.Images), http.StatusBadRequest)
+	http.Error(w, fmt.Sprintf("Pod %s/%s is simulated: no program runs in it, so it has no logs and supports no exec, attach or port-forward. Only Pods with images %s* run programs here",
+		namespace, name, n.ImagePrefix), http.StatusBadRequest)
 	return nil
 }
 
-// containerOf is the container that a request is about.
-func (n Node) containerOf(w http.ResponseWriter, r *http.Request) Container {
-	p := n.hosted(w, r)
+// findContainer returns the container of a request. If there is none, it writes the response
+// and returns nil.
+func (n Node) findContainer(w http.ResponseWriter, r *http.Request) Container {
+	p := n.findPod(w, r)
 	if p == nil {
 		return nil
 	}
@@ -96,11 +98,11 @@ func (n Node) containerOf(w http.ResponseWriter, r *http.Request) Container {
 }
 
 func (n Node) serveLogs(w http.ResponseWriter, r *http.Request) {
-	c := n.containerOf(w, r)
+	c := n.findContainer(w, r)
 	if c == nil {
 		return
 	}
-	query, previous, err := logQueryOf(r, n.Now())
+	query, previous, err := parseLogQuery(r, n.Now())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -112,15 +114,15 @@ func (n Node) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
-	// An error after the first byte cannot be told any more: the answer ends.
-	_ = containerlog.Read(r.Context(), path, log, query, flusher{w})
+	// After the first byte no error can be reported. The response just ends.
+	_ = containerlog.Read(r.Context(), path, log, query, flushWriter{w})
 }
 
-// flusher sends every line at once, for whoever follows.
-type flusher struct{ http.ResponseWriter }
+// flushWriter flushes every write, for clients that follow the log.
+type flushWriter struct{ http.ResponseWriter }
 
 // Write implements io.Writer.
-func (f flusher) Write(text []byte) (int, error) {
+func (f flushWriter) Write(text []byte) (int, error) {
 	n, err := f.ResponseWriter.Write(text)
 	if err == nil {
 		err = http.NewResponseController(f.ResponseWriter).Flush()
@@ -128,7 +130,7 @@ func (f flusher) Write(text []byte) (int, error) {
 	return n, err
 }
 
-func logQueryOf(r *http.Request, now time.Time) (query containerlog.Query, previous bool, err error) {
+func parseLogQuery(r *http.Request, now time.Time) (query containerlog.Query, previous bool, err error) {
 	q := r.URL.Query()
 	query.Tail = -1
 	var problems []error
@@ -139,15 +141,15 @@ func logQueryOf(r *http.Request, now time.Time) (query containerlog.Query, previ
 		}
 		value, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("reading %s: %w", name, err))
+			problems = append(problems, fmt.Errorf("parsing %s: %w", name, err))
 		}
 		return value, err == nil
 	}
-	claim := func(name string) bool {
-		claimed, err := strconv.ParseBool(q.Get(name))
-		return err == nil && claimed
+	isTrue := func(name string) bool {
+		value, err := strconv.ParseBool(q.Get(name))
+		return err == nil && value
 	}
-	query.Follow, query.Timestamps, previous = claim("follow"), claim("timestamps"), claim("previous")
+	query.Follow, query.Timestamps, previous = isTrue("follow"), isTrue("timestamps"), isTrue("previous")
 	if lines, ok := number("tailLines"); ok {
 		query.Tail = int(lines)
 	}
@@ -155,7 +157,7 @@ func logQueryOf(r *http.Request, now time.Time) (query containerlog.Query, previ
 		query.Since = now.Add(-time.Duration(age) * time.Second)
 	}
 	if limit, ok := number("limitBytes"); ok {
-		query.Limit = limit
+		query.LimitBytes = limit
 	}
 	if text := q.Get("sinceTime"); text != "" {
 		since, err := time.Parse(time.RFC3339, text)

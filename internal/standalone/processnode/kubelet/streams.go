@@ -23,91 +23,90 @@ import (
 )
 
 const (
-	// streamsTimeout is how long a client may take to open the streams that it asked
-	// for.
+	// streamsTimeout is how long a client may take to open the requested streams.
 	streamsTimeout = 30 * time.Second
-	// idleTimeout ends a connection on which nothing happens.
-	idleTimeout       = 4 * time.Hour
-	portForwardV1Name = "portforward.k8s.io"
+	// idleTimeout is the time without traffic after which a connection is closed.
+	idleTimeout         = 4 * time.Hour
+	portForwardProtocol = "portforward.k8s.io"
 )
 
-// serveExec runs a command and tells its exit code.
+// serveExec runs a command and sends its exit code.
 func (n Node) serveExec(w http.ResponseWriter, r *http.Request) {
-	c := n.containerOf(w, r)
+	c := n.findContainer(w, r)
 	if c == nil {
 		return
 	}
-	words := r.URL.Query()["command"]
-	if len(words) == 0 {
-		http.Error(w, "no command is given", http.StatusBadRequest)
+	command := r.URL.Query()["command"]
+	if len(command) == 0 {
+		http.Error(w, "the request has no command", http.StatusBadRequest)
 		return
 	}
-	serveStreams(w, r, func(ctx context.Context, streams Streams) error { return c.Exec(ctx, words, streams) })
+	serveStreams(w, r, func(ctx context.Context, streams Streams) error { return c.Exec(ctx, command, streams) })
 }
 
-// serveAttach shows what the program writes from now on.
+// serveAttach sends the output of the program from now on.
 func (n Node) serveAttach(w http.ResponseWriter, r *http.Request) {
-	if c := n.containerOf(w, r); c != nil {
+	if c := n.findContainer(w, r); c != nil {
 		serveStreams(w, r, c.Attach)
 	}
 }
 
-// serveStreams gives run the streams that the client asked for, and tells how it
-// ended on the stream for errors. There are no terminals: with one, both outputs come
-// on the same stream.
+// serveStreams opens the requested streams, calls run with them, and sends the result of run
+// on the error stream. Terminals are not supported. If the client requests one, stdout and
+// stderr share a stream.
 func serveStreams(w http.ResponseWriter, r *http.Request, run func(context.Context, Streams) error) {
-	wanted, merged := streamsOf(r)
+	requested, merged := requestedStreams(r)
 	if _, err := httpstream.Handshake(r, w, []string{remotecommandconsts.StreamProtocolV4Name}); err != nil {
 		return
 	}
-	conn, opened := upgrade(w, r)
+	conn, opened := upgradeConnection(w, r)
 	if conn == nil {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	streams, err := collect(opened, conn, wanted)
+	streams, err := awaitStreams(opened, conn, requested)
 	if err != nil {
 		return
 	}
-	ctx, cancel := ended(r.Context(), conn)
+	ctx, cancel := connectionContext(r.Context(), conn)
 	defer cancel()
-	var use Streams
+	var commandStreams Streams
 	if stdin, ok := streams[corev1.StreamTypeStdin]; ok {
-		use.Stdin = stdin
+		commandStreams.Stdin = stdin
 	}
 	if stdout, ok := streams[corev1.StreamTypeStdout]; ok {
-		use.Stdout = stdout
+		commandStreams.Stdout = stdout
 		if merged {
-			use.Stderr = stdout
+			commandStreams.Stderr = stdout
 		}
 	}
 	if stderr, ok := streams[corev1.StreamTypeStderr]; ok {
-		use.Stderr = stderr
+		commandStreams.Stderr = stderr
 	}
-	verdict, _ := json.Marshal(verdictOf(run(ctx, use)))
-	_, _ = streams[corev1.StreamTypeError].Write(verdict)
+	status, _ := json.Marshal(exitStatus(run(ctx, commandStreams)))
+	_, _ = streams[corev1.StreamTypeError].Write(status)
 }
 
-// streamsOf are the streams that a request asks for by its type; merged tells that
-// there is only one for both outputs.
-func streamsOf(r *http.Request) (wanted map[string]bool, merged bool) {
+// requestedStreams returns the stream types that a request asks for. merged reports whether
+// stdout and stderr share one stream.
+func requestedStreams(r *http.Request) (requested map[string]bool, merged bool) {
 	q := r.URL.Query()
 	tty := q.Get("tty") == "1"
-	wanted = map[string]bool{corev1.StreamTypeError: true}
+	requested = map[string]bool{corev1.StreamTypeError: true}
 	for parameter, name := range map[string]string{"input": corev1.StreamTypeStdin, "output": corev1.StreamTypeStdout, "error": corev1.StreamTypeStderr} {
 		if q.Get(parameter) == "1" && (name != corev1.StreamTypeStderr || !tty) {
-			wanted[name] = true
+			requested[name] = true
 		}
 	}
 	if tty {
-		wanted[corev1.StreamTypeResize] = true
+		requested[corev1.StreamTypeResize] = true
 	}
-	return wanted, !wanted[corev1.StreamTypeStderr]
+	return requested, !requested[corev1.StreamTypeStderr]
 }
 
-// upgrade turns a request into a connection of streams; nil if it could not, which
-// the client was told.
-func upgrade(w http.ResponseWriter, r *http.Request) (httpstream.Connection, <-chan httpstream.Stream) {
+// upgradeConnection upgrades a request to a connection with streams. If that fails, it has written the
+// response, and the connection is nil.
+func upgradeConnection(w http.ResponseWriter, r *http.Request) (httpstream.Connection, <-chan httpstream.Stream) {
 	opened := make(chan httpstream.Stream, 1)
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
 		go func() {
@@ -125,29 +124,29 @@ func upgrade(w http.ResponseWriter, r *http.Request) (httpstream.Connection, <-c
 	return conn, opened
 }
 
-var errStreams = errors.New("the client did not open its streams")
+var errStreamsNotOpened = errors.New("the client did not open the requested streams")
 
-func collect(opened <-chan httpstream.Stream, conn httpstream.Connection, wanted map[string]bool) (map[string]httpstream.Stream, error) {
+func awaitStreams(opened <-chan httpstream.Stream, conn httpstream.Connection, requested map[string]bool) (map[string]httpstream.Stream, error) {
 	limit := time.NewTimer(streamsTimeout)
 	defer limit.Stop()
 	streams := map[string]httpstream.Stream{}
-	for len(streams) < len(wanted) {
+	for len(streams) < len(requested) {
 		select {
 		case stream := <-opened:
-			if name := stream.Headers().Get(corev1.StreamType); wanted[name] {
+			if name := stream.Headers().Get(corev1.StreamType); requested[name] {
 				streams[name] = stream
 			}
 		case <-conn.CloseChan():
-			return nil, errStreams
+			return nil, errStreamsNotOpened
 		case <-limit.C:
-			return nil, errStreams
+			return nil, errStreamsNotOpened
 		}
 	}
 	return streams, nil
 }
 
-// ended is a context that ends with the connection.
-func ended(parent context.Context, conn httpstream.Connection) (context.Context, context.CancelFunc) {
+// connectionContext returns a context that is cancelled when the connection is closed.
+func connectionContext(parent context.Context, conn httpstream.Connection) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
 		select {
@@ -159,14 +158,14 @@ func ended(parent context.Context, conn httpstream.Connection) (context.Context,
 	return ctx, cancel
 }
 
-// verdictOf is how the end of a command is told.
-func verdictOf(err error) *metav1.Status {
+// exitStatus returns the Status object that reports the end of a command to the client.
+func exitStatus(err error) *metav1.Status {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return &metav1.Status{Status: metav1.StatusSuccess}
 	case errors.As(err, &exit):
-		code := strconv.Itoa(int(process.CodeOf(err)))
+		code := strconv.Itoa(int(process.ExitCodeOf(err)))
 		return &metav1.Status{
 			Status: metav1.StatusFailure, Reason: remotecommandconsts.NonZeroExitCodeReason,
 			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommandconsts.ExitCodeCauseType, Message: code}}},
@@ -177,23 +176,23 @@ func verdictOf(err error) *metav1.Status {
 	}
 }
 
-// servePortForward connects pairs of streams with ports of the Pod's address.
+// servePortForward connects pairs of data and error streams with ports of the Pod.
 func (n Node) servePortForward(w http.ResponseWriter, r *http.Request) {
-	p := n.hosted(w, r)
+	p := n.findPod(w, r)
 	if p == nil {
 		return
 	}
-	if _, err := httpstream.Handshake(r, w, []string{portForwardV1Name}); err != nil {
+	if _, err := httpstream.Handshake(r, w, []string{portForwardProtocol}); err != nil {
 		return
 	}
-	conn, opened := upgrade(w, r)
+	conn, opened := upgradeConnection(w, r)
 	if conn == nil {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := ended(r.Context(), conn)
+	ctx, cancel := connectionContext(r.Context(), conn)
 	defer cancel()
-	failures := map[string]httpstream.Stream{}
+	errorStreams := map[string]httpstream.Stream{}
 	for {
 		var stream httpstream.Stream
 		select {
@@ -203,37 +202,38 @@ func (n Node) servePortForward(w http.ResponseWriter, r *http.Request) {
 		}
 		id := stream.Headers().Get(corev1.PortForwardRequestIDHeader)
 		if stream.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
-			failures[id] = stream
+			errorStreams[id] = stream
 			continue
 		}
-		told := failures[id]
-		delete(failures, id)
-		if told == nil {
+		errorStream := errorStreams[id]
+		delete(errorStreams, id)
+		if errorStream == nil {
 			_ = stream.Reset()
 			continue
 		}
 		go func() {
-			defer conn.RemoveStreams(stream, told)
-			if err := forward(ctx, stream, net.JoinHostPort(p.Address(), stream.Headers().Get(corev1.PortHeader))); err != nil {
-				_, _ = io.WriteString(told, err.Error())
+			defer conn.RemoveStreams(stream, errorStream)
+			if err := forwardPort(ctx, stream, net.JoinHostPort(p.Address(), stream.Headers().Get(corev1.PortHeader))); err != nil {
+				_, _ = io.WriteString(errorStream, err.Error())
 			}
-			_, _ = told.Close(), stream.Close()
+			_, _ = errorStream.Close(), stream.Close()
 		}()
 	}
 }
 
-// forward copies both ways until the program hangs up, or the client does.
-func forward(ctx context.Context, stream io.ReadWriter, address string) error {
+// forwardPort copies data in both directions until the program or the client closes the
+// connection.
+func forwardPort(ctx context.Context, stream io.ReadWriter, address string) error {
 	port, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("connecting with the program: %w", err)
+		return fmt.Errorf("connecting to the program: %w", err)
 	}
 	if err := CheckListening(port); err != nil {
-		return fmt.Errorf("connecting with the program: %w", err)
+		return fmt.Errorf("connecting to the program: %w", err)
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("connecting with the program: %w", err)
+		return fmt.Errorf("connecting to the program: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

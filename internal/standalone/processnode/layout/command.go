@@ -11,26 +11,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program is the program of an image. Its name is that by which images and commands name
-// it, also where the path ends in another one, such as that of a version.
+// Program is the program of an image. Images and commands use Name, even if Path ends in
+// another name, for example with a version.
 type Program struct{ Name, Path string }
 
-// Command is what a container runs, with everything resolved that differs on this
-// machine.
+// Command is the command of a container, with the paths and addresses of this machine.
 type Command struct {
 	Program
 	Args []string
 	Env  []string
 	Dir  string
-	// mounts and address are how other commands in the container are resolved.
+	// mounts and address resolve other commands in the same container.
 	mounts  Mounts
 	address string
 }
 
-// Resolve turns what a container says into what is run here: in root unless a volume
-// is its working directory. The first word of its command is the program of its
-// image; it has no other.
-func Resolve(program Program, container *corev1.Container, env []corev1.EnvVar, m Mounts, address, root string) (Command, error) {
+// ResolveCommand returns the command of a container. It runs in root, unless the working directory
+// is in a volume. The first word of the container's command must be the program of its image,
+// because the image has no other program.
+func ResolveCommand(program Program, container *corev1.Container, env []corev1.EnvVar, m Mounts, address, root string) (Command, error) {
 	values := map[string]string{}
 	for _, variable := range env {
 		values[variable.Name] = variable.Value
@@ -38,7 +37,7 @@ func Resolve(program Program, container *corev1.Container, env []corev1.EnvVar, 
 	words := container.Args
 	if len(container.Command) > 0 {
 		if filepath.Base(container.Command[0]) != program.Name {
-			return Command{}, &exec.Error{Name: container.Command[0], Err: errors.New("its image is played by the program " + program.Name + " alone: there is no other command in it")}
+			return Command{}, &exec.Error{Name: container.Command[0], Err: errors.New("the image runs only the program " + program.Name + ": there is no other command in it")}
 		}
 		words = append(append([]string{}, container.Command[1:]...), container.Args...)
 	}
@@ -50,10 +49,10 @@ func Resolve(program Program, container *corev1.Container, env []corev1.EnvVar, 
 	}
 	expanded := make([]string, 0, len(words))
 	for _, word := range words {
-		expanded = append(expanded, expand(word, values))
+		expanded = append(expanded, expandVariables(word, values))
 	}
 	var err error
-	if c.Args, err = c.arguments(expanded); err != nil {
+	if c.Args, err = c.resolveArguments(expanded); err != nil {
 		return Command{}, err
 	}
 	for _, variable := range env {
@@ -62,28 +61,28 @@ func Resolve(program Program, container *corev1.Container, env []corev1.EnvVar, 
 	return c, nil
 }
 
-// ErrForeign says that only the program of the container runs in it.
-var ErrForeign = errors.New("containers of this node are processes of its machine, in which no other command runs")
+// ErrForeignCommand means that a container runs only its own program.
+var ErrForeignCommand = errors.New("containers of this node are processes of the machine, where no other command runs")
 
-// Within returns the program of the container with other arguments. Any other command
-// is refused: it would be a program of this machine.
-func (c Command) Within(words []string) (Command, error) {
+// WithArguments returns the command for exec: the program of the container with other
+// arguments. Any other command is rejected, because it would be a program of the machine.
+func (c Command) WithArguments(words []string) (Command, error) {
 	if len(words) == 0 || filepath.Base(words[0]) != c.Name {
-		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files through the Secrets and ConfigMaps that they come from", strings.Join(words, " "), ErrForeign, c.Name)
+		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files from their Secrets and ConfigMaps", strings.Join(words, " "), ErrForeignCommand, c.Name)
 	}
 	other := c
 	var err error
-	if other.Args, err = c.arguments(words[1:]); err != nil {
+	if other.Args, err = c.resolveArguments(words[1:]); err != nil {
 		return Command{}, err
 	}
 	return other, nil
 }
 
-// arguments are those of a command with everything resolved that differs here.
-func (c Command) arguments(words []string) ([]string, error) {
+// resolveArguments returns arguments with the paths and addresses of this machine.
+func (c Command) resolveArguments(words []string) ([]string, error) {
 	rewritten := make([]string, 0, len(words))
 	for _, word := range words {
 		rewritten = append(rewritten, c.mounts.rewrite(word))
 	}
-	return confined(rewritten, c.address)
+	return restrictAddresses(rewritten, c.address)
 }

@@ -15,38 +15,37 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// Objects reads the objects that a Pod refers to. The object of a reference that
-// may be absent is nil then.
-type Objects interface {
+// ObjectReader reads the objects to which a Pod refers. A missing object of an optional reference
+// is returned as nil.
+type ObjectReader interface {
 	Secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error)
 	ConfigMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error)
 }
 
-// ErrUnsupported tells that a Pod asks for what a program on this machine cannot
-// have.
-var ErrUnsupported = errors.New("this node does not support it")
+// ErrUnsupported means that a Pod uses a feature that a program on this machine cannot have.
+var ErrUnsupported = errors.New("not supported by this node")
 
-var errMissingKey = errors.New("there is no such key")
+var errMissingKey = errors.New("the key does not exist")
 
-// Environment is what a container finds in its environment, in order: what every
-// process has, whole ConfigMaps and Secrets, and single variables, which may refer
-// to those before them.
-func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, given []corev1.EnvVar, from Objects) ([]corev1.EnvVar, error) {
+// Environment returns the environment variables of a container in order: those of every
+// program, whole ConfigMaps and Secrets, and single variables, which may refer to earlier
+// ones.
+func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, base []corev1.EnvVar, objects ObjectReader) ([]corev1.EnvVar, error) {
 	env := &variables{values: map[string]string{}}
-	for _, variable := range given {
+	for _, variable := range base {
 		env.set(variable.Name, variable.Value)
 	}
 	for i := range container.EnvFrom {
-		if err := env.setAll(ctx, &container.EnvFrom[i], from); err != nil {
+		if err := env.setAll(ctx, &container.EnvFrom[i], objects); err != nil {
 			return nil, err
 		}
 	}
 	for i := range container.Env {
 		variable := &container.Env[i]
-		if err := checkName(variable.Name); err != nil {
+		if err := checkVariableName(variable.Name); err != nil {
 			return nil, err
 		}
-		value, ok, err := env.resolve(ctx, pod, variable, from)
+		value, ok, err := env.resolve(ctx, pod, variable, objects)
 		if err != nil {
 			return nil, fmt.Errorf("setting variable %s: %w", variable.Name, err)
 		}
@@ -57,10 +56,11 @@ func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Contain
 	return env.list(), nil
 }
 
-// fixedPrefixes and fixedNames are variables that Pods cannot set: they change how a
-// program is loaded, what its runtime does, or what the node tells it. A container
-// would keep their effect to itself. Variables such as HTTPS_PROXY, SSL_CERT_FILE,
-// HOME and KUBECONFIG change only what the program does with what it may reach anyway.
+// fixedPrefixes and fixedNames are variables that Pods cannot set. They change how a program
+// is loaded, how its runtime works, or what the node passes to it. In a container their
+// effect would be limited to the container. Variables such as HTTPS_PROXY, SSL_CERT_FILE,
+// HOME and KUBECONFIG are allowed, because they only change how the program uses what it can
+// reach anyway.
 var (
 	fixedPrefixes = []string{"LD_", "DYLD_", "GLIBC_", "MALLOC_"}
 	fixedNames    = []string{
@@ -69,16 +69,16 @@ var (
 	}
 )
 
-// checkName returns an error if Pods cannot set the variable.
-func checkName(name string) error {
+// checkVariableName returns an error if Pods cannot set the variable.
+func checkVariableName(name string) error {
 	has := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	if slices.Contains(fixedNames, name) || slices.ContainsFunc(fixedPrefixes, has) {
-		return fmt.Errorf("variable %s: %w, for it would change how the process runs: leave it out", name, ErrUnsupported)
+		return fmt.Errorf("variable %s: %w, because it would change how the process runs: remove it", name, ErrUnsupported)
 	}
 	return nil
 }
 
-// variables are set in an order and read by name.
+// variables are environment variables in the order in which they were set.
 type variables struct {
 	names  []string
 	values map[string]string
@@ -99,10 +99,10 @@ func (v *variables) list() []corev1.EnvVar {
 	return list
 }
 
-func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, from Objects) error {
+func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, objects ObjectReader) error {
 	data := map[string]string{}
 	if ref := source.ConfigMapRef; ref != nil {
-		configMap, err := from.ConfigMap(ctx, ref.Name, ref.Optional)
+		configMap, err := objects.ConfigMap(ctx, ref.Name, ref.Optional)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 		}
 	}
 	if ref := source.SecretRef; ref != nil {
-		secret, err := from.Secret(ctx, ref.Name, ref.Optional)
+		secret, err := objects.Secret(ctx, ref.Name, ref.Optional)
 		if err != nil {
 			return err
 		}
@@ -127,12 +127,12 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		// Keys that no variable can be called are left out, as everywhere.
+		// Like a kubelet, skip keys that are not valid names of variables.
 		name := source.Prefix + key
 		if len(validation.IsEnvVarName(name)) != 0 {
 			continue
 		}
-		if err := checkName(name); err != nil {
+		if err := checkVariableName(name); err != nil {
 			return err
 		}
 		v.set(name, data[key])
@@ -140,46 +140,45 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, fr
 	return nil
 }
 
-// resolve is the value of a variable; not ok tells that what it refers to may be
-// absent and is.
-func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, from Objects) (value string, ok bool, err error) {
+// resolve returns the value of a variable. ok is false if its optional source does not exist.
+func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, objects ObjectReader) (value string, ok bool, err error) {
 	source := variable.ValueFrom
 	switch {
 	case source == nil:
-		return expand(variable.Value, v.values), true, nil
+		return expandVariables(variable.Value, v.values), true, nil
 	case source.FieldRef != nil:
-		value, err := field(pod, source.FieldRef.FieldPath)
+		value, err := fieldValue(pod, source.FieldRef.FieldPath)
 		return value, err == nil, err
 	case source.ConfigMapKeyRef != nil:
 		ref := source.ConfigMapKeyRef
-		configMap, err := from.ConfigMap(ctx, ref.Name, ref.Optional)
+		configMap, err := objects.ConfigMap(ctx, ref.Name, ref.Optional)
 		if err != nil || configMap == nil {
 			return "", false, err
 		}
 		value, ok := configMap.Data[ref.Key]
-		return value, ok, demand(ok, ref.Optional, "ConfigMap", ref.Name, ref.Key)
+		return value, ok, checkKeyFound(ok, ref.Optional, "ConfigMap", ref.Name, ref.Key)
 	case source.SecretKeyRef != nil:
 		ref := source.SecretKeyRef
-		secret, err := from.Secret(ctx, ref.Name, ref.Optional)
+		secret, err := objects.Secret(ctx, ref.Name, ref.Optional)
 		if err != nil || secret == nil {
 			return "", false, err
 		}
 		value, ok := secret.Data[ref.Key]
-		return string(value), ok, demand(ok, ref.Optional, "Secret", ref.Name, ref.Key)
+		return string(value), ok, checkKeyFound(ok, ref.Optional, "Secret", ref.Name, ref.Key)
 	default:
-		return "", false, fmt.Errorf("its source: %w: give a value, fieldRef, configMapKeyRef or secretKeyRef", ErrUnsupported)
+		return "", false, fmt.Errorf("the source: %w: use value, fieldRef, configMapKeyRef or secretKeyRef", ErrUnsupported)
 	}
 }
 
-func demand(found bool, optional *bool, kind, name, key string) error {
+func checkKeyFound(found bool, optional *bool, kind, name, key string) error {
 	if found || optional != nil && *optional {
 		return nil
 	}
 	return fmt.Errorf("reading key %q of %s %q: %w", key, kind, name, errMissingKey)
 }
 
-// field is what a path such as metadata.name says of a Pod.
-func field(pod *corev1.Pod, path string) (string, error) {
+// fieldValue returns the value of a Pod field by its path, for example metadata.name.
+func fieldValue(pod *corev1.Pod, path string) (string, error) {
 	if name, key, ok := strings.Cut(path, "['"); ok {
 		key = strings.TrimSuffix(key, "']")
 		switch name {
@@ -197,9 +196,9 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	case "metadata.uid":
 		return string(pod.UID), nil
 	case "metadata.labels":
-		return listed(pod.Labels), nil
+		return formatLabels(pod.Labels), nil
 	case "metadata.annotations":
-		return listed(pod.Annotations), nil
+		return formatLabels(pod.Annotations), nil
 	case "spec.nodeName":
 		return pod.Spec.NodeName, nil
 	case "spec.serviceAccountName":
@@ -213,8 +212,8 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	}
 }
 
-// listed are labels as a file of the downward API shows them.
-func listed(labels map[string]string) string {
+// formatLabels formats labels as a file of the downward API.
+func formatLabels(labels map[string]string) string {
 	lines := make([]string, 0, len(labels))
 	for key, value := range labels {
 		lines = append(lines, fmt.Sprintf("%s=%q", key, value))
@@ -223,9 +222,9 @@ func listed(labels map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// expand replaces $(NAME) by the variable; $$ stands for one dollar, and a name
-// that is not set stays as it is.
-func expand(text string, values map[string]string) string {
+// expandVariables replaces $(NAME) by the value of the variable. $$ is an escaped dollar. References
+// to unknown variables are kept.
+func expandVariables(text string, values map[string]string) string {
 	var out strings.Builder
 	for {
 		before, after, ok := strings.Cut(text, "$")
@@ -251,7 +250,7 @@ func expand(text string, values map[string]string) string {
 	}
 }
 
-// Absent reports whether an error is that an object is not there and need not be.
-func Absent(err error, optional *bool) bool {
+// IsOptionalNotFound reports whether an error means that an optional object does not exist.
+func IsOptionalNotFound(err error, optional *bool) bool {
 	return apierrors.IsNotFound(err) && optional != nil && *optional
 }

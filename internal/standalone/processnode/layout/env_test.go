@@ -12,53 +12,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestVariablesAreExpanded(t *testing.T) {
+func TestExpandVariables(t *testing.T) {
 	values := map[string]string{"A": "1", "B": "$(A)", "EMPTY": ""}
 	tests := map[string]struct{ text, want string }{
-		"a variable":                     {"x$(A)y", "x1y"},
-		"two of them":                    {"$(A)$(A)", "11"},
-		"one that is empty":              {"[$(EMPTY)]", "[]"},
-		"one that is not set":            {"$(C)", "$(C)"},
-		"a value is not expanded again":  {"$(B)", "$(A)"},
-		"an escaped one":                 {"$$(A)", "$(A)"},
-		"an escaped escape":              {"$$$(A)", "$1"},
-		"a dollar alone":                 {"5$", "5$"},
-		"a variable of shells":           {"$A ${A}", "$A ${A}"},
-		"an open bracket without an end": {"$(A", "$(A"},
+		"a variable":                    {"x$(A)y", "x1y"},
+		"two variables":                 {"$(A)$(A)", "11"},
+		"an empty variable":             {"[$(EMPTY)]", "[]"},
+		"an unknown variable":           {"$(C)", "$(C)"},
+		"a value is not expanded again": {"$(B)", "$(A)"},
+		"an escaped variable":           {"$$(A)", "$(A)"},
+		"an escaped escape":             {"$$$(A)", "$1"},
+		"a single dollar":               {"5$", "5$"},
+		"a shell variable":              {"$A ${A}", "$A ${A}"},
+		"an unclosed bracket":           {"$(A", "$(A"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := expand(test.text, values); got != test.want {
+			if got := expandVariables(test.text, values); got != test.want {
 				t.Errorf("%q becomes %q, want %q", test.text, got, test.want)
 			}
 		})
 	}
 }
 
-func FuzzTextWithoutADollarStays(f *testing.F) {
+func FuzzExpandVariables(f *testing.F) {
 	f.Add("a$(b)c", "b", "d")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
-		got := expand(text, map[string]string{name: value})
+		got := expandVariables(text, map[string]string{name: value})
 		if !strings.Contains(text, "$") && got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
-		if plain := expand(text, nil); strings.Count(plain, "$") > strings.Count(text, "$") {
-			t.Errorf("%q becomes %q: there are more dollars than before", text, plain)
+		if plain := expandVariables(text, nil); strings.Count(plain, "$") > strings.Count(text, "$") {
+			t.Errorf("%q becomes %q, which has more dollar signs", text, plain)
 		}
 	})
 }
 
-// stored are objects by name, as a cluster holds them.
-type stored struct {
+// fakeObjects holds Secrets and ConfigMaps by name.
+type fakeObjects struct {
 	secrets    map[string]map[string][]byte
 	configMaps map[string]map[string]string
 }
 
-func (s stored) Secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
+func (s fakeObjects) Secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
 	data, ok := s.secrets[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("secrets"), name)
-		if Absent(err, optional) {
+		if IsOptionalNotFound(err, optional) {
 			return nil, nil
 		}
 		return nil, err
@@ -66,11 +66,11 @@ func (s stored) Secret(_ context.Context, name string, optional *bool) (*corev1.
 	return &corev1.Secret{Data: data}, nil
 }
 
-func (s stored) ConfigMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
+func (s fakeObjects) ConfigMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
 	data, ok := s.configMaps[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("configmaps"), name)
-		if Absent(err, optional) {
+		if IsOptionalNotFound(err, optional) {
 			return nil, nil
 		}
 		return nil, err
@@ -78,14 +78,14 @@ func (s stored) ConfigMap(_ context.Context, name string, optional *bool) (*core
 	return &corev1.ConfigMap{Data: data}, nil
 }
 
-func keyOf(name, key string, optional bool) *corev1.EnvVarSource {
+func secretKeyRef(name, key string, optional bool) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key, Optional: &optional,
 	}}
 }
 
-func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
-	from := stored{
+func TestEnvironment(t *testing.T) {
+	objects := fakeObjects{
 		secrets:    map[string]map[string][]byte{"token": {"value": []byte("s3cret")}},
 		configMaps: map[string]map[string]string{"settings": {"LEVEL": "4", "not a name": "x", "HOME": "/nowhere"}},
 	}
@@ -96,13 +96,13 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 	fieldOf := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
-	given := []corev1.EnvVar{{Name: "HOME", Value: "/nest"}}
+	base := []corev1.EnvVar{{Name: "HOME", Value: "/nest"}}
 	tests := map[string]struct {
 		container corev1.Container
 		want      []corev1.EnvVar
-		fails     error
+		wantErr   error
 	}{
-		"values may refer to those before": {
+		"values refer to earlier variables": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: "$(HOME)/a"}, {Name: "B", Value: "$(A)/b $(C)"}, {Name: "C", Value: "c"}}},
 			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "A", Value: "/nest/a"}, {Name: "B", Value: "/nest/a/b $(C)"}, {Name: "C", Value: "c"}},
 		},
@@ -114,34 +114,34 @@ func TestTheEnvironmentIsWhatThePodSays(t *testing.T) {
 			want: []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "POD", Value: "agent-1"}, {Name: "SPACE", Value: "karmada-system"}, {Name: "IP", Value: "127.70.1.2"}, {Name: "APP", Value: "agent"}},
 		},
 		"a key of a Secret": {
-			container: corev1.Container{Env: []corev1.EnvVar{{Name: "TOKEN", ValueFrom: keyOf("token", "value", false)}}},
+			container: corev1.Container{Env: []corev1.EnvVar{{Name: "TOKEN", ValueFrom: secretKeyRef("token", "value", false)}}},
 			want:      []corev1.EnvVar{{Name: "HOME", Value: "/nest"}, {Name: "TOKEN", Value: "s3cret"}},
 		},
-		"a key that may be absent sets nothing": {
-			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: keyOf("token", "other", true)}, {Name: "B", ValueFrom: keyOf("other", "value", true)}}},
-			want:      given,
+		"an optional key that does not exist": {
+			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: secretKeyRef("token", "other", true)}, {Name: "B", ValueFrom: secretKeyRef("other", "value", true)}}},
+			want:      base,
 		},
-		"a key that must be there": {
-			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: keyOf("token", "other", false)}}},
-			fails:     errMissingKey,
+		"a required key that does not exist": {
+			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: secretKeyRef("token", "other", false)}}},
+			wantErr:   errMissingKey,
 		},
-		"whole ConfigMaps, which replace and are replaced": {
+		"a whole ConfigMap overrides and is overridden": {
 			container: corev1.Container{
 				EnvFrom: []corev1.EnvFromSource{{Prefix: "", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}},
 				Env:     []corev1.EnvVar{{Name: "LEVEL", Value: "5"}},
 			},
 			want: []corev1.EnvVar{{Name: "HOME", Value: "/nowhere"}, {Name: "LEVEL", Value: "5"}},
 		},
-		"a source that is not supported": {
+		"an unsupported source": {
 			container: corev1.Container{Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}}}},
-			fails:     ErrUnsupported,
+			wantErr:   ErrUnsupported,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Environment(t.Context(), pod, &test.container, given, from)
-			if !errors.Is(err, test.fails) {
-				t.Fatalf("error %v, want %v", err, test.fails)
+			got, err := Environment(t.Context(), pod, &test.container, base, objects)
+			if !errors.Is(err, test.wantErr) {
+				t.Fatalf("error %v, want %v", err, test.wantErr)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("environment (-want +got):\n%s", diff)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files are what a volume holds, by path.
+// files is the content of a volume by path.
 type files map[string]file
 
 type file struct {
@@ -21,9 +21,9 @@ type file struct {
 
 func (f files) add(path string, data []byte, mode os.FileMode) error {
 	if !filepath.IsLocal(path) || strings.HasPrefix(path, "..") {
-		return fmt.Errorf("path %q: %w", path, errPath)
+		return fmt.Errorf("path %q: %w", path, errInvalidPath)
 	}
-	// The program and its kubelet are the same user, who must be able to read it.
+	// The program and the node run as the same user, who must be able to read the file.
 	f[filepath.Clean(path)] = file{data: data, mode: mode | 0o400}
 	return nil
 }
@@ -41,31 +41,31 @@ func (f files) equal(other files) bool {
 	return true
 }
 
-// current is the link through which all files of a volume are read. It changes from
-// one set of files to the next in one step, so that a program never reads a
-// certificate with the key of another.
-const current = "..data"
+// currentLink is the symbolic link through which all files of a volume are read. It switches
+// to a new version of the files atomically, so that a program never reads a certificate with
+// the key of another version.
+const currentLink = "..data"
 
-// write makes a directory hold these files and no others.
+// write makes a directory contain these files and no others.
 func (f files) write(dir string, now time.Time) error {
 	version := ".." + now.UTC().Format("2006_01_02_15_04_05.") + strconv.FormatInt(now.UnixNano()%int64(time.Second), 10)
 	if err := f.writeVersion(filepath.Join(dir, version)); err != nil {
 		return err
 	}
-	if err := relink(version, filepath.Join(dir, current)); err != nil {
+	if err := replaceLink(version, filepath.Join(dir, currentLink)); err != nil {
 		return err
 	}
-	first := map[string]bool{}
+	topNames := map[string]bool{}
 	for path := range f {
 		name, _, _ := strings.Cut(path, string(filepath.Separator))
-		first[name] = true
+		topNames[name] = true
 	}
-	for name := range first {
-		if err := relink(filepath.Join(current, name), filepath.Join(dir, name)); err != nil {
+	for name := range topNames {
+		if err := replaceLink(filepath.Join(currentLink, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	return removeOthers(dir, version, first)
+	return removeOldFiles(dir, version, topNames)
 }
 
 func (f files) writeVersion(dir string) error {
@@ -84,36 +84,36 @@ func (f files) writeVersion(dir string) error {
 	return nil
 }
 
-// relink makes path a link to target, in one step.
-func relink(target, path string) error {
-	if have, err := os.Readlink(path); err == nil && have == target {
+// replaceLink atomically makes path a symbolic link to target.
+func replaceLink(target, path string) error {
+	if currentTarget, err := os.Readlink(path); err == nil && currentTarget == target {
 		return nil
 	}
-	next := filepath.Join(filepath.Dir(path), "..next")
-	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+	unfinished := filepath.Join(filepath.Dir(path), "..next")
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing an unfinished link of a volume: %w", err)
 	}
-	if err := os.Symlink(target, next); err != nil {
+	if err := os.Symlink(target, unfinished); err != nil {
 		return fmt.Errorf("linking a file of a volume: %w", err)
 	}
-	if err := os.Rename(next, path); err != nil {
+	if err := os.Rename(unfinished, path); err != nil {
 		return fmt.Errorf("linking a file of a volume: %w", err)
 	}
 	return nil
 }
 
-// removeOthers removes former versions, and links to files that are no more.
-func removeOthers(dir, version string, names map[string]bool) error {
+// removeOldFiles removes old versions, and links to files that no longer exist.
+func removeOldFiles(dir, version string, names map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("looking for former files of a volume: %w", err)
+		return fmt.Errorf("listing old files of a volume: %w", err)
 	}
 	for _, entry := range entries {
-		if name := entry.Name(); name == current || name == version || names[name] {
+		if name := entry.Name(); name == currentLink || name == version || names[name] {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			return fmt.Errorf("removing former files of a volume: %w", err)
+			return fmt.Errorf("removing old files of a volume: %w", err)
 		}
 	}
 	return nil

@@ -10,48 +10,49 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// listenSuffix ends the names of the flags that say where a program listens.
+// listenSuffix is the suffix of flags with a listen address.
 const listenSuffix = "bind-address"
 
-// ErrElsewhere says that a program would listen where other machines or other Pods are.
-var ErrElsewhere = errors.New("it is not an address of the Pod")
+// ErrForeignAddress means that a program would listen on an address of the machine or of
+// another Pod.
+var ErrForeignAddress = errors.New("not an address of the Pod")
 
-// confined returns the arguments of a program with all addresses of a machine narrowed to
-// that of its Pod. An address to listen at that is neither this one nor the loopback
-// address is an error: it would be one of the machine.
-func confined(arguments []string, address string) ([]string, error) {
-	var all []string
+// restrictAddresses replaces "all addresses" in the arguments of a program by the address of
+// its Pod. A listen address that is neither the address of the Pod nor loopback is an error,
+// because it would be an address of the machine.
+func restrictAddresses(arguments []string, address string) ([]string, error) {
+	var restricted []string
 	flag := ""
 	for _, argument := range arguments {
 		value, prefix := argument, ""
 		if strings.HasPrefix(argument, "-") {
-			name, given, inline := strings.Cut(argument, "=")
+			name, flagValue, inline := strings.Cut(argument, "=")
 			flag = name
 			if !inline {
-				all = append(all, argument)
+				restricted = append(restricted, argument)
 				continue
 			}
-			value, prefix = given, name+"="
+			value, prefix = flagValue, name+"="
 		}
 		value = flags.ReplaceUnspecifiedHost(value, address)
-		if strings.HasSuffix(strings.ReplaceAll(flag, "_", "-"), listenSuffix) && !isOwn(value, address) {
-			return nil, fmt.Errorf("argument %s=%s: %w: leave the host out, or name %s or $(%s)", flag, value, ErrElsewhere, address, flags.PodAddressVariable)
+		if strings.HasSuffix(strings.ReplaceAll(flag, "_", "-"), listenSuffix) && !isPodAddress(value, address) {
+			return nil, fmt.Errorf("argument %s=%s: %w: omit the host, or use %s or $(%s)", flag, value, ErrForeignAddress, address, flags.PodAddressVariable)
 		}
-		all = append(all, prefix+value)
+		restricted = append(restricted, prefix+value)
 		flag = ""
 	}
-	return all, nil
+	return restricted, nil
 }
 
-// isOwn reports whether what listens at a place is out of reach of other machines and
-// leaves the addresses of other Pods alone. Without a place nothing listens.
-func isOwn(place, address string) bool {
-	host, _, err := net.SplitHostPort(place)
+// isPodAddress reports whether a listener at an address is not reachable from other machines
+// and does not use the address of another Pod. An empty address means that nothing listens.
+func isPodAddress(listenAddress, podAddress string) bool {
+	host, _, err := net.SplitHostPort(listenAddress)
 	if err != nil {
-		host = place
+		host = listenAddress
 	}
 	switch host {
-	case "", "0", "localhost", address:
+	case "", "0", "localhost", podAddress:
 		return true
 	}
 	ip, err := netip.ParseAddr(host)

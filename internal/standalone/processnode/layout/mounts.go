@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// mount is a path that a container would see, and where it really is.
+// mount is a path in the container, with its source on the machine.
 type mount struct{ path, source string }
 
-// Mounts lead from what a container would see to the files of the machine. Those of
-// longer paths come first.
+// Mounts maps paths in the container to paths on the machine. Longer paths come first.
 type Mounts []mount
 
 func newMounts(all ...mount) Mounts {
@@ -24,7 +23,7 @@ func newMounts(all ...mount) Mounts {
 	return sorted
 }
 
-// Source is where what is mounted at a path really is.
+// Source returns the path on the machine of the mount at a path.
 func (m Mounts) Source(path string) (source string, ok bool) {
 	for _, candidate := range m {
 		if candidate.path == path {
@@ -34,12 +33,12 @@ func (m Mounts) Source(path string) (source string, ok bool) {
 	return "", false
 }
 
-// rewrite replaces every path below a mount path, wherever it stands in the text: as
-// all of it, as the value of a flag, or in a list.
+// rewrite replaces every path in or below a mount in a text. The path may be the whole text,
+// the value of a flag, or an element of a list.
 func (m Mounts) rewrite(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
-		if found, ok := m.at(text, i); ok {
+		if found, ok := m.mountAt(text, i); ok {
 			out.WriteString(found.source)
 			i += len(found.path)
 			continue
@@ -50,24 +49,24 @@ func (m Mounts) rewrite(text string) string {
 	return out.String()
 }
 
-// at is the mount whose path begins at a place of the text: a path begins where
-// nothing of a name precedes, and ends where its last name does.
-func (m Mounts) at(text string, i int) (mount, bool) {
-	if text[i] != '/' || i > 0 && (ofName(text[i-1]) || text[i-1] == '/') {
+// mountAt returns the mount whose path starts at index i of the text. A path starts where no
+// file name precedes it, and ends at the end of its last name.
+func (m Mounts) mountAt(text string, i int) (mount, bool) {
+	if text[i] != '/' || i > 0 && (isNameByte(text[i-1]) || text[i-1] == '/') {
 		return mount{}, false
 	}
 	for _, candidate := range m {
 		rest, ok := strings.CutPrefix(text[i:], candidate.path)
-		if ok && (rest == "" || !ofName(rest[0])) {
+		if ok && (rest == "" || !isNameByte(rest[0])) {
 			return candidate, true
 		}
 	}
 	return mount{}, false
 }
 
-// ofName reports whether a byte may belong to the name of a file. Those that lists
-// and flags are written with do not.
-func ofName(b byte) bool {
+// isNameByte reports whether a byte may be part of a file name. Separators of lists and flags
+// may not.
+func isNameByte(b byte) bool {
 	switch {
 	case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b >= 0x80:
 		return true
@@ -76,8 +75,9 @@ func ofName(b byte) bool {
 	}
 }
 
-// below joins a relative path to a directory and reports whether it stays there.
-func below(dir, relative string) (string, bool) {
+// joinBelow joins a relative path to a directory and reports whether the result is in the
+// directory.
+func joinBelow(dir, relative string) (string, bool) {
 	if !filepath.IsLocal(relative) {
 		return "", false
 	}

@@ -1,10 +1,10 @@
-// Package layout answers "where and how does a program without a file system of its own
-// find what its Pod gives it?": volumes as directories, variables, and the words of its
-// command with the paths of this machine in them.
+// Package layout answers: how does a program without a container file system find the
+// volumes, variables and arguments of its Pod? Volumes become directories of the machine.
+// Paths in variables and arguments are rewritten to them.
 //
-// What it promises: all files of a volume change at once, and only when what they come
-// from did; what cannot be had here is named by an error that is ErrUnsupported. It
-// starts nothing, and reads the cluster through what it is given.
+// Invariants: all files of a volume change at once, and only when their source changed. A
+// feature that is not available returns an error that wraps ErrUnsupported. The package
+// starts no processes, and reads the cluster only through its interfaces.
 package layout
 
 import (
@@ -19,37 +19,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tokens makes tokens of a Pod's service account.
-type Tokens interface {
+// TokenIssuer requests tokens of a Pod's service account.
+type TokenIssuer interface {
 	Token(ctx context.Context, audiences []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error)
 }
 
-// Volume is one volume of a Pod, as a directory of this machine.
+// Volume is one volume of a Pod as a directory of this machine.
 type Volume struct {
 	spec *corev1.Volume
 	dir  string
-	// issued are tokens that are still good, by their path in the volume.
-	issued map[string]issuedToken
-	laid   files
+	// issued are the valid tokens by their path in the volume.
+	issued  map[string]issuedToken
+	written files
 }
 
-// issuedToken is a token and when to ask for the next.
+// issuedToken is a token and the time of its renewal.
 type issuedToken struct {
-	value string
-	renew time.Time
+	value   string
+	renewAt time.Time
 }
 
-// NewVolume is a volume of a Pod whose files are in dir.
+// NewVolume returns a volume of a Pod whose files are in dir.
 func NewVolume(spec *corev1.Volume, dir string) *Volume { return &Volume{spec: spec, dir: dir} }
 
-// Dir is the directory of the volume on this machine.
+// Dir returns the directory of the volume on this machine.
 func (v *Volume) Dir() string { return v.dir }
 
-// Writable reports whether programs may change the volume. Others are copies of
+// IsWritable reports whether programs may change the volume. All other volumes are copies of
 // objects of the cluster.
-func (v *Volume) Writable() bool { return v.spec.EmptyDir != nil }
+func (v *Volume) IsWritable() bool { return v.spec.EmptyDir != nil }
 
-// CheckVolume names what this node cannot lay out, nil if it can.
+// CheckVolume returns an error if this node does not support the volume.
 func CheckVolume(v *corev1.Volume) error {
 	source := v.VolumeSource
 	switch {
@@ -63,49 +63,49 @@ func CheckVolume(v *corev1.Volume) error {
 		}
 		return nil
 	case source.HostPath != nil:
-		return fmt.Errorf("volume %q: hostPath: %w, for its Pods keep to the directory of their cluster: use an emptyDir", v.Name, ErrUnsupported)
+		return fmt.Errorf("volume %q: hostPath: %w, because Pods may use only the directory of their cluster: use an emptyDir", v.Name, ErrUnsupported)
 	default:
 		return fmt.Errorf("volume %q: %w: use a secret, configMap, projected, downwardAPI or emptyDir volume", v.Name, ErrUnsupported)
 	}
 }
 
-// Lay brings the directory up to date. It may be called again and again: files
-// change only when their content did, and all of a volume at once.
-func (v *Volume) Lay(ctx context.Context, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) error {
+// Update brings the directory up to date. It may be called repeatedly. Files change only when
+// their content changed, and all files of the volume change at once.
+func (v *Volume) Update(ctx context.Context, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
 	if v.spec.EmptyDir != nil {
 		if err := os.MkdirAll(v.dir, 0o700); err != nil {
-			return fmt.Errorf("laying out volume %q: %w", v.spec.Name, err)
+			return fmt.Errorf("writing volume %q: %w", v.spec.Name, err)
 		}
 		return nil
 	}
-	want, err := v.content(ctx, pod, from, issuer, now)
+	content, err := v.content(ctx, pod, objects, issuer, now)
 	if err != nil {
-		return fmt.Errorf("laying out volume %q: %w", v.spec.Name, err)
+		return fmt.Errorf("writing volume %q: %w", v.spec.Name, err)
 	}
-	if v.laid != nil && v.laid.equal(want) {
+	if v.written != nil && v.written.equal(content) {
 		return nil
 	}
-	if err := want.write(v.dir, now); err != nil {
-		return fmt.Errorf("laying out volume %q: %w", v.spec.Name, err)
+	if err := content.write(v.dir, now); err != nil {
+		return fmt.Errorf("writing volume %q: %w", v.spec.Name, err)
 	}
-	v.laid = want
+	v.written = content
 	return nil
 }
 
-func (v *Volume) content(ctx context.Context, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) (files, error) {
+func (v *Volume) content(ctx context.Context, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) (files, error) {
 	content := files{}
 	switch source := v.spec.VolumeSource; {
 	case source.Secret != nil:
 		s := source.Secret
-		return content, content.addSecret(ctx, from, s.SecretName, s.Items, s.Optional, modeOf(s.DefaultMode))
+		return content, content.addSecret(ctx, objects, s.SecretName, s.Items, s.Optional, fileMode(s.DefaultMode))
 	case source.ConfigMap != nil:
 		s := source.ConfigMap
-		return content, content.addConfigMap(ctx, from, s.Name, s.Items, s.Optional, modeOf(s.DefaultMode))
+		return content, content.addConfigMap(ctx, objects, s.Name, s.Items, s.Optional, fileMode(s.DefaultMode))
 	case source.DownwardAPI != nil:
-		return content, content.addFields(pod, source.DownwardAPI.Items, modeOf(source.DownwardAPI.DefaultMode))
+		return content, content.addFields(pod, source.DownwardAPI.Items, fileMode(source.DownwardAPI.DefaultMode))
 	case source.Projected != nil:
 		for i := range source.Projected.Sources {
-			if err := v.project(ctx, content, &source.Projected.Sources[i], pod, from, issuer, now); err != nil {
+			if err := v.addProjection(ctx, content, &source.Projected.Sources[i], pod, objects, issuer, now); err != nil {
 				return nil, err
 			}
 		}
@@ -115,13 +115,13 @@ func (v *Volume) content(ctx context.Context, pod *corev1.Pod, from Objects, iss
 	}
 }
 
-func (v *Volume) project(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, from Objects, issuer Tokens, now time.Time) error {
-	mode := modeOf(v.spec.Projected.DefaultMode)
+func (v *Volume) addProjection(ctx context.Context, content files, source *corev1.VolumeProjection, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
+	mode := fileMode(v.spec.Projected.DefaultMode)
 	switch {
 	case source.Secret != nil:
-		return content.addSecret(ctx, from, source.Secret.Name, source.Secret.Items, source.Secret.Optional, mode)
+		return content.addSecret(ctx, objects, source.Secret.Name, source.Secret.Items, source.Secret.Optional, mode)
 	case source.ConfigMap != nil:
-		return content.addConfigMap(ctx, from, source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional, mode)
+		return content.addConfigMap(ctx, objects, source.ConfigMap.Name, source.ConfigMap.Items, source.ConfigMap.Optional, mode)
 	case source.DownwardAPI != nil:
 		return content.addFields(pod, source.DownwardAPI.Items, mode)
 	case source.ServiceAccountToken != nil:
@@ -131,16 +131,16 @@ func (v *Volume) project(ctx context.Context, content files, source *corev1.Volu
 	}
 }
 
-// tokenShare is the part of its life after which a token is replaced, and
-// tokenLimit the longest that one is used.
+// tokenShare is the fraction of its lifetime after which a token is renewed, and tokenLimit
+// the maximum time before a renewal.
 const (
 	tokenShare = 0.8
 	tokenLimit = 24 * time.Hour
 )
 
-func (v *Volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer Tokens, mode os.FileMode, now time.Time) error {
-	have, ok := v.issued[source.Path]
-	if !ok || !now.Before(have.renew) {
+func (v *Volume) addToken(ctx context.Context, content files, source *corev1.ServiceAccountTokenProjection, issuer TokenIssuer, mode os.FileMode, now time.Time) error {
+	token, ok := v.issued[source.Path]
+	if !ok || !now.Before(token.renewAt) {
 		var audiences []string
 		if source.Audience != "" {
 			audiences = []string{source.Audience}
@@ -148,41 +148,41 @@ func (v *Volume) addToken(ctx context.Context, content files, source *corev1.Ser
 		status, err := issuer.Token(ctx, audiences, source.ExpirationSeconds)
 		switch {
 		case err == nil:
-			life := time.Duration(float64(status.ExpirationTimestamp.Sub(now)) * tokenShare)
-			have = issuedToken{value: status.Token, renew: now.Add(min(life, tokenLimit))}
+			renewAfter := time.Duration(float64(status.ExpirationTimestamp.Sub(now)) * tokenShare)
+			token = issuedToken{value: status.Token, renewAt: now.Add(min(renewAfter, tokenLimit))}
 		case !ok:
 			return err
 		}
-		// One that could not be renewed is used to its end; the next look tries again.
+		// A token that cannot be renewed is used until it expires. The next update retries.
 	}
 	if v.issued == nil {
 		v.issued = map[string]issuedToken{}
 	}
-	v.issued[source.Path] = have
-	return content.add(source.Path, []byte(have.value), mode)
+	v.issued[source.Path] = token
+	return content.add(source.Path, []byte(token.value), mode)
 }
 
 const defaultFileMode = 0o644
 
-func modeOf(mode *int32) os.FileMode {
+func fileMode(mode *int32) os.FileMode {
 	if mode == nil {
 		return defaultFileMode
 	}
 	return os.FileMode(*mode) & os.ModePerm //nolint:gosec // the API allows 0 to 0777
 }
 
-var errPath = errors.New("it must be relative and stay in the volume")
+var errInvalidPath = errors.New("the path must be relative and stay in the volume")
 
-func (f files) addSecret(ctx context.Context, from Objects, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
-	secret, err := from.Secret(ctx, name, optional)
+func (f files) addSecret(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+	secret, err := objects.Secret(ctx, name, optional)
 	if err != nil || secret == nil {
 		return err
 	}
 	return f.addData(fmt.Sprintf("Secret %q", name), secret.Data, items, optional, mode)
 }
 
-func (f files) addConfigMap(ctx context.Context, from Objects, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
-	configMap, err := from.ConfigMap(ctx, name, optional)
+func (f files) addConfigMap(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+	configMap, err := objects.ConfigMap(ctx, name, optional)
 	if err != nil || configMap == nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (f files) addConfigMap(ctx context.Context, from Objects, name string, item
 	return f.addData(fmt.Sprintf("ConfigMap %q", name), data, items, optional, mode)
 }
 
-func (f files) addData(of string, data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
+func (f files) addData(source string, data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
 	if len(items) == 0 {
 		for key, value := range data {
 			if err := f.add(key, value, mode); err != nil {
@@ -211,13 +211,13 @@ func (f files) addData(of string, data map[string][]byte, items []corev1.KeyToPa
 		case ok:
 			itemMode := mode
 			if item.Mode != nil {
-				itemMode = modeOf(item.Mode)
+				itemMode = fileMode(item.Mode)
 			}
 			if err := f.add(item.Path, value, itemMode); err != nil {
 				return err
 			}
 		case optional == nil || !*optional:
-			return fmt.Errorf("reading key %q of %s: %w", item.Key, of, errMissingKey)
+			return fmt.Errorf("reading key %q of %s: %w", item.Key, source, errMissingKey)
 		}
 	}
 	return nil
@@ -228,13 +228,13 @@ func (f files) addFields(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, 
 		if item.FieldRef == nil {
 			return fmt.Errorf("item %q: a source other than fieldRef: %w", item.Path, ErrUnsupported)
 		}
-		value, err := field(pod, item.FieldRef.FieldPath)
+		value, err := fieldValue(pod, item.FieldRef.FieldPath)
 		if err != nil {
 			return fmt.Errorf("item %q: %w", item.Path, err)
 		}
 		itemMode := mode
 		if item.Mode != nil {
-			itemMode = modeOf(item.Mode)
+			itemMode = fileMode(item.Mode)
 		}
 		if err := f.add(item.Path, []byte(value), itemMode); err != nil {
 			return err
@@ -243,8 +243,8 @@ func (f files) addFields(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, 
 	return nil
 }
 
-// MountsOf are the mounts of one container.
-func MountsOf(container *corev1.Container, volumes map[string]*Volume) (Mounts, error) {
+// ContainerMounts returns the mounts of one container.
+func ContainerMounts(container *corev1.Container, volumes map[string]*Volume) (Mounts, error) {
 	all := make([]mount, 0, len(container.VolumeMounts))
 	for _, m := range container.VolumeMounts {
 		v, ok := volumes[m.Name]
@@ -252,12 +252,12 @@ func MountsOf(container *corev1.Container, volumes map[string]*Volume) (Mounts, 
 			return nil, fmt.Errorf("mounting %s: there is no volume %q", m.MountPath, m.Name)
 		}
 		if filepath.Clean(m.MountPath) == "/" || m.SubPathExpr != "" {
-			return nil, fmt.Errorf("mounting volume %q at %s: a mount of / and subPathExpr: %w", m.Name, m.MountPath, ErrUnsupported)
+			return nil, fmt.Errorf("mounting volume %q at %s: mount path / and subPathExpr: %w", m.Name, m.MountPath, ErrUnsupported)
 		}
 		source := v.dir
 		if m.SubPath != "" {
-			if source, ok = below(v.dir, m.SubPath); !ok {
-				return nil, fmt.Errorf("mounting volume %q with subPath %q: %w", m.Name, m.SubPath, errPath)
+			if source, ok = joinBelow(v.dir, m.SubPath); !ok {
+				return nil, fmt.Errorf("mounting volume %q with subPath %q: %w", m.Name, m.SubPath, errInvalidPath)
 			}
 			if v.spec.EmptyDir != nil {
 				if err := os.MkdirAll(source, 0o700); err != nil {

@@ -17,16 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// issuer counts the tokens that it gave.
-type issuer struct {
-	now    *time.Time
-	count  int
-	broken error
+// fakeIssuer issues numbered tokens.
+type fakeIssuer struct {
+	now   *time.Time
+	count int
+	err   error
 }
 
-func (i *issuer) Token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
-	if i.broken != nil {
-		return nil, i.broken
+func (i *fakeIssuer) Token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
+	if i.err != nil {
+		return nil, i.err
 	}
 	i.count++
 	return &authenticationv1.TokenRequestStatus{
@@ -34,8 +34,8 @@ func (i *issuer) Token(_ context.Context, _ []string, seconds *int64) (*authenti
 	}, nil
 }
 
-// tree is what a reader of a directory finds.
-func tree(t *testing.T, dir string) map[string]string {
+// readTree returns the files of a directory by path.
+func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	entries, err := os.ReadDir(dir)
@@ -69,8 +69,8 @@ func secretVolume(name string, items ...corev1.KeyToPath) corev1.Volume {
 	return corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Items: items}}}
 }
 
-func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
-	from := stored{
+func TestVolumeContent(t *testing.T) {
+	objects := fakeObjects{
 		secrets:    map[string]map[string][]byte{"s": {"tls.crt": []byte("cert"), "tls.key": []byte("key")}},
 		configMaps: map[string]map[string]string{"c": {"ca.crt": "authority"}},
 	}
@@ -78,26 +78,26 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 	seconds := int64(3607)
 	optional := true
 	tests := map[string]struct {
-		volume corev1.Volume
-		want   map[string]string
-		fails  error
+		volume  corev1.Volume
+		want    map[string]string
+		wantErr error
 	}{
 		"a Secret": {volume: secretVolume("s"), want: map[string]string{"tls.crt": "cert", "tls.key": "key"}},
-		"a key of it at a path": {
+		"a key of a Secret at a path": {
 			volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "pki/ca/tls.crt"}),
 			want:   map[string]string{"pki/ca/tls.crt": "cert"},
 		},
-		"a key that is not there":   {volume: secretVolume("s", corev1.KeyToPath{Key: "other", Path: "x"}), fails: errMissingKey},
-		"a path that leaves":        {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "../x"}), fails: errPath},
-		"a path that is a link's":   {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "..data"}), fails: errPath},
-		"an empty directory":        {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, want: map[string]string{}},
-		"a claim is not supported":  {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, fails: ErrUnsupported},
-		"nor is a path of the host": {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}, fails: ErrUnsupported},
-		"a Secret that may be absent": {
+		"a missing key":             {volume: secretVolume("s", corev1.KeyToPath{Key: "other", Path: "x"}), wantErr: errMissingKey},
+		"a path outside the volume": {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "../x"}), wantErr: errInvalidPath},
+		"the path of the link":      {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "..data"}), wantErr: errInvalidPath},
+		"an emptyDir":               {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, want: map[string]string{}},
+		"a persistent volume claim": {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, wantErr: ErrUnsupported},
+		"a hostPath":                {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}, wantErr: ErrUnsupported},
+		"an optional Secret that does not exist": {
 			volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "other", Optional: &optional}}},
 			want:   map[string]string{},
 		},
-		"what a service account needs": {
+		"the projected volume of a service account": {
 			volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
@@ -113,63 +113,63 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			v := &Volume{spec: &test.volume, dir: filepath.Join(t.TempDir(), "v")}
-			err := v.Lay(t.Context(), pod, from, &issuer{now: &now}, now)
-			if !errors.Is(err, test.fails) {
-				t.Fatalf("error %v, want %v", err, test.fails)
+			err := v.Update(t.Context(), pod, objects, &fakeIssuer{now: &now}, now)
+			if !errors.Is(err, test.wantErr) {
+				t.Fatalf("error %v, want %v", err, test.wantErr)
 			}
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(test.want, tree(t, v.dir)); diff != "" {
+			if diff := cmp.Diff(test.want, readTree(t, v.dir)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAVolumeFollowsItsSource(t *testing.T) {
+func TestVolumeUpdatesWithSource(t *testing.T) {
 	secret := map[string][]byte{"a": []byte("1"), "b": []byte("1")}
-	from := stored{secrets: map[string]map[string][]byte{"s": secret}}
+	objects := fakeObjects{secrets: map[string]map[string][]byte{"s": secret}}
 	spec, now := secretVolume("s"), time.Now()
 	v := &Volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
-	look := func() string {
+	update := func() string {
 		t.Helper()
 		now = now.Add(time.Second)
-		if err := v.Lay(t.Context(), &corev1.Pod{}, from, nil, now); err != nil {
+		if err := v.Update(t.Context(), &corev1.Pod{}, objects, nil, now); err != nil {
 			t.Fatal(err)
 		}
-		version, err := os.Readlink(filepath.Join(v.dir, current))
+		version, err := os.Readlink(filepath.Join(v.dir, currentLink))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return version
 	}
-	first := look()
-	if second := look(); second != first {
-		t.Errorf("nothing changed, and the files are %s instead of %s", second, first)
+	first := update()
+	if second := update(); second != first {
+		t.Errorf("without a change of the Secret the version is %s instead of %s", second, first)
 	}
 	secret["a"] = []byte("2")
 	delete(secret, "b")
 	secret["c"] = []byte("2")
-	if third := look(); third == first {
-		t.Errorf("the Secret changed, and the files are still %s", third)
+	if third := update(); third == first {
+		t.Errorf("after a change of the Secret the version is still %s", third)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "2", "c": "2"}, tree(t, v.dir)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "2", "c": "2"}, readTree(t, v.dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, err := os.Stat(filepath.Join(v.dir, first)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the former files are still there (%v)", err)
+		t.Errorf("the old version still exists (%v)", err)
 	}
 }
 
-func TestATokenIsRenewedInTime(t *testing.T) {
+func TestTokenIsRenewed(t *testing.T) {
 	seconds, now := int64(1000), time.Now()
-	from := &issuer{now: &now}
+	issuer := &fakeIssuer{now: &now}
 	spec := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &seconds}},
 	}}}}
 	v := &Volume{spec: &spec, dir: filepath.Join(t.TempDir(), "v")}
-	for _, look := range []struct {
+	for _, step := range []struct {
 		after  time.Duration
 		broken error
 		want   string
@@ -180,12 +180,12 @@ func TestATokenIsRenewedInTime(t *testing.T) {
 		{time.Second, nil, "token-2"},
 		{800 * time.Second, nil, "token-3"},
 	} {
-		now, from.broken = now.Add(look.after), look.broken
-		if err := v.Lay(t.Context(), &corev1.Pod{}, stored{}, from, now); err != nil {
+		now, issuer.err = now.Add(step.after), step.broken
+		if err := v.Update(t.Context(), &corev1.Pod{}, fakeObjects{}, issuer, now); err != nil {
 			t.Fatal(err)
 		}
-		if got := tree(t, v.dir)["token"]; got != look.want {
-			t.Errorf("after %s more the token is %q, want %q", look.after, got, look.want)
+		if got := readTree(t, v.dir)["token"]; got != step.want {
+			t.Errorf("after another %s the token is %q, want %q", step.after, got, step.want)
 		}
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confinement lists the files that a process may use. The kernel enforces it by
-// Landlock, for the process and everything that it starts. The zero value confines
-// nothing.
+// Confinement lists the files that a process may use. The kernel enforces it with Landlock,
+// for the process and all its descendants. The zero value confines nothing.
 type Confinement struct {
-	// Program is the only file that may be executed.
+	// Program is the only file that the process may execute.
 	Program string
-	// Read lists files and directories that may be read, with all that they hold.
-	// Those that do not exist are left out.
+	// Read lists files and directories that the process may read, with everything in them.
+	// Paths that do not exist are ignored.
 	Read []string
-	// Write lists directories in which files may be read, changed, created and
-	// removed, but not executed.
+	// Write lists directories in which the process may read, change, create and remove files,
+	// but not execute them.
 	Write []string
 }
 
-// Confines reports whether the kernel of this machine enforces a Confinement.
-func Confines() bool { return landlockVersion() > 0 }
+// IsConfinementSupported reports whether the kernel of this machine can enforce a
+// Confinement.
+func IsConfinementSupported() bool { return landlockVersion() > 0 }
 
 // landlockVersion returns the version of Landlock in the kernel, 0 without Landlock.
 func landlockVersion() int {
@@ -35,24 +35,24 @@ func landlockVersion() int {
 	return int(version) //nolint:gosec // a small number
 }
 
-// What a rule can allow, by kind.
+// Access rights of Landlock, grouped by the purpose of a rule.
 const (
-	readFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
-	execute   = unix.LANDLOCK_ACCESS_FS_EXECUTE | readFile
-	read      = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	writeFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	write     = read | writeFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+	rightReadFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	rightExecute   = unix.LANDLOCK_ACCESS_FS_EXECUTE | rightReadFile
+	rightRead      = rightReadFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightWriteFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rightWrite     = rightRead | rightWriteFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
-	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	// onFiles are the rights that a rule for something else than a directory may allow.
-	onFiles = execute | writeFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	// fileRights are the rights that a rule for a file, not a directory, may grant.
+	fileRights = rightExecute | rightWriteFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handledRights returns the rights that a version of Landlock knows: what is handled
-// and not allowed by a rule is refused.
+// handledRights returns the access rights that a version of Landlock can restrict. An access
+// right that is handled is denied unless a rule grants it.
 func handledRights(version int) uint64 {
-	rights := uint64(execute | write | devices)
+	rights := uint64(rightExecute | rightWrite | rightDevices)
 	for since, right := range map[int]uint64{
 		2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE, 5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV,
 	} {
@@ -63,43 +63,43 @@ func handledRights(version int) uint64 {
 	return rights
 }
 
-// scopesSince is the version of Landlock that keeps signals and abstract sockets
-// within a confinement.
-const scopesSince = 6
+// minScopesVersion is the first version of Landlock that can restrict signals and abstract unix
+// sockets.
+const minScopesVersion = 6
 
 var errNoLandlock = errors.New("the kernel has no Landlock")
 
-// restrict confines the calling thread, and the processes that it starts. That cannot
-// be undone: the thread must end afterwards.
+// restrict confines the calling thread and the processes that it starts. The confinement
+// cannot be undone, so the thread must end afterwards.
 func (c Confinement) restrict() (err error) {
 	version := landlockVersion()
 	if version == 0 {
 		return errNoLandlock
 	}
 	attributes := unix.LandlockRulesetAttr{Access_fs: handledRights(version)}
-	if version >= scopesSince {
+	if version >= minScopesVersion {
 		attributes.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
 	created, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes), 0)
 	if errno != 0 {
 		return fmt.Errorf("creating a Landlock ruleset: %w", errno)
 	}
-	rules := int(created) //nolint:gosec // a file descriptor
-	defer func() { err = errors.Join(err, unix.Close(rules)) }()
-	for _, each := range []struct {
+	ruleset := int(created) //nolint:gosec // a file descriptor
+	defer func() { err = errors.Join(err, unix.Close(ruleset)) }()
+	for _, group := range []struct {
 		paths  []string
 		rights uint64
 	}{
-		{[]string{c.Program}, execute}, {[]string{os.DevNull}, readFile | writeFile}, {c.Read, read}, {c.Write, write},
+		{[]string{c.Program}, rightExecute}, {[]string{os.DevNull}, rightReadFile | rightWriteFile}, {c.Read, rightRead}, {c.Write, rightWrite},
 	} {
-		for _, path := range each.paths {
-			if err := allow(rules, path, each.rights&attributes.Access_fs); err != nil {
+		for _, path := range group.paths {
+			if err := addRule(ruleset, path, group.rights&attributes.Access_fs); err != nil {
 				return err
 			}
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
+		return fmt.Errorf("setting no_new_privs: %w", err)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, created, 0, 0); errno != 0 {
 		return fmt.Errorf("confining a thread by Landlock: %w", errno)
@@ -107,11 +107,11 @@ func (c Confinement) restrict() (err error) {
 	return nil
 }
 
-// allow adds a rule for a file or for all below a directory.
-func allow(rules int, path string, rights uint64) error {
+// addRule adds a rule that grants rights to a file, or to a directory with everything in it.
+func addRule(ruleset int, path string, rights uint64) error {
 	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
-		return nil // the process cannot use it, either
+		return nil // the process cannot use the path either
 	}
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", path, err)
@@ -119,13 +119,13 @@ func allow(rules int, path string, rights uint64) error {
 	defer func() { _ = unix.Close(file) }()
 	var stat unix.Stat_t
 	if err := unix.Fstat(file, &stat); err != nil {
-		return fmt.Errorf("looking at %s: %w", path, err)
+		return fmt.Errorf("reading the mode of %s: %w", path, err)
 	}
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= onFiles
+		rights &= fileRights
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(file)}                                                               //nolint:gosec // a file descriptor
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // a file descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(file)}                                                                 //nolint:gosec // a file descriptor
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // a file descriptor
 	if errno != 0 {
 		return fmt.Errorf("adding a Landlock rule for %s: %w", path, errno)
 	}

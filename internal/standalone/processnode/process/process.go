@@ -1,6 +1,6 @@
-// Package process answers "how does a program run that must not outlive us or reach
-// files that are not its own, and how did it end?": processes in groups of their own,
-// which the kernel kills when this process is no more, and confines to given files.
+// Package process answers: how does a child process run that must not outlive this process or
+// reach other files, and how did it end? Every child has its own process group. The kernel
+// kills it when this process ends, and confines it to given files.
 package process
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// OutputLimit is how long output is waited for after a process ended, when something
-// that it started still holds its pipes.
-const OutputLimit = 2 * time.Second
+// OutputTimeout is how long Wait waits for output after a process ended, if one of its
+// descendants still holds the pipes open.
+const OutputTimeout = 2 * time.Second
 
 // Process is a command that was started.
 type Process struct {
@@ -22,11 +22,10 @@ type Process struct {
 	code  int32
 }
 
-// Launch starts a command whose input is empty and whose output goes to the writers,
-// confined as given.
-func Launch(spawner *Spawner, cmd *exec.Cmd, within Confinement, stdout, stderr io.Writer) (*Process, error) {
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, OutputLimit
-	release, err := spawner.Start(cmd, within)
+// Launch starts a confined command without input. Its output goes to the writers.
+func Launch(spawner *Spawner, cmd *exec.Cmd, confinement Confinement, stdout, stderr io.Writer) (*Process, error) {
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, OutputTimeout
+	release, err := spawner.Start(cmd, confinement)
 	if err != nil {
 		return nil, err
 	}
@@ -34,52 +33,53 @@ func Launch(spawner *Spawner, cmd *exec.Cmd, within Confinement, stdout, stderr 
 	go func() {
 		defer close(p.ended)
 		defer release()
-		p.code = CodeOf(cmd.Wait())
+		p.code = ExitCodeOf(cmd.Wait())
 	}()
 	return p, nil
 }
 
-// PID is the number of the process.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed when the process has ended and all its output is written.
+// Ended returns a channel that is closed when the process has ended and all its output is
+// written.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Code is how a process ended that has: its exit code, or Signalled and the number
-// of the signal.
-func (p *Process) Code() int32 { return p.code }
+// ExitCode returns the exit code of a process that has ended, or SignalExitCodeBase plus the
+// number of the signal that killed it.
+func (p *Process) ExitCode() int32 { return p.code }
 
-// Exit codes of processes that did not exit by themselves.
+// Exit codes of processes that did not exit normally.
 const (
-	// Signalled is added to the number of the signal.
-	Signalled = 128
-	// CodeUnknown is that of a process whose end nobody saw.
-	CodeUnknown = 137
+	// SignalExitCodeBase is added to the number of the signal that killed a process.
+	SignalExitCodeBase = 128
+	// ExitCodeUnknown is the exit code of a process whose end was not observed.
+	ExitCodeUnknown = 137
 )
 
-// CodeOf is the exit code that the end of a command tells.
-func CodeOf(err error) int32 {
+// ExitCodeOf returns the exit code for an error of exec.Cmd.Wait.
+func ExitCodeOf(err error) int32 {
 	var exit *exec.ExitError
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return 0
 	case !errors.As(err, &exit):
-		return CodeUnknown
+		return ExitCodeUnknown
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return Signalled + int32(status.Signal()) //nolint:gosec // signals are small
+		return SignalExitCodeBase + int32(status.Signal()) //nolint:gosec // signals are small
 	}
 	return int32(exit.ExitCode()) //nolint:gosec // 0 to 255
 }
 
-// Stop asks a process to end, and ends it when it has not within grace. It returns
+// Stop sends SIGTERM to a process, and SIGKILL if it has not ended within grace. It returns
 // when the process has ended.
 func (p *Process) Stop(grace time.Duration) {
 	select {
 	case <-p.ended:
 		return
 	default:
-		sendTo(p.cmd, syscall.SIGTERM)
+		signalGroup(p.cmd, syscall.SIGTERM)
 	}
 	limit := time.NewTimer(grace)
 	defer limit.Stop()
@@ -88,9 +88,9 @@ func (p *Process) Stop(grace time.Duration) {
 		return
 	case <-limit.C:
 	}
-	sendTo(p.cmd, syscall.SIGKILL)
+	signalGroup(p.cmd, syscall.SIGKILL)
 	<-p.ended
 }
 
-// Kill ends a command that a Spawner has started, and what it has started itself.
-func Kill(cmd *exec.Cmd) { sendTo(cmd, syscall.SIGKILL) }
+// Kill kills a command that a Spawner started, with its descendants.
+func Kill(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }

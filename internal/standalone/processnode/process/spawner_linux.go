@@ -12,36 +12,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spawner starts processes that end with this one, however that ends: the kernel
-// kills a process when the thread that started it is no more. Each process has a
-// thread of its own, which is confined as the process is, and lives as long.
+// Spawner starts processes that end together with this process, even if this process is
+// killed. The kernel kills a child when the thread that started it ends. So each child has a
+// dedicated thread with the same confinement and lifetime.
 type Spawner struct {
-	ended chan struct{}
+	closed chan struct{}
 }
 
-var errClosing = errors.New("the node is stopping")
+var errSpawnerClosed = errors.New("the node is stopping")
 
-// NewSpawner makes one, whose Close must be called.
-func NewSpawner() *Spawner { return &Spawner{ended: make(chan struct{})} }
+// NewSpawner creates a Spawner. The caller must call Close.
+func NewSpawner() *Spawner { return &Spawner{closed: make(chan struct{})} }
 
-// Start starts a command in a process group of its own, confined as given. The caller
-// calls release when the command has ended.
-func (s *Spawner) Start(cmd *exec.Cmd, within Confinement) (release func(), err error) {
+// Start starts a confined command in its own process group. The caller must call release when
+// the command has ended.
+func (s *Spawner) Start(cmd *exec.Cmd, confinement Confinement) (release func(), err error) {
 	select {
-	case <-s.ended:
-		return nil, errClosing
+	case <-s.closed:
+		return nil, errSpawnerClosed
 	default:
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started, released := make(chan error, 1), make(chan struct{})
-	onOwnThread(func() {
-		err := startConfined(cmd, within)
+	runOnNewThread(func() {
+		err := startConfined(cmd, confinement)
 		started <- err
 		if err != nil {
 			return
 		}
 		select {
-		case <-s.ended:
+		case <-s.closed:
 		case <-released:
 		}
 	})
@@ -51,41 +51,41 @@ func (s *Spawner) Start(cmd *exec.Cmd, within Confinement) (release func(), err 
 	return sync.OnceFunc(func() { close(released) }), nil
 }
 
-// onOwnThread runs a function on a thread that ends with it, and with the thread what is
-// left of its processes.
-func onOwnThread(run func()) {
+// runOnNewThread runs a function on a thread that ends with the function. The kernel then
+// kills the remaining children of that thread.
+func runOnNewThread(run func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() != os.Getpid() {
 			run()
 			return
 		}
-		// The first thread of a process never ends. It is held until the function has
-		// begun on another one.
-		begun := make(chan struct{})
-		onOwnThread(func() {
-			close(begun)
+		// The main thread of a process never ends. It is blocked until the function runs on
+		// another thread.
+		started := make(chan struct{})
+		runOnNewThread(func() {
+			close(started)
 			run()
 		})
-		<-begun
+		<-started
 		runtime.UnlockOSThread()
 	}()
 }
 
-func startConfined(cmd *exec.Cmd, within Confinement) error {
-	if within.Program != "" {
-		if err := within.restrict(); err != nil {
+func startConfined(cmd *exec.Cmd, confinement Confinement) error {
+	if confinement.Program != "" {
+		if err := confinement.restrict(); err != nil {
 			return err
 		}
 	}
 	return cmd.Start() //nolint:wrapcheck // the caller names the command
 }
 
-// Close kills what is left.
-func (s *Spawner) Close() { close(s.ended) }
+// Close kills the remaining processes.
+func (s *Spawner) Close() { close(s.closed) }
 
-// sendTo sends a signal to a command and to what it started itself.
-func sendTo(cmd *exec.Cmd, which syscall.Signal) {
-	// The group is there until its last process is reaped: its number is not another's.
-	_ = syscall.Kill(-cmd.Process.Pid, which)
+// signalGroup sends a signal to a command and its descendants.
+func signalGroup(cmd *exec.Cmd, signal syscall.Signal) {
+	// A process group exists until its last process is reaped. So its ID is not reused.
+	_ = syscall.Kill(-cmd.Process.Pid, signal)
 }

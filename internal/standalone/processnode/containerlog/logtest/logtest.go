@@ -1,4 +1,4 @@
-// Package logtest reads logs while they are written, for tests.
+// Package logtest collects log output in tests while the log is written.
 package logtest
 
 import (
@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// patience is how long a text is waited for.
-const patience = time.Minute
+// timeout is how long Until waits for a text.
+const timeout = time.Minute
 
-// Follower collects a log. Whoever writes the log to it calls End at the end.
+// Follower collects the output of a log. The writer calls End after the last write.
 type Follower struct {
 	mu      sync.Mutex
 	written strings.Builder
-	news    chan struct{}
+	changed chan struct{}
 	ended   chan struct{}
 }
 
-// NewFollower is one that has read nothing.
+// NewFollower returns a Follower without output.
 func NewFollower() *Follower {
-	return &Follower{news: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &Follower{changed: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // Write implements io.Writer.
@@ -28,35 +28,35 @@ func (f *Follower) Write(text []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case f.news <- struct{}{}:
+	case f.changed <- struct{}{}:
 	default:
 	}
 	return f.written.Write(text)
 }
 
-// End says that nothing more comes. It is called once.
+// End marks the end of the log. It must be called once.
 func (f *Follower) End() { close(f.ended) }
 
-// Ended is closed when nothing more comes.
+// Ended returns a channel that is closed after End.
 func (f *Follower) Ended() <-chan struct{} { return f.ended }
 
-// Text is what was read so far.
+// Text returns the output so far.
 func (f *Follower) Text() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.written.String()
 }
 
-// Until waits for a text and reports whether it came.
-func (f *Follower) Until(text string) bool {
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
+// WaitFor waits for a text and reports whether it was written.
+func (f *Follower) WaitFor(text string) bool {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	for !strings.Contains(f.Text(), text) {
 		select {
-		case <-f.news:
+		case <-f.changed:
 		case <-f.ended:
 			return strings.Contains(f.Text(), text)
-		case <-limit.C:
+		case <-timer.C:
 			return false
 		}
 	}

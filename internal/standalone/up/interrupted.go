@@ -19,12 +19,12 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// remains is what there is of a registration that ended before its Cluster was
-// there. What is absent is nil.
-type remains struct {
+// interruptedRegistration holds the objects of a registration that ended before its Cluster
+// was created. An object that does not exist is nil.
+type interruptedRegistration struct {
 	cluster string
-	// token is the ID of the token that this installation chose for it, and ca the
-	// authority of the control plane.
+	// token is the ID of the bootstrap token that this installation generated for the
+	// registration. ca is the certificate authority of the control plane.
 	token string
 	ca    *x509.Certificate
 
@@ -35,27 +35,26 @@ type remains struct {
 	deployment *appsv1.Deployment
 }
 
-// goesOn tells whether an agent is in the member that has all it needs and makes
-// the Cluster by itself.
-func (r remains) goesOn() bool {
-	return r.ownRole() && r.ownAgent() && r.account != nil
+// canContinue reports whether the agent in the member has everything that it needs to create
+// the Cluster.
+func (r interruptedRegistration) canContinue() bool {
+	return r.hasOwnRole() && r.hasOwnAgent() && r.account != nil
 }
 
-// discarded are the objects of each side that stand in the way of another try, in
-// the order in which they have to go: what proves whose they are goes last, so that
-// this can be interrupted too. What does not carry the marks of this registration is
-// not among them.
-func (r remains) discarded() (karmada, member []client.Object) {
+// objectsToDelete returns the objects of each side that prevent another try, in the order of
+// their deletion. The Secret that proves the ownership is deleted last, so that the deletion
+// can be interrupted too. Objects without the labels of this registration are not included.
+func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Object) {
 	for i := range r.requests {
-		// A request that is still open would make its holder the agent.
+		// Approval of a pending request would create a second agent.
 		if r.requests[i].Spec.Username == r.requester() {
 			karmada = append(karmada, &r.requests[i])
 		}
 	}
-	if r.ownRole() {
+	if r.hasOwnRole() {
 		karmada = append(karmada, r.role)
 	}
-	if !r.ownSecret() || r.deployment != nil && !r.ownAgent() || r.account != nil && !isSystem(r.account) {
+	if !r.hasOwnSecret() || r.deployment != nil && !r.hasOwnAgent() || r.account != nil && !isKarmadaSystem(r.account) {
 		return karmada, nil
 	}
 	if r.deployment != nil {
@@ -67,19 +66,21 @@ func (r remains) discarded() (karmada, member []client.Object) {
 	return karmada, append(member, r.secret)
 }
 
-// requester is the user that the holder of the token is.
-func (r remains) requester() string { return bootstrapapi.BootstrapUserPrefix + r.token }
+// requester returns the user name of the holder of the token.
+func (r interruptedRegistration) requester() string {
+	return bootstrapapi.BootstrapUserPrefix + r.token
+}
 
-// ownRole tells whether the agent's role was granted to the holder of the token.
-func (r remains) ownRole() bool {
+// hasOwnRole reports whether the agent's role was granted to the holder of the token.
+func (r interruptedRegistration) hasOwnRole() bool {
 	return r.role != nil && r.role.Labels[agent.ManagedLabel] == r.cluster &&
 		r.role.Annotations[agent.RequesterAnnotation] == r.requester()
 }
 
-// ownSecret tells whether the member holds a certificate for its agent that this
-// control plane has issued.
-func (r remains) ownSecret() bool {
-	if r.secret == nil || !isSystem(r.secret) {
+// hasOwnSecret reports whether the member has a certificate of its agent that this control
+// plane issued.
+func (r interruptedRegistration) hasOwnSecret() bool {
+	if r.secret == nil || !isKarmadaSystem(r.secret) {
 		return false
 	}
 	config, err := clientcmd.Load(r.secret.Data[pull.AgentKubeconfig])
@@ -95,10 +96,10 @@ func (r remains) ownSecret() bool {
 		bytes.Equal(issued.RawIssuer, r.ca.RawSubject) && issued.CheckSignatureFrom(r.ca) == nil
 }
 
-// ownAgent tells whether the Deployment is the agent of this cluster, with the
+// hasOwnAgent reports whether the Deployment is the agent of this cluster and uses that
 // certificate.
-func (r remains) ownAgent() bool {
-	if r.deployment == nil || !r.ownSecret() {
+func (r interruptedRegistration) hasOwnAgent() bool {
+	if r.deployment == nil || !r.hasOwnSecret() {
 		return false
 	}
 	return slices.ContainsFunc(r.deployment.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
@@ -106,7 +107,7 @@ func (r remains) ownAgent() bool {
 	})
 }
 
-// isSystem reports whether an installation of Karmada owns an object.
-func isSystem(object client.Object) bool {
+// isKarmadaSystem reports whether an object has the label of an installation of Karmada.
+func isKarmadaSystem(object client.Object) bool {
 	return object.GetLabels()[clusterv1alpha1.KarmadaSystemLabel] == clusterv1alpha1.KarmadaSystemLabelValue
 }

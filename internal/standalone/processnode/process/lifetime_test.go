@@ -13,18 +13,19 @@ import (
 	"time"
 )
 
-const patience = time.Minute
+const timeout = time.Minute
 
-// The test program is also the node and the program of the test, by this variable.
-const actVariable = "KARMADA_TEST_ACT"
+// The test binary is also run as the node and as the program of the node. This variable
+// selects the role.
+const roleVariable = "KARMADA_TEST_ACT"
 
 func TestMain(m *testing.M) {
 	var err error
-	switch os.Getenv(actVariable) {
+	switch os.Getenv(roleVariable) {
 	case "node":
-		err = playNode()
+		err = runAsNode()
 	case "program":
-		err = wait()
+		err = runAsProgram()
 	default:
 		os.Exit(m.Run())
 	}
@@ -34,37 +35,37 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func wait() error {
+func runAsProgram() error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	<-signals
 	return nil
 }
 
-// playNode starts a program as a node does, tells its number, and waits to be killed.
-func playNode() error {
+// runAsNode starts a program like a node does, prints its process ID, and waits to be killed.
+func runAsNode() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	program := exec.Command(self)
-	program.Env = []string{actVariable + "=program"}
-	ran, err := Launch(NewSpawner(), program, Confinement{Program: self}, os.Stderr, os.Stderr)
+	program.Env = []string{roleVariable + "=program"}
+	launched, err := Launch(NewSpawner(), program, Confinement{Program: self}, os.Stderr, os.Stderr)
 	if err != nil {
 		return err
 	}
-	fmt.Println("process", ran.PID())
-	<-ran.Ended()
+	fmt.Println("process", launched.PID())
+	<-launched.Ended()
 	return errors.New("the program ended")
 }
 
-func TestAKilledNodeLeavesNoProgram(t *testing.T) {
+func TestProgramEndsWithKilledNode(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	node := exec.CommandContext(t.Context(), self)
-	node.Env = append(os.Environ(), actVariable+"=node")
+	node.Env = append(os.Environ(), roleVariable+"=node")
 	out, err := node.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,28 +82,27 @@ func TestAKilledNodeLeavesNoProgram(t *testing.T) {
 		}
 	}
 	if pid == 0 || syscall.Kill(pid, 0) != nil {
-		t.Fatalf("process %d does not run", pid)
+		t.Fatalf("process %d is not running", pid)
 	}
 	if err := node.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = node.Wait()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for alive(pid) {
+	for isRunning(pid) {
 		select {
 		case <-deadline.C:
-			t.Fatalf("process %d outlives its node", pid)
+			t.Fatalf("process %d still runs after its node was killed", pid)
 		case <-ticker.C:
 		}
 	}
 }
 
-// alive reports whether a process runs; one that ended and that nobody asked about
-// does not.
-func alive(pid int) bool {
+// isRunning reports whether a process runs. A zombie process does not.
+func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false

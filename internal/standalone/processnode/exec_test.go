@@ -23,8 +23,8 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
 )
 
-// follow reads the log of a Pod as `kubectl logs -f` does.
-func follow(t *testing.T, n *testNode, name string) *logtest.Follower {
+// followLog reads the log of a Pod like `kubectl logs -f`.
+func followLog(t *testing.T, n *testNode, name string) *logtest.Follower {
 	t.Helper()
 	server := httptest.NewServer(n.Handler())
 	t.Cleanup(server.Close)
@@ -47,60 +47,60 @@ func follow(t *testing.T, n *testNode, name string) *logtest.Follower {
 	return f
 }
 
-func get(t *testing.T, n *testNode, path string) (code int, text string) {
+func getPath(t *testing.T, n *testNode, path string) (code int, text string) {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	n.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	return recorder.Code, recorder.Body.String()
 }
 
-func TestPodsThatAreSimulatedSaySo(t *testing.T) {
+func TestSimulatedPodsAreReported(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	for _, path := range []string{"/containerLogs/default/web/nginx", "/exec/default/web/nginx?command=ls", "/portForward/default/web"} {
-		code, text := get(t, n, path)
+		code, text := getPath(t, n, path)
 		if code != http.StatusBadRequest || !strings.Contains(text, "default/web is simulated") {
 			t.Errorf("%s: %d %q", path, code, text)
 		}
 	}
 }
 
-func TestLogsOfEachLifeAreThere(t *testing.T) {
+func TestLogsOfEachRunAreAvailable(t *testing.T) {
 	n := startNode(t, t.TempDir())
-	n.backoff = backoff{first: time.Hour, limit: time.Hour, forget: time.Hour}
+	n.backoff = restartBackoff{initial: time.Hour, max: time.Hour, resetAfter: time.Hour}
 	n.create(t, testPod("exit", "exit", "3"))
-	n.await(t, "exit", "back-off", waitingFor(reasonCrashLoop, "back-off 1h0m0s"))
+	n.await(t, "exit", "back-off", isWaitingFor(reasonCrashLoop, "back-off 1h0m0s"))
 	for _, query := range []string{"", "?previous=true"} {
-		code, text := get(t, n, "/containerLogs/"+namespace+"/exit/main"+query)
+		code, text := getPath(t, n, "/containerLogs/"+namespace+"/exit/main"+query)
 		if code != http.StatusOK || !strings.Contains(text, "arguments: [3]") {
 			t.Errorf("logs%s: %d %q", query, code, text)
 		}
 	}
-	code, text := get(t, n, "/containerLogs/"+namespace+"/exit/other")
+	code, text := getPath(t, n, "/containerLogs/"+namespace+"/exit/other")
 	if code != http.StatusNotFound || !strings.Contains(text, `no container "other"`) {
-		t.Errorf("a container that is not there: %d %q", code, text)
+		t.Errorf("an unknown container: %d %q", code, text)
 	}
 }
 
-func TestWhatHasNotBegunHasNoLog(t *testing.T) {
+func TestContainerWithoutRunHasNoLog(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	pod := testPod("p", "wait")
 	pod.Spec.Containers[0].Image = "karmada-absent"
 	n.create(t, pod)
-	n.await(t, "p", "reason", waitingFor(reasonPullBackOff, ""))
-	code, text := get(t, n, "/containerLogs/"+namespace+"/p/main")
+	n.await(t, "p", "reason", isWaitingFor(reasonPullBackOff, ""))
+	code, text := getPath(t, n, "/containerLogs/"+namespace+"/p/main")
 	if code != http.StatusBadRequest || !strings.Contains(text, reasonPullBackOff) {
 		t.Errorf("%d %q", code, text)
 	}
 }
 
-func TestOnlyTheProgramOfThePodRunsInIt(t *testing.T) {
+func TestExecRunsOnlyProgramOfPod(t *testing.T) {
 	dir := t.TempDir()
 	n := startNode(t, dir, &corev1.Secret{ObjectMeta: objectMeta("settings"), Data: map[string][]byte{"a": []byte("content")}})
 	pod := testPod("wait", "wait")
 	pod.Spec.Volumes = []corev1.Volume{secretVolume("settings")}
 	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/etc/settings"}}
 	n.create(t, pod)
-	n.await(t, "wait", "running", running)
+	n.await(t, "wait", "running", isRunning)
 	server := httptest.NewServer(n.Handler())
 	defer server.Close()
 
@@ -110,17 +110,17 @@ func TestOnlyTheProgramOfThePodRunsInIt(t *testing.T) {
 		stdin          string
 		stdout, stderr string
 		code           int
-		refused        bool
+		rejected       bool
 	}{
-		"its output comes back":                       {command: []string{program, "act:print", "/etc/settings/a"}, stdout: "arguments: [" + dir + "/pods/wait-uid/volumes/v/a]\ncontent at "},
-		"it reads what is typed":                      {command: []string{program, "act:copy"}, stdin: "typed", stdout: "arguments: []\ntyped"},
-		"it does not wait for more":                   {command: []string{program, "act:exit", "0"}, stdin: "not read", stdout: "arguments: [0]\n"},
-		"its exit code comes back":                    {command: []string{program, "act:fail"}, stdout: "arguments: []\n", stderr: "wrong\n", code: 7},
-		"a shell is refused":                          {command: []string{"sh", "-c", "echo $HOSTNAME"}, refused: true},
-		"a shell with its path is refused":            {command: []string{"/bin/sh"}, refused: true},
-		"another file of the same program is refused": {command: []string{filepath.Base(os.Args[0])}, refused: true},
-		"a port for other machines is refused":        {command: []string{program, "--bind-address=192.0.2.7"}, refused: true},
-		"a program with a path like its name":         {command: []string{program + "/../sh"}, refused: true},
+		"output is returned":                           {command: []string{program, "act:print", "/etc/settings/a"}, stdout: "arguments: [" + dir + "/pods/wait-uid/volumes/v/a]\ncontent at "},
+		"input is read":                                {command: []string{program, "act:copy"}, stdin: "typed", stdout: "arguments: []\ntyped"},
+		"unread input does not block":                  {command: []string{program, "act:exit", "0"}, stdin: "not read", stdout: "arguments: [0]\n"},
+		"the exit code is returned":                    {command: []string{program, "act:fail"}, stdout: "arguments: []\n", stderr: "wrong\n", code: 7},
+		"a shell is rejected":                          {command: []string{"sh", "-c", "echo $HOSTNAME"}, rejected: true},
+		"a shell with a path is rejected":              {command: []string{"/bin/sh"}, rejected: true},
+		"another name of the same file is rejected":    {command: []string{filepath.Base(os.Args[0])}, rejected: true},
+		"an address of the machine is rejected":        {command: []string{program, "--bind-address=192.0.2.7"}, rejected: true},
+		"a path that contains the program is rejected": {command: []string{program + "/../sh"}, rejected: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,13 +139,13 @@ func TestOnlyTheProgramOfThePodRunsInIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			err = executor.StreamWithContext(ctx, options)
 			var exit utilexec.CodeExitError
-			if test.refused {
+			if test.rejected {
 				if err == nil || !strings.Contains(err.Error(), "no other command runs") && !strings.Contains(err.Error(), "not an address of the Pod") || stdout.Len() > 0 {
-					t.Errorf("it ran and wrote %q: %v", stdout.String(), err)
+					t.Errorf("the command ran and wrote %q: %v", stdout.String(), err)
 				}
 				return
 			}
@@ -156,18 +156,18 @@ func TestOnlyTheProgramOfThePodRunsInIt(t *testing.T) {
 				t.Errorf("exit code %d, want %d", exit.Code, test.code)
 			}
 			if !strings.HasPrefix(stdout.String(), test.stdout) || stderr.String() != test.stderr {
-				t.Errorf("it wrote %q and %q, want %q and %q", stdout.String(), stderr.String(), test.stdout, test.stderr)
+				t.Errorf("the command wrote %q and %q, want %q and %q", stdout.String(), stderr.String(), test.stdout, test.stderr)
 			}
 		})
 	}
 }
 
-func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
+func TestAttachShowsOutputUntilEnd(t *testing.T) {
 	n := startNode(t, t.TempDir())
 	pod := testPod("tick", "tick")
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	n.create(t, pod)
-	pid := processOf(t, n.await(t, "tick", "running", running))
+	pid := processID(t, n.await(t, "tick", "running", isRunning))
 	server := httptest.NewServer(n.Handler())
 	defer server.Close()
 	target, err := url.Parse(server.URL + "/attach/" + namespace + "/tick/main?input=1&output=1&error=1")
@@ -182,21 +182,21 @@ func TestWhoAttachesSeesWhatIsWrittenUntilTheEnd(t *testing.T) {
 	go func() {
 		ended <- executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("typed"), Stdout: stdout, Stderr: stderr})
 	}()
-	if !stdout.Until("tick") || !stderr.Until("tock") {
-		t.Fatalf("it wrote %q and %q", stdout.Text(), stderr.Text())
+	if !stdout.WaitFor("tick") || !stderr.WaitFor("tock") {
+		t.Fatalf("the program wrote %q and %q", stdout.Text(), stderr.Text())
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the end of the program is told as %v", err)
+		t.Errorf("the end of the program is reported as %v", err)
 	}
 	if text := stdout.Text(); !strings.HasSuffix(text, "the end\n") || strings.Contains(text, "tock") {
-		t.Errorf("its last output is %.40q", text[max(0, len(text)-40):])
+		t.Errorf("the last output is %.40q", text[max(0, len(text)-40):])
 	}
 	n.await(t, "tick", "end", func(pod *corev1.Pod) error {
 		if pod.Status.Phase != corev1.PodSucceeded {
-			return errors.New("it is " + string(pod.Status.Phase))
+			return errors.New("the phase is " + string(pod.Status.Phase))
 		}
 		return nil
 	})

@@ -1,0 +1,59 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// SnapshotName is the name of the snapshot of etcd in an archive.
+const SnapshotName = "etcd.snapshot"
+
+// ErrUnsupportedVersion means that this program cannot read backups of the version that wrote
+// the file.
+var ErrUnsupportedVersion = errors.New("this program cannot read the backup")
+
+// Versions are the versions of the program that reads a backup.
+type Versions struct{ Kubernetes, Etcd string }
+
+// CheckReadable returns an error if a program with these versions cannot read the backup. The
+// reason is an unknown format, another major version of Kubernetes or etcd, or a newer minor
+// version.
+func (m Manifest) CheckReadable(reader Versions) error {
+	newerProgram := fmt.Sprintf("restore it with Karmada %s or newer", m.Karmada)
+	switch {
+	case m.Format < 1:
+		return fmt.Errorf("%w: the manifest has no format", ErrDamaged)
+	case m.Format > FormatVersion:
+		return fmt.Errorf("%w: it has format %d, and the newest supported format is %d: %s", ErrUnsupportedVersion, m.Format, FormatVersion, newerProgram)
+	case !m.hasFile(SnapshotName):
+		return fmt.Errorf("%w: it has no snapshot of etcd", ErrDamaged)
+	}
+	for _, component := range []struct{ name, written, read string }{
+		{"Kubernetes", m.Kubernetes, reader.Kubernetes}, {"etcd", m.Etcd, reader.Etcd},
+	} {
+		if err := checkVersion(component.name, component.written, component.read, newerProgram); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkVersion(component, writer, reader, newerProgram string) error {
+	writerVersion, err := version.ParseGeneric(writer)
+	if err != nil {
+		return fmt.Errorf("%w: parsing the version of %s that wrote it: %w", ErrDamaged, component, err)
+	}
+	readerVersion, err := version.ParseGeneric(reader)
+	if err != nil {
+		return fmt.Errorf("parsing the version of %s: %w", component, err)
+	}
+	if writerVersion.Major() != readerVersion.Major() {
+		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: restore it with a program that has %s %d", ErrUnsupportedVersion, component, writer, reader, component, writerVersion.Major())
+	}
+	if writerVersion.Minor() > readerVersion.Minor() {
+		return fmt.Errorf("%w: it was written by %s %s, and this program has %s: %s", ErrUnsupportedVersion, component, writer, reader, newerProgram)
+	}
+	return nil
+}
