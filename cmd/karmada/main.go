@@ -46,7 +46,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(up.WrongFlag)
+	root.SetFlagErrorFunc(up.NewFlagError)
 	root.AddCommand(up.Commands()...)
 	root.AddCommand(&cobra.Command{
 		Use: "version", Short: "Print the version", Args: up.NoArguments,

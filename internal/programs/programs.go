@@ -70,9 +70,9 @@ type HostOptions struct {
 	// SkippedNamespaces are regular expressions of namespaces that are never propagated, in
 	// addition to the namespaces of Karmada. nil means kube-.*.
 	SkippedNamespaces []string
-	// OfferClaimant is called with a Claimant when the detector of this process starts, and with
+	// SetClaimLookup is called with a Claimant when the detector of this process starts, and with
 	// nil when it ends. It may be nil.
-	OfferClaimant func(ClaimLookup)
+	SetClaimLookup func(ClaimLookup)
 	// Settings are the settings of the components. nil means the defaults.
 	Settings *Settings
 	// EpochMemory remembers the epoch of the storage of the control plane. Hosts that run one after
@@ -157,7 +157,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	return &Host{
 		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: rules, Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()),
 		WorkReports: reports, Renderings: statuswriter.NewRenderFailures(), SkippedNamespaces: skipped,
-		Settings: *o.Settings, offerClaimant: o.OfferClaimant, electsLeader: o.Election.Enabled,
+		Settings: *o.Settings, offerClaimant: o.SetClaimLookup, electsLeader: o.Election.Enabled,
 	}, nil
 }
 

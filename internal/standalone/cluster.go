@@ -212,7 +212,7 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // InProcessConfig returns the configuration of clients that run in this process. They have
 // all rights and no rate limit, and call the API server without a network connection.
-func (c *Cluster) Inside() *rest.Config { return rest.CopyConfig(c.inProcessConfig) }
+func (c *Cluster) InProcessConfig() *rest.Config { return rest.CopyConfig(c.inProcessConfig) }
 
 // EtcdEndpoint returns the address of the cluster's etcd, for servers that store objects of
 // their own there.

@@ -42,7 +42,7 @@ const kubeletHeaderTimeout = 10 * time.Second
 // startPrograms runs the node for programs of Karmada, and serves the kubelet API of all
 // nodes.
 func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labels map[string]string) error {
-	client, err := kubernetes.NewForConfig(c.Inside())
+	client, err := kubernetes.NewForConfig(c.InProcessConfig())
 	if err != nil {
 		return fmt.Errorf("creating a client of cluster %q: %w", c.options.Name, err)
 	}

@@ -122,9 +122,9 @@ type RestoreOptions struct {
 	// DataDir is the data directory to create.
 	DataDir string
 	// ReplacedDir is the data directory that the restore replaces. It need not exist.
-	Replaced string
+	ReplacedDir string
 	// ExtraKeys are written into the restored data.
-	Put map[string]string
+	ExtraKeys map[string]string
 }
 
 // RestoreSnapshot creates a data directory of etcd from a snapshot, and writes keys into it.
@@ -144,12 +144,12 @@ func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	err = snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{
 		SnapshotPath: o.Snapshot, Name: config.Name, OutputDataDir: o.DataDir, PeerURLs: peers,
 		InitialCluster: config.InitialCluster, InitialClusterToken: config.InitialClusterToken,
-		RevisionBump: revisionIncrement(saved.Revision, o.Replaced, o.Age), MarkCompacted: true,
+		RevisionBump: revisionIncrement(saved.Revision, o.ReplacedDir, o.Age), MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the snapshot of etcd: %w", err)
 	}
-	return writeKeys(ctx, o.DataDir, o.Put)
+	return writeKeys(ctx, o.DataDir, o.ExtraKeys)
 }
 
 // revisionIncrement returns how much revisions are raised. The result is higher than any

@@ -72,7 +72,7 @@ func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	before := original
 	for _, restored := range []string{first, second} {
 		if err := RestoreSnapshot(t.Context(), RestoreOptions{
-			Snapshot: file, DataDir: restored, Replaced: before, Put: map[string]string{"/epoch": restored},
+			Snapshot: file, DataDir: restored, ReplacedDir: before, ExtraKeys: map[string]string{"/epoch": restored},
 		}); err != nil {
 			t.Fatal(err)
 		}

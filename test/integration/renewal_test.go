@@ -197,7 +197,7 @@ func TestCertificatesAreRenewedWhileTheyAreInUse(t *testing.T) {
 	defer cancel()
 	// A client with a certificate of its own opens its connections anew when that is
 	// another one; one with a token has no reason to.
-	bearer := &rest.Config{Host: s.control.Server(), BearerToken: s.control.Inside().BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: s.control.CA().PEM()}}
+	bearer := &rest.Config{Host: s.control.Server(), BearerToken: s.control.InProcessConfig().BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: s.control.CA().PEM()}}
 	opened, err := openClient(t, bearer).Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace("default"))
 	if err != nil {
 		t.Fatal(err)

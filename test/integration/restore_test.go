@@ -120,7 +120,7 @@ func (r *restoration) restore() {
 	if err := r.env.Replace(r.t.Context(), func() error {
 		restored, before := r.env.Storage()+".restored", r.env.Storage()+".before"
 		if err := standalone.RestoreSnapshot(r.t.Context(), standalone.RestoreOptions{
-			Snapshot: r.snapshot, DataDir: restored, Replaced: r.env.Storage(), Put: map[string]string{key: value},
+			Snapshot: r.snapshot, DataDir: restored, ReplacedDir: r.env.Storage(), ExtraKeys: map[string]string{key: value},
 		}); err != nil {
 			return err
 		}

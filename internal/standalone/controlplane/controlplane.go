@@ -148,7 +148,7 @@ func watchCacheSizes() string {
 // install creates the objects in the API server that the components need, and starts the
 // other servers.
 func (c *ControlPlane) install(ctx context.Context) error {
-	karmada := c.Inside()
+	karmada := c.InProcessConfig()
 	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	options.Karmada = c.Inside()
+	options.Karmada = c.InProcessConfig()
 	options.KubeAPIQPS = -1
 	c.addAdmission(options.Server.Admission)
 	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
@@ -221,10 +221,10 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options.OfferClaimant, options.EpochMemory = c.claims.setLookup, &epoch.StorageRecord{}
+	options.SetClaimLookup, options.EpochMemory = c.claims.setLookup, &epoch.StorageRecord{}
 	c.configuration.logIneffectiveFlags(ctx, c.options.Components)
 	lives, err := programs.NewRestartingHost(ctx, func(ctx context.Context) (*programs.Host, error) {
-		host, err := programs.NewHost(ctx, c.Inside(), options)
+		host, err := programs.NewHost(ctx, c.InProcessConfig(), options)
 		if err != nil {
 			return nil, err
 		}

@@ -181,7 +181,7 @@ func stageRestore(ctx context.Context, dir dataDir, staging string, manifest bac
 	}
 	if err := standalone.RestoreSnapshot(ctx, standalone.RestoreOptions{
 		Snapshot: snapshot, Age: now.Sub(manifest.Time), DataDir: filepath.Join(stagedDir.controlPlaneDir(), etcdDir),
-		Replaced: filepath.Join(dir.controlPlaneDir(), etcdDir), Put: map[string]string{key: value},
+		ReplacedDir: filepath.Join(dir.controlPlaneDir(), etcdDir), ExtraKeys: map[string]string{key: value},
 	}); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func NewCommandUsageError(cmd *cobra.Command, err error) error {
 var flagValueKinds = map[string]string{"int": "a whole number", "bool": "true or false", "duration": "a duration such as 30s or 5m"}
 
 // NewFlagError converts an error of flag parsing to a usage error in plain words.
-func WrongFlag(cmd *cobra.Command, err error) error {
+func NewFlagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if kind, known := flagValueKinds[invalid.GetFlag().Value.Type()]; known {

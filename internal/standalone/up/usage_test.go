@@ -48,7 +48,7 @@ func TestUsageErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			root := &cobra.Command{Use: "karmada", SilenceUsage: true, SilenceErrors: true}
-			root.SetFlagErrorFunc(WrongFlag)
+			root.SetFlagErrorFunc(NewFlagError)
 			root.AddCommand(Commands()...)
 			root.SetOut(io.Discard)
 			root.SetErr(io.Discard)
