@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 func TestClusterSpecFromAgentFlags(t *testing.T) {

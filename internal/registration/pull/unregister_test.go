@@ -30,8 +30,8 @@ import (
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // newSystemNamespace returns the namespace whose UID is the identity of a member.

@@ -15,8 +15,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // storedTokens returns the tokens in the Secrets of a cluster, by the name of the Secret.

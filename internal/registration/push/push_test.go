@@ -21,8 +21,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/registration"
-	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // These tests check the requests and their order. The integration tests check the

@@ -17,8 +17,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
-	"karmada.io/karmada/internal/registration/grant"
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+	"karmada.io/karmada/internal/registration/grant"
 )
 
 // newJoinedCluster returns a Cluster with its Secrets as join stores them.
