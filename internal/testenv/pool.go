@@ -14,8 +14,8 @@ import (
 // Pool leases environments to the tests of a package. Environments are started when a
 // test needs one, and used again by later tests.
 type Pool struct {
-	dir     string
-	members []string
+	dir, logFile string
+	members      []string
 
 	// leases holds one token for each test that has an environment for itself.
 	leases  chan struct{}
@@ -34,11 +34,11 @@ type sharedEnv struct {
 	start  func() (*Env, error)
 }
 
-// NewPool returns a pool whose environments keep their files below dir and have the
-// named members. At most leases tests have an environment for themselves at a time, and
+// NewPool returns a pool whose environments keep their files below dir, append the logs of
+// control planes to logFile, and have the named members. At most leases tests have an environment for themselves at a time, and
 // at most sharers tests use each shared one.
-func NewPool(dir string, leases, sharers int, members ...string) *Pool {
-	return &Pool{dir: dir, members: members, leases: make(chan struct{}, leases), sharers: sharers, shared: map[string]*sharedEnv{}}
+func NewPool(dir, logFile string, leases, sharers int, members ...string) *Pool {
+	return &Pool{dir: dir, logFile: logFile, members: members, leases: make(chan struct{}, leases), sharers: sharers, shared: map[string]*sharedEnv{}}
 }
 
 // Share returns the environment that all tests share which call it with the same name.
@@ -122,7 +122,7 @@ func (p *Pool) start() (*Env, error) {
 		return nil, fmt.Errorf("making the directory of an environment: %w", err)
 	}
 	// The environment outlives the test that asks for it first.
-	env, err := Start(context.Background(), dir, p.members...)
+	env, err := start(context.Background(), dir, p.logFile, p.members...)
 	if err != nil {
 		return nil, fmt.Errorf("starting an environment in %s: %w", filepath.Base(dir), err)
 	}

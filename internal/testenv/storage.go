@@ -9,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
-func (e *Env) controlOptions() controlplane.Options {
-	return controlplane.Options{Dir: e.dir, AuditLog: e.writes.path, AuditPolicy: writesOnly}
+func (e *Env) childOptions(ports map[string]int) childOptions {
+	return childOptions{Dir: e.dir, AuditLog: e.writes.path, LogFile: e.logFile, Ports: ports}
 }
 
 // Storage is the directory of the control plane's etcd.
@@ -22,15 +22,13 @@ func (e *Env) Certificates() pki.Dir { return pki.Dir{Path: filepath.Join(e.dir,
 // Replace stops the control plane, calls replace, which may change its storage, and
 // starts it again at the same address. The components, the members and agents run on.
 func (e *Env) Replace(ctx context.Context, replace func() error) error {
-	ports := map[string]int{controlplane.APIServer: e.control.Port()}
+	ports := map[string]int{controlplane.APIServer: e.control.port}
 	e.control.Stop()
 	if err := replace(); err != nil {
 		return err
 	}
 	var err error
-	options := e.controlOptions()
-	options.Ports = ports
-	e.control, err = StartControlPlane(context.WithoutCancel(ctx), options)
+	e.control, err = startChild(context.WithoutCancel(ctx), e.childOptions(ports))
 	if err != nil {
 		return fmt.Errorf("starting the control plane again: %w", err)
 	}

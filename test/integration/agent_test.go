@@ -384,7 +384,7 @@ func (p *pulled) holds(ctx context.Context, template *appsv1.Deployment, want in
 }
 
 func TestAnAgentWaitsForBothSides(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-waits")
 	g := newGate(t, env.Config.Host)
 	at := g.listener.Addr().String()
@@ -408,7 +408,7 @@ func TestAnAgentWaitsForBothSides(t *testing.T) {
 }
 
 func TestAnAgentGoesOnWithCredentialsThatAreRenewed(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-renews")
 	running := p.run(t)
 	p.awaitReady(t)
@@ -439,7 +439,7 @@ func TestAnAgentGoesOnWithCredentialsThatAreRenewed(t *testing.T) {
 }
 
 func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-leaves")
 	running := p.run(t)
 	before := p.awaitReady(t)
@@ -470,7 +470,7 @@ func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
 }
 
 func TestAnAgentReportsItsSecrets(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-reports")
 	ctx, cancel := context.WithCancel(t.Context())
 	var issuing sync.WaitGroup
@@ -561,7 +561,7 @@ func inPod(t *testing.T) []string {
 }
 
 func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-killed")
 	pod := inPod(t)
 	// Nobody waits for the Lease to be over: that would be too late.
@@ -585,7 +585,7 @@ func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
 }
 
 func TestAnAgentLosesNothingWhenItsConnectionsAreReset(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-resets")
 	g := newGate(t, env.Config.Host)
 	p.write(t, g.URL(), time.Hour)

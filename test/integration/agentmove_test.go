@@ -6,7 +6,7 @@ import (
 )
 
 func TestAnAgentFollowsItsControlPlaneToAnotherAddress(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := newPulled(t, env, "pull-moves")
 	g := newGate(t, env.Config.Host)
 	p.write(t, g.URL(), time.Hour)

@@ -117,7 +117,7 @@ func (p *pulled) rotated(t *testing.T, first *x509.Certificate, template *corev1
 }
 
 func TestAnAgentRenewsItsCertificateAgainAndAgainWhileItDelivers(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	p := startPulled(t, env, "pull-rotates")
 	p.write(t, env.Config.Host, firstLife)
 	p.store(t)

@@ -250,7 +250,7 @@ func agentMayNot(t *testing.T, env *testenv.Env, config *rest.Config) {
 // TestATokenIsGoodForNothingElse tries what the holder of a bootstrap token could
 // want beside registering.
 func TestATokenIsGoodForNothingElse(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	config := holding(env, newToken(t, env, bootstraptoken.Token{}))
 	testenv.Eventually(t, "the token is accepted", func(ctx context.Context) error {
 		return attack{verb: "GET", path: signing}.try(ctx, config)

@@ -176,7 +176,7 @@ func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 // TestUsersReachAMemberThroughTheControlPlane is not parallel: it registers a
 // cluster, and takes it away again.
 func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	const gate = "gate"
 	proxiedMember(t, env, gate)
 	namespace := env.Namespace(t)
@@ -319,7 +319,7 @@ func everywhere(t *testing.T, env *testenv.Env, namespace string) {
 // TestStreamsGoThroughBothServersToTheMember is not parallel: it registers a
 // cluster.
 func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") == "" {
 			http.Error(w, "ok", http.StatusOK)

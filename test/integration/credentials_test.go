@@ -81,7 +81,7 @@ func expiration(t *testing.T, cluster string) float64 {
 }
 
 func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "rotating"
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
 
 // What is being delivered all the time notices nothing of a token that is replaced.
 func TestNoWorkFailsWhenATokenIsReplaced(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name, rounds = "replacing", 10
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {

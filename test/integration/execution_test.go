@@ -561,7 +561,7 @@ func tunes(t testing.TB, side client.Client, template *corev1.ConfigMap) (giveIn
 // This test takes a member from those that the control plane pushes to, so it runs
 // alone.
 func TestClusterThatPullsIsLeftToItsAgent(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	template := configMap(env.Namespace(t), "switched")
 	env.Create(t, policyFor(t, on(member3), template), template)
 	await(t, env.Karmada, workOf(t, member3, template), applied)

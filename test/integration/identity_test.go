@@ -43,7 +43,7 @@ func isReady(c *clusterv1alpha1.Cluster) error {
 // An address that leads to another cluster gets nothing and loses nothing, until a
 // person accepts that cluster.
 func TestAnAddressThatLeadsToAnotherClusterGetsNothing(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "moved"
 	var sides [2]*testenv.Member
 	for i := range sides {

@@ -70,7 +70,7 @@ func forgotten(t *testing.T, env *testenv.Env, name string) {
 }
 
 func TestAClusterThatIsWellIsUnjoinedBeforeItsNamespaceIsGone(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "quick"
 	inside, _, template := guest(t, env, name)
 	held := configMap(work.ExecutionNamespace(name), "held")
@@ -92,7 +92,7 @@ func TestAClusterThatIsWellIsUnjoinedBeforeItsNamespaceIsGone(t *testing.T) {
 }
 
 func TestAClusterThatHangsIsUnjoinedByForceInTime(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name, wait = "stuck", 2 * time.Second
 	inside, between, template := guest(t, env, name)
 	between.set(true)
@@ -118,7 +118,7 @@ func TestAClusterThatHangsIsUnjoinedByForceInTime(t *testing.T) {
 }
 
 func TestAClusterThatNeverAnsweredIsUnjoined(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "never"
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -201,7 +201,7 @@ func unscheduled(t *testing.T, env *testenv.Env, of *workv1alpha2.ResourceBindin
 // A cluster leaves bindings about which nothing else can be decided: one whose policy
 // is gone, and one whose spread constraint wants more clusters than there are.
 func TestAClusterLeavesBindingsThatCannotBeRescheduled(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "outgoing"
 	guest(t, env, name)
 	namespace := env.Namespace(t)

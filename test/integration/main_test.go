@@ -8,10 +8,8 @@
 package integration
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 	"time"
@@ -30,7 +28,7 @@ const (
 	member3 = "member3"
 )
 
-// sharers is how many tests use each shared environment at a time: they wait more than
+// sharers is how many tests use the shared environment at a time: they wait more than
 // they compute.
 const sharers = 8
 
@@ -40,38 +38,12 @@ var scheme = testenv.Scheme()
 // pool holds the environments of this package.
 var pool *testenv.Pool
 
-// Environments that tests share, by what they may do in them.
-const (
-	objectsOnly = "objects"
-	newClusters = "clusters"
-)
-
 // shared returns an environment for tests that change only objects of their own. No
 // cluster joins or leaves it.
 func shared(t *testing.T) *testenv.Env {
 	t.Helper()
 	t.Parallel()
-	return pool.Share(t, objectsOnly)
-}
-
-// sharedWithNewClusters returns an environment for tests that join clusters of their
-// own and send their objects to clusters by name.
-func sharedWithNewClusters(t *testing.T) *testenv.Env {
-	t.Helper()
-	t.Parallel()
-	return pool.Share(t, newClusters)
-}
-
-// member3Turn is held by the test that joins the API server of member3 under another
-// name.
-var member3Turn = make(chan struct{}, 1)
-
-// sharedWithNewcomer is sharedWithNewClusters for tests that join member3 once more.
-func sharedWithNewcomer(t *testing.T) *testenv.Env {
-	t.Helper()
-	t.Parallel()
-	testenv.Acquire(t, member3Turn)
-	return pool.Share(t, newClusters)
+	return pool.Share(t, "objects")
 }
 
 // alone returns an environment that no other test uses until this one ends. The test
@@ -90,12 +62,15 @@ func withoutEnvironment(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
+	if code, isChild := testenv.RunControlPlane(); isChild {
+		os.Exit(code)
+	}
 	if program, is := asProgram(); is {
 		os.Exit(command.Main(program))
 	}
 	logs := flag.String("logs", "", "file for the logs of all servers and components, which are dropped otherwise")
 	klog.InitFlags(nil)
-	environments := flag.Int("environments", 3, "control planes for tests that run alone in theirs, beside those that tests share")
+	environments := flag.Int("environments", 3, "control planes for tests that run alone in theirs, beside the one that tests share")
 	part := flag.String("shard", "", "which part of the tests runs, as i/n with i from 1 to n; all of them by default")
 	// The pool decides how many tests run at a time. A test that waits for it occupies no
 	// turn of another.
@@ -117,7 +92,7 @@ func TestMain(m *testing.M) {
 
 // run starts the environment, runs the tests and stops it.
 func run(m *testing.M, logs string, environments int) int {
-	stopLogs, err := direct(logs)
+	stopLogs, err := testenv.LogTo(logs)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -129,29 +104,7 @@ func run(m *testing.M, logs string, environments int) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	pool = testenv.NewPool(dir, environments, sharers, member1, member2, member3)
+	pool = testenv.NewPool(dir, logs, environments, sharers, member1, member2, member3)
 	defer pool.Stop()
 	return m.Run()
-}
-
-// direct sends all logs to a file, or nowhere.
-func direct(logs string) (stop func(), err error) {
-	klog.LogToStderr(false)
-	// Once each, whatever its severity.
-	if err := errors.Join(flag.Set("stderrthreshold", "FATAL"), flag.Set("one_output", "true")); err != nil {
-		return nil, err
-	}
-	if logs == "" {
-		klog.SetOutput(io.Discard)
-		return func() {}, nil
-	}
-	file, err := os.Create(logs)
-	if err != nil {
-		return nil, err
-	}
-	klog.SetOutput(file)
-	return func() {
-		klog.Flush()
-		_ = file.Close()
-	}, nil
 }

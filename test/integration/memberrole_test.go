@@ -42,7 +42,7 @@ func limitedTo(t *testing.T, inside *testenv.Member, cluster string, role *rbacv
 // A member that was joined with a role gets what the role allows, and says of the rest
 // which rule is missing.
 func TestAMemberRoleLimitsWhatIsDelivered(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "limited"
 	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {

@@ -66,7 +66,7 @@ func karmadactl(t *testing.T, env *testenv.Env, args ...string) (stdout, stderr 
 // TestPromotedObjectsAreTakenOverAsTheyAre is not parallel: it registers a cluster,
 // and takes it away again.
 func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	const origin = "origin"
 	proxiedMember(t, env, origin)
 	namespace := env.Namespace(t)

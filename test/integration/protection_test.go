@@ -15,7 +15,7 @@ import (
 
 // Not parallel: the tests that are see no Clusters but the members.
 func TestAProtectedClusterStaysRegistered(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	protected := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "treasure", Labels: map[string]string{
 			workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways,

@@ -172,7 +172,7 @@ func nothingIsLeft(t *testing.T, env *testenv.Env) {
 }
 
 func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
 	karmada := as(t, env, config)
 	t.Run("the agent may do what it has to", func(t *testing.T) {
@@ -258,7 +258,7 @@ func agentMay(t *testing.T, env *testenv.Env, karmada client.Client) {
 }
 
 func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +360,7 @@ func failsToRegister(t *testing.T, wanted pull.Register, told ...string) {
 }
 
 func TestWhatAnAgentMayNotSayShowsBeforeAnythingIsInstalled(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	wanted.ProxyURL = "ftp://proxy"
 	wanted.Log = func(format string, args ...any) {
@@ -383,7 +383,7 @@ func closedPort(t *testing.T) string {
 }
 
 func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	wanted.Timeout = 3 * time.Second
 	pod := &corev1.Pod{
@@ -418,7 +418,7 @@ func withWork(t *testing.T, env *testenv.Env, finalizers ...string) {
 }
 
 func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	withWork(t, env)
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
@@ -428,7 +428,7 @@ func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
 }
 
 func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	withWork(t, env, "example.com/held")
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
@@ -448,7 +448,7 @@ func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
 }
 
 func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
 	t.Cleanup(func() { removeCluster(t, env, newcomer) })
 	var told []string
@@ -476,7 +476,7 @@ func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 }
 
 func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
 	done := make(chan error, 1)
 	go func() { done <- wanted.Run(t.Context()) }()
@@ -512,7 +512,7 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 }
 
 func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
 	generator := as(t, env, config)
@@ -636,7 +636,7 @@ func signedFor(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name,
 }
 
 func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	token := newToken(t, env, bootstraptoken.Token{})
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
 	generator := as(t, env, signedFor(t, env, token, request.Name, agents.GeneratorUser))
@@ -680,7 +680,7 @@ func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
 }
 
 func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
 	for user, want := range map[string]string{agents.User(newcomer): agents.ReasonAutoApproved, agents.User("another"): agents.ReasonNotAllowed} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -730,7 +730,7 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 }
 
 func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
-	env := sharedWithNewcomer(t)
+	env := alone(t)
 	// A token that may ask for certificates and have none approved by itself.
 	token := newToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
 	binding := &rbacv1.ClusterRoleBinding{

@@ -336,7 +336,7 @@ func placeByHand(t testing.TB, env *testenv.Env, template client.Object, cluster
 // It runs before those that run in parallel, which count the clusters, and wait for
 // namespaces to leave all of them.
 func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	namespace := env.Namespace(t)
 	lost := clusterNamed("lost-" + namespace)
 	lost.Spec = clusterv1alpha1.ClusterSpec{

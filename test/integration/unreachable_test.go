@@ -66,7 +66,7 @@ func TestMemberThatReturnsCatchesUp(t *testing.T) {
 }
 
 func TestClusterThatLeavesGivesEverythingBack(t *testing.T) {
-	env := sharedWithNewClusters(t)
+	env := alone(t)
 	const name = "member4"
 	leaving, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
