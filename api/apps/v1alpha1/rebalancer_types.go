@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WorkloadRebalancer asks for a fresh scheduling of some workloads: the
-// scheduler places their replicas as if for the first time, instead of keeping
-// them where they are. It acts once on each workload listed, not continuously.
+// WorkloadRebalancer requests a fresh scheduling of workloads: the scheduler
+// places their replicas as if for the first time and ignores their current
+// clusters. It triggers one scheduling of each workload in the list.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,15 +20,15 @@ type WorkloadRebalancer struct {
 	// +required
 	Spec WorkloadRebalancerSpec `json:"spec"`
 
-	// Status tells for which workloads a scheduling was triggered.
+	// Status lists the workloads for which a scheduling was triggered.
 	// +optional
 	Status WorkloadRebalancerStatus `json:"status,omitempty"`
 }
 
-// WorkloadRebalancerSpec lists workloads to rebalance.
+// WorkloadRebalancerSpec lists the workloads to rebalance.
 type WorkloadRebalancerSpec struct {
 	// Workloads are the workloads to rebalance, at least one. When the list is
-	// changed later, only workloads that are new in it are acted upon.
+	// changed later, only the added workloads are rebalanced.
 	// +required
 	// +kubebuilder:validation:MinItems=1
 	Workloads []ObjectReference `json:"workloads"`
@@ -40,7 +40,7 @@ type WorkloadRebalancerSpec struct {
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// ObjectReference names one workload in the control plane.
+// ObjectReference refers to one workload in the control plane.
 type ObjectReference struct {
 	// APIVersion is the group and version of the workload, such as "apps/v1".
 	// +required
@@ -54,50 +54,50 @@ type ObjectReference struct {
 	// +required
 	Name string `json:"name"`
 
-	// Namespace is the namespace of the workload. It is empty for a workload
-	// without namespace.
+	// Namespace is the namespace of the workload. Empty for a cluster-scoped
+	// workload.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// WorkloadRebalancerStatus tells how far the rebalancing has got.
+// WorkloadRebalancerStatus reports the progress of the rebalancing.
 type WorkloadRebalancerStatus struct {
 	// ObservedWorkloads holds one result for each workload, sorted by
 	// apiVersion, kind, namespace and name. A workload that was rebalanced and
-	// then left the spec stays in the list.
+	// then removed from the spec stays in the list.
 	// +optional
 	ObservedWorkloads []ObservedWorkload `json:"observedWorkloads,omitempty"`
 
-	// ObservedGeneration is the generation of the spec that this status is
-	// about.
+	// ObservedGeneration is the generation of the spec that this status
+	// describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// FinishTime is when the last workload got its result. It is unset while a
-	// workload is left to handle.
+	// FinishTime is the time at which the last workload got its result. Unset
+	// while a workload has no result.
 	// +optional
 	FinishTime *metav1.Time `json:"finishTime,omitempty"`
 }
 
 // ObservedWorkload is the result for one workload.
 type ObservedWorkload struct {
-	// Workload is the workload in question.
+	// Workload is the workload that the result describes.
 	// +required
 	Workload ObjectReference `json:"workload"`
 
-	// Result is Successful when a fresh scheduling was triggered, which does
-	// not mean that it is over or moved anything, and Failed when it cannot be.
-	// It is empty while the workload waits for its turn.
+	// Result is Successful when a fresh scheduling was triggered, and Failed
+	// when it cannot be triggered. Successful does not mean that the scheduling
+	// is complete or that replicas moved. Empty while the workload waits.
 	// +optional
 	Result RebalanceResult `json:"result,omitempty"`
 
-	// Reason tells why the result is Failed. ReferencedBindingNotFound means
-	// that no policy has propagated such a workload.
+	// Reason is the reason why the result is Failed. ReferencedBindingNotFound
+	// means that the workload has no binding, because no policy propagates it.
 	// +optional
 	Reason RebalanceFailedReason `json:"reason,omitempty"`
 }
 
-// RebalanceResult is how triggering the rebalancing of a workload ended.
+// RebalanceResult is the result of triggering the rebalancing of a workload.
 type RebalanceResult string
 
 const (
@@ -107,7 +107,7 @@ const (
 	RebalanceFailed RebalanceResult = "Failed"
 )
 
-// RebalanceFailedReason is why the rebalancing of a workload failed.
+// RebalanceFailedReason is the reason why the rebalancing of a workload failed.
 type RebalanceFailedReason string
 
 // RebalanceObjectNotFound means that the workload has no binding.

@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FederatedHPA keeps a workload as large as its metrics demand, where the pods
-// of all clusters that run the workload count as one set. It sets the replicas
-// of the template in the control plane.
+// FederatedHPA scales a workload by its metrics. The pods of all clusters that
+// run the workload count as one set. It sets the replicas of the template in
+// the control plane.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,21 +23,22 @@ type FederatedHPA struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what to scale, by which metrics and within which bounds.
+	// Spec defines the target to scale, the metrics and the bounds.
 	// +required
 	Spec FederatedHPASpec `json:"spec"`
 
-	// Status tells what was last measured and decided.
+	// Status holds the last metrics and the last decision.
 	// +optional
 	Status FederatedHPAStatus `json:"status,omitempty"`
 }
 
-// FederatedHPASpec says what to scale, by which metrics and within which bounds.
+// FederatedHPASpec defines the target to scale, the metrics and the bounds.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.maxReplicas >= self.minReplicas",message="must not be less than minReplicas",fieldPath=".maxReplicas"
 type FederatedHPASpec struct {
-	// ScaleTargetRef names the workload in the namespace of this object. The
-	// workload needs a scale subresource and must be propagated by a policy.
+	// ScaleTargetRef is the workload to scale, in the namespace of this object.
+	// The workload needs a scale subresource and must be propagated by a
+	// policy.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="size(self.kind) > 0 && size(self.name) > 0",message="the target is found by kind and name"
 	ScaleTargetRef autoscalingv2.CrossVersionObjectReference `json:"scaleTargetRef"`
@@ -54,8 +55,8 @@ type FederatedHPASpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be at least 1"
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// Metrics are what to measure and the values to keep. Each proposes a number
-	// of replicas and the largest proposal is taken. The types Resource,
+	// Metrics are the metrics and their target values. For each metric a number
+	// of replicas is computed. The largest number is used. The types Resource,
 	// ContainerResource, Pods and Object are supported. Defaults to an average
 	// CPU utilization of 80 percent of the requests.
 	// +optional
@@ -64,12 +65,13 @@ type FederatedHPASpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(m, has(m.resource) == (m.type == 'Resource') && has(m.containerResource) == (m.type == 'ContainerResource'))",message="a metric has the source that its type names, and no other"
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 
-	// Behavior limits how fast the workload grows and shrinks. Unset means that
-	// it may grow to the larger of 4 and twice its size at a time, and that it
-	// shrinks only to the largest size recommended within a window, 5 minutes
-	// unless configured otherwise. Where it is set, parts left out get defaults:
-	// growing by the larger of 4 pods and 100 percent each 15 seconds without a
-	// window, shrinking by up to 100 percent each 15 seconds.
+	// Behavior limits how fast the workload is scaled up and down. Unset means
+	// that one step may scale up to the larger of 4 replicas and twice the
+	// current number, and that the workload is scaled down to the largest
+	// number recommended within a window, 5 minutes unless configured
+	// otherwise. When it is set, fields left out have defaults: scale up by the
+	// larger of 4 pods and 100 percent each 15 seconds without a window, scale
+	// down by up to 100 percent each 15 seconds.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.scaleUp) || !has(self.scaleUp.stabilizationWindowSeconds) || (self.scaleUp.stabilizationWindowSeconds >= 0 && self.scaleUp.stabilizationWindowSeconds <= 3600)",message="must be between 0 and 3600",fieldPath=".scaleUp.stabilizationWindowSeconds"
 	// +kubebuilder:validation:XValidation:rule="!has(self.scaleUp) || !has(self.scaleUp.selectPolicy) || self.scaleUp.selectPolicy in ['Max','Min','Disabled']",message="must be Max, Min or Disabled",fieldPath=".scaleUp.selectPolicy"
@@ -80,24 +82,24 @@ type FederatedHPASpec struct {
 	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior,omitempty"`
 }
 
-// FederatedHPAStatus tells what was last measured and decided.
+// FederatedHPAStatus holds the last metrics and the last decision.
 type FederatedHPAStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is
-	// about.
+	// ObservedGeneration is the generation of the spec that this status
+	// describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 
-	// LastScaleTime is when the number of replicas was last changed by this
-	// autoscaler. Unset means never.
+	// LastScaleTime is the time at which this autoscaler last changed the
+	// number of replicas. Unset means never.
 	// +optional
 	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
 
-	// CurrentReplicas is the number of replicas that the template had when it
-	// was last looked at.
+	// CurrentReplicas is the number of replicas of the template when it was
+	// last read.
 	// +optional
 	CurrentReplicas int32 `json:"currentReplicas,omitempty"`
 
-	// DesiredReplicas is the number of replicas last decided upon.
+	// DesiredReplicas is the last computed number of replicas.
 	// +required
 	DesiredReplicas int32 `json:"desiredReplicas"`
 
@@ -106,9 +108,10 @@ type FederatedHPAStatus struct {
 	// +listType=atomic
 	CurrentMetrics []autoscalingv2.MetricStatus `json:"currentMetrics,omitempty"`
 
-	// Conditions tell whether the autoscaler works: AbleToScale (the target can
-	// be read and changed), ScalingActive (a number can be computed from the
-	// metrics) and ScalingLimited (the number wanted is beyond a bound).
+	// Conditions report whether the autoscaler works: AbleToScale (the target
+	// can be read and changed), ScalingActive (a number can be computed from
+	// the metrics) and ScalingLimited (the computed number is outside the
+	// bounds).
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -20,11 +20,11 @@ type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says how the cluster is reached and what it offers.
+	// Spec defines how the cluster is reached, and its properties.
 	// +required
 	Spec ClusterSpec `json:"spec"`
 
-	// Status is how the cluster is.
+	// Status is the observed state of the cluster.
 	// +optional
 	Status ClusterStatus `json:"status,omitempty"`
 }
@@ -40,16 +40,16 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
-// ClusterSpec says how a cluster is reached and what it offers.
+// ClusterSpec defines how a cluster is reached, and its properties.
 type ClusterSpec struct {
-	// ID identifies the cluster itself, whatever its name: the UID of its
+	// ID identifies the cluster independently of its name: the UID of its
 	// kube-system namespace. At most 128000 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128000
 	ID string `json:"id,omitempty"`
 
-	// SyncMode says who applies objects to the cluster: Push is the control
-	// plane, Pull is the agent in the cluster.
+	// SyncMode defines which component applies objects to the cluster. Push:
+	// the control plane. Pull: the agent in the cluster.
 	// +required
 	// +kubebuilder:validation:Enum=Push;Pull
 	SyncMode ClusterSyncMode `json:"syncMode"`
@@ -65,7 +65,7 @@ type ClusterSpec struct {
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 
 	// ImpersonatorSecretRef is the Secret with the token, under the key token,
-	// that requests through the cluster proxy use to act for their user.
+	// that the cluster proxy uses to impersonate the user of a request.
 	// +optional
 	ImpersonatorSecretRef *LocalSecretReference `json:"impersonatorSecretRef,omitempty"`
 
@@ -88,46 +88,47 @@ type ClusterSpec struct {
 	// +optional
 	Provider string `json:"provider,omitempty"`
 
-	// Region is the region that the cluster lies in. Placements refer to it.
+	// Region is the region of the cluster. Placements refer to it.
 	// +optional
 	Region string `json:"region,omitempty"`
 
-	// Zone is the zone that the cluster lies in. Deprecated: use zones, to which
-	// the API server moves it.
+	// Zone is the zone of the cluster. Deprecated: use zones. The API server
+	// moves the value to zones.
 	// +optional
 	Zone string `json:"zone,omitempty"`
 
-	// Zones are the zones that the cluster's nodes lie in. Placements refer to
-	// them.
+	// Zones are the zones of the cluster's nodes. Placements refer to them.
 	// +optional
 	Zones []string `json:"zones,omitempty"`
 
-	// Taints keep objects away that do not tolerate them. NoSchedule lets
-	// nothing new in; NoExecute drives out what is there. timeAdded of a
-	// NoExecute taint is set by the API server.
+	// Taints exclude objects that do not tolerate them. NoSchedule: no new
+	// objects are scheduled to the cluster. NoExecute: objects are also evicted
+	// from the cluster. timeAdded of a NoExecute taint is set by the API
+	// server.
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
-	// ResourceModels are grades of nodes by their free resources, used to tell
-	// how many replicas still fit. Grades ascend, their ranges adjoin, the first
-	// begins at 0 and the last ends at 9223372036854775807. Default: nine grades
+	// ResourceModels are grades of nodes by their free resources. The scheduler
+	// uses them to estimate how many replicas still fit. Grades are in
+	// ascending order without gaps between their ranges. The first grade begins
+	// at 0 and the last one ends at 9223372036854775807. Default: nine grades
 	// of cpu and memory.
 	// +optional
 	ResourceModels []ResourceModel `json:"resourceModels,omitempty"`
 }
 
-// ClusterSyncMode says who applies objects to a cluster.
+// ClusterSyncMode defines which component applies objects to a cluster.
 type ClusterSyncMode string
 
 // Values of ClusterSyncMode.
 const (
-	// Push lets the control plane reach into the cluster.
+	// Push means that the control plane calls the API server of the cluster.
 	Push ClusterSyncMode = "Push"
-	// Pull lets an agent in the cluster reach out to the control plane.
+	// Pull means that an agent in the cluster calls the control plane.
 	Pull ClusterSyncMode = "Pull"
 )
 
-// LocalSecretReference points to a Secret in the control plane.
+// LocalSecretReference refers to a Secret in the control plane.
 type LocalSecretReference struct {
 	// Namespace is the namespace of the Secret.
 	// +required
@@ -140,12 +141,13 @@ type LocalSecretReference struct {
 
 // ResourceModel is a grade of nodes.
 type ResourceModel struct {
-	// Grade is the rank of the grade: the higher, the more is free. From 0.
+	// Grade is the rank of the grade: nodes of a higher grade have more free
+	// resources. At least 0.
 	// +required
 	Grade uint `json:"grade"`
 
-	// Ranges are what nodes of the grade have free, for each resource. All
-	// grades have the same resources in the same order.
+	// Ranges are the free resources of nodes of the grade, for each resource.
+	// All grades have the same resources in the same order.
 	// +required
 	Ranges []ResourceModelRange `json:"ranges"`
 }

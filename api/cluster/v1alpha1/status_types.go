@@ -5,20 +5,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterStatus is how a cluster is.
+// ClusterStatus is the observed state of a cluster.
 type ClusterStatus struct {
 	// KubernetesVersion is the version of the cluster's API server.
 	// +optional
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
-	// APIEnablements are the APIs that the cluster serves, in order of their
-	// group and version.
+	// APIEnablements are the APIs that the cluster serves, sorted by group and
+	// version.
 	// +optional
 	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
 
 	// Conditions are Ready (the cluster is reachable and healthy) and
-	// CompleteAPIEnablements (apiEnablements tells all), and those of other
-	// systems.
+	// CompleteAPIEnablements (apiEnablements is complete), and conditions that
+	// other systems set.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
@@ -26,13 +26,14 @@ type ClusterStatus struct {
 	// +optional
 	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
 
-	// ResourceSummary sums up what the nodes offer and what is used.
+	// ResourceSummary is the sum of the allocatable and of the used resources
+	// of the nodes.
 	// +optional
 	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
 
-	// RemedyActions are what other systems should do about problems of the
-	// cluster, from the Remedy objects that match it. TrafficControl is the one
-	// that Karmada knows.
+	// RemedyActions are the actions that other systems should take about
+	// problems of the cluster. They come from the Remedy objects that match it.
+	// Karmada defines TrafficControl.
 	// +optional
 	RemedyActions []string `json:"remedyActions,omitempty"`
 }
@@ -43,8 +44,7 @@ type APIEnablement struct {
 	// +required
 	GroupVersion string `json:"groupVersion"`
 
-	// Resources are the resources, in order of their names and without
-	// subresources.
+	// Resources are the resources without subresources, sorted by name.
 	// +optional
 	Resources []APIResource `json:"resources,omitempty"`
 }
@@ -71,17 +71,20 @@ type NodeSummary struct {
 	ReadyNum int32 `json:"readyNum,omitempty"`
 }
 
-// ResourceSummary sums up what the nodes of a cluster offer and what is used.
+// ResourceSummary is the sum of the allocatable and of the used resources of
+// the nodes of a cluster.
 type ResourceSummary struct {
-	// Allocatable is what all nodes offer to pods, for each resource.
+	// Allocatable is the sum of the allocatable resources of all nodes.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// Allocating is what pods request that have no node yet.
+	// Allocating is the sum of the requests of pods that are not bound to a
+	// node.
 	// +optional
 	Allocating corev1.ResourceList `json:"allocating,omitempty"`
 
-	// Allocated is what pods request that have a node and are not finished.
+	// Allocated is the sum of the requests of pods that are bound to a node and
+	// not finished.
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 

@@ -8,33 +8,32 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// PatchType says in which form a response describes a change.
+// PatchType is the format of the patch in a response.
 type PatchType string
 
 // PatchTypeJSONPatch is a JSON Patch document as in RFC 6902.
 const PatchTypeJSONPatch PatchType = "JSONPatch"
 
-// ResourceInterpreterContext is one exchange with an interpreter webhook. The
-// control plane posts it with a request; the webhook answers with the same
-// document, holding a response. It is never stored.
+// ResourceInterpreterContext is one call of an interpreter webhook. The control
+// plane posts it with a request. The webhook returns the same document with a
+// response. It is never stored.
 //
 // +kubebuilder:object:root=true
 type ResourceInterpreterContext struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Request is the question. It is absent in an answer.
+	// Request is the request of the control plane. The webhook leaves it out.
 	// +optional
 	Request *ResourceInterpreterRequest `json:"request,omitempty"`
 
-	// Response is the answer. It is absent in a question.
+	// Response is the response of the webhook. The control plane leaves it out.
 	// +optional
 	Response *ResourceInterpreterResponse `json:"response,omitempty"`
 }
 
-// ResourceInterpreterRequest is one question about one object.
+// ResourceInterpreterRequest requests one operation on one object.
 type ResourceInterpreterRequest struct {
-	// UID identifies the exchange; the response repeats it. Each request has
-	// an identifier of its own.
+	// UID identifies the request, uniquely. The response repeats it.
 	// +required
 	UID types.UID `json:"uid"`
 
@@ -50,42 +49,42 @@ type ResourceInterpreterRequest struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Operation is what is asked.
+	// Operation is the operation to perform.
 	// +required
 	Operation InterpreterOperation `json:"operation"`
 
-	// Object is the object in question: the template, the object about to be
+	// Object is the object to interpret: the template, the object about to be
 	// applied (Retain), or the member object (InterpretStatus,
 	// InterpretHealth).
 	// +optional
 	Object runtime.RawExtension `json:"object,omitempty"`
 
-	// ObservedObject is the object as it stands in the member cluster. Only
-	// Retain has it.
+	// ObservedObject is the current object in the member cluster. Set only for
+	// Retain.
 	// +optional
 	ObservedObject *runtime.RawExtension `json:"observedObject,omitempty"`
 
-	// DesiredReplicas is the number of replicas to set. It means something for
-	// ReviseReplica only and is 0 for the other operations.
+	// DesiredReplicas is the number of replicas to set. Used only by
+	// ReviseReplica; 0 for the other operations.
 	// +optional
 	DesiredReplicas *int32 `json:"replicas,omitempty"`
 
-	// AggregatedStatus holds what each cluster reports. Only AggregateStatus
-	// has it.
+	// AggregatedStatus holds the status of each cluster. Set only for
+	// AggregateStatus.
 	// +optional
 	AggregatedStatus []workv1alpha2.AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
 
-// ResourceInterpreterResponse is the answer to one request. Which fields it
-// must hold depends on the operation.
+// ResourceInterpreterResponse is the response to one request. The operation
+// determines the required fields.
 type ResourceInterpreterResponse struct {
-	// UID repeats the identifier of the request; an answer with any other is
-	// refused.
+	// UID is the identifier of the request. A response with a different UID is
+	// rejected.
 	// +required
 	UID types.UID `json:"uid"`
 
-	// Successful says whether the question could be answered. If not, status
-	// must tell why.
+	// Successful reports whether the operation succeeded. If not, status must
+	// hold the reason.
 	// +required
 	Successful bool `json:"successful"`
 
@@ -93,47 +92,47 @@ type ResourceInterpreterResponse struct {
 	// +optional
 	Status *RequestStatus `json:"status,omitempty"`
 
-	// Patch turns the object of the request into the wanted one, in the form
-	// that patchType names. ReviseReplica, Retain and AggregateStatus answer
-	// with both fields, or with neither when nothing is to change.
+	// Patch changes the object of the request into the desired object, in the
+	// format of patchType. ReviseReplica, Retain and AggregateStatus return
+	// both fields, or neither when nothing changes.
 	// +optional
 	Patch []byte `json:"patch,omitempty"`
 
-	// PatchType is the form of patch; only "JSONPatch" is known.
+	// PatchType is the format of patch. Only "JSONPatch" is supported.
 	// +optional
 	PatchType *PatchType `json:"patchType,omitempty"`
 
-	// ReplicaRequirements is what one replica needs. InterpretReplica may
-	// answer with it.
+	// ReplicaRequirements are the requirements of one replica. Optional for
+	// InterpretReplica.
 	// +optional
 	ReplicaRequirements *workv1alpha2.ReplicaRequirements `json:"replicaRequirements,omitempty"`
 
-	// Replicas is the number of replicas that the object wants.
-	// InterpretReplica must answer with it.
+	// Replicas is the desired number of replicas of the object. Required for
+	// InterpretReplica.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Components lists the components of the object. InterpretComponent
-	// answers with it.
+	// Components lists the components of the object. Returned by
+	// InterpretComponent.
 	// +optional
 	Components []workv1alpha2.Component `json:"components,omitempty"`
 
-	// Dependencies lists the objects that the object needs beside it.
-	// InterpretDependency answers with it.
+	// Dependencies lists the objects that the object depends on. Returned by
+	// InterpretDependency.
 	// +optional
 	Dependencies []DependentObjectReference `json:"dependencies,omitempty"`
 
-	// RawStatus is the status to collect. InterpretStatus must answer with it.
+	// RawStatus is the status to collect. Required for InterpretStatus.
 	// +optional
 	RawStatus *runtime.RawExtension `json:"rawStatus,omitempty"`
 
-	// Healthy says whether the object is healthy. InterpretHealth must answer
-	// with it.
+	// Healthy reports whether the object is healthy. Required for
+	// InterpretHealth.
 	// +optional
 	Healthy *bool `json:"healthy,omitempty"`
 }
 
-// RequestStatus explains why a question could not be answered.
+// RequestStatus holds the reason of a failed request.
 type RequestStatus struct {
 	// Message is the reason, for humans.
 	// +optional

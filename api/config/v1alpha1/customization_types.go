@@ -4,18 +4,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ResourceInterpreterCustomization teaches the control plane one kind through
-// Lua scripts.
+// ResourceInterpreterCustomization defines how the control plane interprets one
+// kind, with Lua scripts.
 //
 // A script runs under Lua 5.1 without access to files, network or environment,
-// and has one second. Available are the string, table and math libraries,
-// os.time, os.date, and the library obtained with require("kube"). The script
-// must define the global function its rule names; it then decides the
-// operation alone, before any webhook or built-in knowledge.
+// and with a timeout of 1 second. It can use the string, table and math
+// libraries, os.time, os.date, and the library that require("kube") returns.
+// The script must define the global function of its rule. It replaces webhooks
+// and the built-in interpreter for this operation.
 //
-// Several objects may address the same kind as long as no two of them script
-// the same rule; only scripts that find dependencies may be repeated, their
-// results are united.
+// Several objects may customize the same kind when their rules are different.
+// Only dependencyInterpretation may be defined by several objects: their
+// results are merged.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=resourceinterpretercustomizations,scope=Cluster,shortName=ric,categories={karmada-io}
@@ -27,14 +27,15 @@ type ResourceInterpreterCustomization struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which kind is described and how to interpret it.
+	// Spec defines the kind and the scripts that interpret it.
 	// +required
 	Spec ResourceInterpreterCustomizationSpec `json:"spec"`
 }
 
-// ResourceInterpreterCustomizationSpec pairs a kind with the scripts for it.
+// ResourceInterpreterCustomizationSpec defines a kind and the scripts that
+// interpret it.
 type ResourceInterpreterCustomizationSpec struct {
-	// Target is the kind that the scripts are about.
+	// Target is the kind that the scripts interpret.
 	// +required
 	Target CustomizationTarget `json:"target"`
 
@@ -43,7 +44,7 @@ type ResourceInterpreterCustomizationSpec struct {
 	Customizations CustomizationRules `json:"customizations"`
 }
 
-// CustomizationTarget names exactly one kind in one version.
+// CustomizationTarget is one kind in one version.
 type CustomizationTarget struct {
 	// APIVersion is the group and version of the kind, such as
 	// "apps.example.io/v1". Other versions of the kind are not covered.
@@ -55,33 +56,34 @@ type CustomizationTarget struct {
 	Kind string `json:"kind"`
 }
 
-// CustomizationRules holds one optional script for each operation. An
-// operation without a script is answered by the next source in line: a
-// webhook, then what is built in.
+// CustomizationRules holds one optional script for each operation. An operation
+// without a script is performed by a webhook, or else by the built-in
+// interpreter.
 type CustomizationRules struct {
-	// Retention keeps values that belong to the member cluster, such as a
-	// field that a controller there fills in, when the desired object is
-	// applied again.
+	// Retention keeps values that belong to the member cluster, such as a field
+	// that a controller there fills in, when the manifest is applied.
 	// +optional
 	Retention *LocalValueRetention `json:"retention,omitempty"`
 
-	// ReplicaResource finds how many replicas an object asks for and what one
-	// replica needs. The scheduler divides and places by the answer.
+	// ReplicaResource returns the number of replicas of an object and the
+	// requirements of one replica. The scheduler uses them to choose clusters
+	// and to divide replicas.
 	// +optional
 	ReplicaResource *ReplicaResourceRequirement `json:"replicaResource,omitempty"`
 
-	// ComponentResource finds the parts of an object that run several pod
-	// templates, each with its own replicas and needs.
+	// ComponentResource returns the components of an object with several pod
+	// templates. Each component has its own replicas and requirements.
 	// +optional
 	ComponentResource *ComponentResourceRequirement `json:"componentResource,omitempty"`
 
-	// ReplicaRevision writes into an object the number of replicas that one
-	// cluster was given.
+	// ReplicaRevision sets the number of replicas in the object for one
+	// cluster.
 	// +optional
 	ReplicaRevision *ReplicaRevision `json:"replicaRevision,omitempty"`
 
-	// StatusReflection picks what to collect from the object in a member
-	// cluster. Without any rule for the kind the whole status is collected.
+	// StatusReflection selects the status to collect from the object in a
+	// member cluster. Without any rule for the kind, the whole status is
+	// collected.
 	// +optional
 	StatusReflection *StatusReflection `json:"statusReflection,omitempty"`
 
@@ -95,21 +97,22 @@ type CustomizationRules struct {
 	// +optional
 	HealthInterpretation *HealthInterpretation `json:"healthInterpretation,omitempty"`
 
-	// DependencyInterpretation finds the objects that must travel with the
-	// object to the same clusters.
+	// DependencyInterpretation returns the objects that must be propagated with
+	// the object to the same clusters.
 	// +optional
 	DependencyInterpretation *DependencyInterpretation `json:"dependencyInterpretation,omitempty"`
 }
 
-// LocalValueRetention holds the script that keeps values of the member cluster.
+// LocalValueRetention holds the script that retains values of the member
+// cluster.
 type LocalValueRetention struct {
 	// LuaScript defines the function
 	//
 	//	function Retain(desiredObj, observedObj)
 	//
-	// where desiredObj is the object about to be applied and observedObj the
-	// one found in the member cluster. It returns desiredObj with the values
-	// to keep copied in:
+	// where desiredObj is the object to apply and observedObj is the current
+	// object in the member cluster. It returns desiredObj with the values to
+	// retain:
 	//
 	//	function Retain(desiredObj, observedObj)
 	//	  desiredObj.spec.paused = observedObj.spec.paused
@@ -120,15 +123,16 @@ type LocalValueRetention struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// ReplicaResourceRequirement holds the script that finds replicas and their needs.
+// ReplicaResourceRequirement holds the script that returns the replicas and
+// their requirements.
 type ReplicaResourceRequirement struct {
 	// LuaScript defines the function
 	//
 	//	function GetReplicas(desiredObj)
 	//
 	// where desiredObj is the template. It returns two values: the number of
-	// replicas, and a table with the needs of one replica, or nil when they
-	// are unknown:
+	// replicas, and a table with the requirements of one replica, or nil when
+	// they are unknown:
 	//
 	//	function GetReplicas(desiredObj)
 	//	  local kube = require("kube")
@@ -141,7 +145,7 @@ type ReplicaResourceRequirement struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// ComponentResourceRequirement holds the script that finds the components of
+// ComponentResourceRequirement holds the script that returns the components of
 // an object.
 type ComponentResourceRequirement struct {
 	// LuaScript defines the function
@@ -149,7 +153,7 @@ type ComponentResourceRequirement struct {
 	//	function GetComponents(desiredObj)
 	//
 	// where desiredObj is the template. It returns a list with one table for
-	// each component, or nil; a table has the fields name, replicas, and
+	// each component, or nil. A table has the fields name, replicas, and
 	// optionally replicaRequirements:
 	//
 	//	function GetComponents(desiredObj)
@@ -184,14 +188,14 @@ type ReplicaRevision struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// StatusReflection holds the script that picks the status to collect.
+// StatusReflection holds the script that selects the status to collect.
 type StatusReflection struct {
 	// LuaScript defines the function
 	//
 	//	function ReflectStatus(observedObj)
 	//
-	// where observedObj is the object in the member cluster. It returns a
-	// table, which is reported to the control plane as the status:
+	// where observedObj is the object in the member cluster. It returns a table
+	// with the status to collect:
 	//
 	//	function ReflectStatus(observedObj)
 	//	  return {readyReplicas = observedObj.status.readyReplicas}
@@ -230,7 +234,8 @@ type StatusAggregation struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// HealthInterpretation holds the script that judges health.
+// HealthInterpretation holds the script that decides whether an object is
+// healthy.
 type HealthInterpretation struct {
 	// LuaScript defines the function
 	//
@@ -247,14 +252,14 @@ type HealthInterpretation struct {
 	LuaScript string `json:"luaScript"`
 }
 
-// DependencyInterpretation holds the script that finds dependencies.
+// DependencyInterpretation holds the script that returns the dependencies.
 type DependencyInterpretation struct {
 	// LuaScript defines the function
 	//
 	//	function GetDependencies(desiredObj)
 	//
 	// where desiredObj is the template. It returns a list with one table for
-	// each dependency; a table has apiVersion, kind, optionally namespace, and
+	// each dependency. A table has apiVersion, kind, optionally namespace, and
 	// name or labelSelector:
 	//
 	//	function GetDependencies(desiredObj)

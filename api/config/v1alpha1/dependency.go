@@ -4,12 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DependentObjectReference points at objects that another object needs beside
-// it in a member cluster, as a Deployment needs its ConfigMap. It names one
-// object by name or many by label.
+// DependentObjectReference refers to objects that another object depends on in
+// a member cluster, as a Deployment depends on its ConfigMap. It selects one
+// object by name or several by label.
 //
-// A usable reference has apiVersion, kind, and a name or a valid label
-// selector; when both are given the name decides.
+// A valid reference has apiVersion, kind, and a name or a valid label selector.
+// When both are given, the label selector is ignored.
 type DependentObjectReference struct {
 	// APIVersion is the group and version of the objects, such as "v1" or
 	// "apps/v1".
@@ -20,16 +20,17 @@ type DependentObjectReference struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// Namespace holds the objects. It is empty for a cluster-scoped kind.
+	// Namespace is the namespace of the objects. Empty for a cluster-scoped
+	// kind.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name selects the one object of that name.
+	// Name is the name of one object.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// LabelSelector selects every object whose labels match. It is read only
-	// when no name is given.
+	// LabelSelector selects every object whose labels match. Ignored when a
+	// name is given.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // ResourceInterpreterWebhookConfiguration registers HTTPS endpoints that
-// interpret kinds for the control plane. An endpoint is asked only about
+// interpret kinds for the control plane. An endpoint is called only for
 // operations for which no ResourceInterpreterCustomization has a script.
 //
 // +kubebuilder:object:root=true
@@ -17,14 +17,15 @@ type ResourceInterpreterWebhookConfiguration struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Webhooks lists the endpoints. When the rules of several endpoints match,
-	// counted over all configurations, the one whose
-	// "<configuration name>/<webhook name>" sorts first is called, and no other.
+	// in any configurations, only the one whose "<configuration name>/<webhook
+	// name>" sorts first is called.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="[0,1,2,3].all(i, i >= size(self) || ![0,1,2,3].exists(j, j > i && j < size(self) && self[j].name == self[i].name))",message="every name of a webhook is there once",reason=FieldValueDuplicate
 	Webhooks []ResourceInterpreterWebhook `json:"webhooks"`
 }
 
-// ResourceInterpreterWebhook is one endpoint and what it is asked.
+// ResourceInterpreterWebhook is one endpoint and the operations for which it is
+// called.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.clientConfig.url) != has(self.clientConfig.service)",message="exactly one of url and service is needed",reason=FieldValueRequired,fieldPath=".clientConfig"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeoutSeconds) || (self.timeoutSeconds >= 1 && self.timeoutSeconds <= 30)",message="must be between 1 and 30",fieldPath=".timeoutSeconds"
@@ -35,14 +36,13 @@ type ResourceInterpreterWebhook struct {
 	// +required
 	Name string `json:"name"`
 
-	// ClientConfig says how to reach the endpoint: by an https URL or by a
-	// Service, of which exactly one must be given. A Service is reached on
-	// port 443 unless it says otherwise.
+	// ClientConfig is the address of the endpoint: an https URL or a Service.
+	// Exactly one of them must be given. The port of a Service defaults to 443.
 	// +required
 	ClientConfig admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
 
-	// Rules lists the operations and kinds that the endpoint answers. An
-	// endpoint is asked when any of its rules matches.
+	// Rules lists the operations and kinds that the endpoint supports. The
+	// endpoint is called when any of its rules matches.
 	// +optional
 	Rules []RuleWithOperations `json:"rules,omitempty"`
 
@@ -60,7 +60,7 @@ type ResourceInterpreterWebhook struct {
 
 // RuleWithOperations matches when both the operation and the kind match.
 type RuleWithOperations struct {
-	// Operations lists the operations to answer: InterpretReplica,
+	// Operations lists the operations to match: InterpretReplica,
 	// InterpretComponent, InterpretDependency, ReviseReplica, Retain,
 	// AggregateStatus, InterpretStatus, InterpretHealth. A single "*" stands
 	// for all of them.

@@ -5,8 +5,8 @@ import (
 )
 
 // ServiceExport offers the Service of the same name and namespace to other
-// clusters. Propagated to a cluster, it makes the endpoints that the Service has
-// there known to the control plane.
+// clusters. When it is propagated to a cluster, the control plane collects the
+// endpoints of the Service in that cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -17,15 +17,15 @@ type ServiceExport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Status tells whether the Service is offered.
+	// Status reports whether the Service is exported.
 	// +optional
 	Status ServiceExportStatus `json:"status,omitempty"`
 }
 
-// ServiceExportStatus tells whether a Service is offered.
+// ServiceExportStatus reports whether a Service is exported.
 type ServiceExportStatus struct {
-	// Conditions tell how the export fares, such as whether it is valid and
-	// whether exports of other clusters contradict it.
+	// Conditions report the state of the export, such as whether it is valid
+	// and whether it conflicts with exports of other clusters.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -5,9 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ServiceImport makes a Service that other clusters export usable. In the
-// control plane it yields a Service named "derived-" and the name of the import,
-// which, propagated together with the collected endpoints, is what pods use.
+// ServiceImport imports a Service that other clusters export. In the control
+// plane, a Service named "derived-<name>" is created for it. The derived
+// Service is propagated together with the collected endpoints, and pods connect
+// to it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,16 +21,16 @@ type ServiceImport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says how the imported Service looks.
+	// Spec defines the imported Service.
 	// +optional
 	Spec ServiceImportSpec `json:"spec,omitempty"`
 
-	// Status tells from which clusters the Service comes.
+	// Status lists the clusters that export the Service.
 	// +optional
 	Status ServiceImportStatus `json:"status,omitempty"`
 }
 
-// ServiceImportType says how an imported Service is reached.
+// ServiceImportType defines how an imported Service is reached.
 //
 // +kubebuilder:validation:Enum=ClusterSetIP;Headless
 type ServiceImportType string
@@ -37,36 +38,35 @@ type ServiceImportType string
 const (
 	// ClusterSetIP is a Service with one virtual address.
 	ClusterSetIP ServiceImportType = "ClusterSetIP"
-	// Headless is a Service whose name stands for the addresses of its pods. It
-	// is stored but yields no derived Service.
+	// Headless is a Service whose name resolves to the addresses of its pods.
+	// It is stored, but no derived Service is created.
 	Headless ServiceImportType = "Headless"
 )
 
-// ServiceImportSpec says how an imported Service looks.
+// ServiceImportSpec defines an imported Service.
 type ServiceImportSpec struct {
 	// Ports are the ports of the Service.
 	// +required
 	// +listType=atomic
 	Ports []ServicePort `json:"ports"`
 
-	// IPs is the virtual address of the Service, at most one. It has a meaning
-	// for the type ClusterSetIP only.
+	// IPs is the virtual address of the Service, at most one. Used only by the
+	// type ClusterSetIP.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1
 	IPs []string `json:"ips,omitempty"`
 
-	// Type says how the Service is reached: ClusterSetIP by one virtual address,
-	// Headless by the addresses of its pods.
+	// Type defines how the Service is reached: ClusterSetIP by one virtual
+	// address, Headless by the addresses of its pods.
 	// +required
 	Type ServiceImportType `json:"type"`
 
-	// SessionAffinity says whether connections of one client go to one pod:
+	// SessionAffinity defines whether connections of one client go to one pod:
 	// "None" or "ClientIP". Ignored for the type Headless. Defaults to None.
 	// +optional
 	SessionAffinity corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
 
-	// SessionAffinityConfig sets how long a client keeps its pod, with the
-	// session affinity ClientIP.
+	// SessionAffinityConfig sets the timeout of the session affinity ClientIP.
 	// +optional
 	SessionAffinityConfig *corev1.SessionAffinityConfig `json:"sessionAffinityConfig,omitempty"`
 }
@@ -86,13 +86,13 @@ type ServicePort struct {
 	// +optional
 	AppProtocol *string `json:"appProtocol,omitempty"`
 
-	// Port is the number of the port, 1 to 65535. Pods listen on the same
-	// number as far as the derived Service is concerned.
+	// Port is the number of the port, 1 to 65535. The derived Service uses the
+	// same number as its target port.
 	// +required
 	Port int32 `json:"port"`
 }
 
-// ServiceImportStatus tells from which clusters a Service comes.
+// ServiceImportStatus lists the clusters that export a Service.
 type ServiceImportStatus struct {
 	// Clusters are the clusters that export the Service.
 	// +optional

@@ -22,27 +22,28 @@ type MultiClusterIngress struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.defaultBackend) || has(self.defaultBackend.service) != has(self.defaultBackend.resource)",message="a backend is either a service or a resource",fieldPath=".defaultBackend"
 	Spec networkingv1.IngressSpec `json:"spec,omitempty"`
 
-	// Status tells where the ingress is served.
+	// Status reports the addresses and the clusters of the ingress.
 	// +optional
 	Status MultiClusterIngressStatus `json:"status,omitempty"`
 }
 
-// MultiClusterIngressStatus tells where an ingress is served.
+// MultiClusterIngressStatus reports the addresses and the clusters of an
+// ingress.
 type MultiClusterIngressStatus struct {
 	// IngressStatus is the status as in an Ingress.
 	networkingv1.IngressStatus `json:",inline"`
 
 	// TrafficBlockClusters are the names of the clusters to which no traffic
-	// shall be sent, for instance because a Remedy demands it.
+	// must be sent, for instance because of a Remedy.
 	// +optional
 	TrafficBlockClusters []string `json:"trafficBlockClusters,omitempty"`
 
-	// ServiceLocations tells in which clusters each backend Service is.
+	// ServiceLocations lists the clusters of each backend Service.
 	// +optional
 	ServiceLocations []ServiceLocation `json:"serviceLocations,omitempty"`
 }
 
-// ServiceLocation tells in which clusters a backend Service is.
+// ServiceLocation lists the clusters of one backend Service.
 type ServiceLocation struct {
 	// Name is the name of the Service, in the namespace of the ingress.
 	// +required

@@ -18,19 +18,19 @@ type MultiClusterService struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says how, from where and to where the Service is exposed.
+	// Spec defines how the Service is exposed, and by and to which clusters.
 	// +required
 	Spec MultiClusterServiceSpec `json:"spec"`
 
-	// Status tells whether the Service is exposed as wanted.
+	// Status reports whether the Service is exposed.
 	// +optional
 	Status MultiClusterServiceStatus `json:"status,omitempty"`
 }
 
-// MultiClusterServiceSpec says how, from where and to where a Service is
-// exposed.
+// MultiClusterServiceSpec defines how a Service is exposed, and by and to which
+// clusters.
 type MultiClusterServiceSpec struct {
-	// Types says how the Service is exposed: CrossCluster to pods in other
+	// Types defines how the Service is exposed: CrossCluster to pods in other
 	// clusters, LoadBalancer to the outside by an external provider. Only one
 	// type can be given, and it cannot be changed.
 	// +required
@@ -59,14 +59,14 @@ type MultiClusterServiceSpec struct {
 	// +optional
 	ServiceConsumptionClusters []string `json:"serviceConsumptionClusters,omitempty"`
 
-	// ProviderClusters are the clusters whose pods serve. Empty means every
-	// cluster, those that join later included.
+	// ProviderClusters are the clusters whose pods serve the requests. Empty
+	// means every cluster, including clusters that join later.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.name) >= 1 && size(c.name) <= 48)",message="the name of a cluster has 1 to 48 characters"
 	ProviderClusters []ClusterSelector `json:"providerClusters,omitempty"`
 
 	// ConsumerClusters are the clusters whose pods can use the Service. Empty
-	// means every cluster, those that join later included.
+	// means every cluster, including clusters that join later.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(c, size(c.name) >= 1 && size(c.name) <= 48)",message="the name of a cluster has 1 to 48 characters"
 	ConsumerClusters []ClusterSelector `json:"consumerClusters,omitempty"`
@@ -102,23 +102,23 @@ type ExposurePort struct {
 	Port int32 `json:"port"`
 }
 
-// ExposureRange is the former way to name the clusters of a Service.
+// ExposureRange is the deprecated list of the clusters of a Service.
 type ExposureRange struct {
 	// ClusterNames are names of clusters.
 	// +optional
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
 
-// MultiClusterServiceStatus tells whether a Service is exposed as wanted.
+// MultiClusterServiceStatus reports whether a Service is exposed.
 type MultiClusterServiceStatus struct {
 	// LoadBalancer holds the addresses given by the provider of a Service of
 	// type LoadBalancer.
 	// +optional
 	LoadBalancer corev1.LoadBalancerStatus `json:"loadBalancer,omitempty"`
 
-	// Conditions tell how far a Service of type CrossCluster got:
-	// ServiceApplied (it is in the clusters) and EndpointSliceDispatched (its
-	// endpoints are in the consumer clusters).
+	// Conditions report the progress of a Service of type CrossCluster:
+	// ServiceApplied (the Service is in the clusters) and
+	// EndpointSliceDispatched (its endpoints are in the consumer clusters).
 	// +optional
 	// +listType=map
 	// +listMapKey=type

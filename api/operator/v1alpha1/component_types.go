@@ -36,8 +36,8 @@ type KarmadaComponents struct {
 	// +optional
 	KarmadaWebhook *KarmadaWebhook `json:"karmadaWebhook,omitempty"`
 
-	// KarmadaDescheduler takes replicas away from clusters that cannot run
-	// them. It is installed only when this is set.
+	// KarmadaDescheduler removes replicas from clusters that cannot run them.
+	// It is installed only when this is set.
 	// +optional
 	KarmadaDescheduler *KarmadaDescheduler `json:"karmadaDescheduler,omitempty"`
 
@@ -70,8 +70,8 @@ type KarmadaAPIServer struct {
 	ServiceType corev1.ServiceType `json:"serviceType,omitempty"`
 
 	// LoadBalancerClass is the load balancer class of the Service, a DNS label.
-	// It has a meaning for the type LoadBalancer only. Unset means the default
-	// class of the host cluster.
+	// Used only by the type LoadBalancer. Unset means the default class of the
+	// host cluster.
 	// +optional
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
 
@@ -79,8 +79,8 @@ type KarmadaAPIServer struct {
 	// +optional
 	ServiceAnnotations map[string]string `json:"serviceAnnotations,omitempty"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
@@ -111,8 +111,8 @@ type KarmadaAggregatedAPIServer struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
@@ -131,14 +131,13 @@ type KubeControllerManager struct {
 	CommonSettings `json:",inline"`
 
 	// Controllers are the controllers to run: "*" means all that are on by
-	// default, "foo" means foo is on, "-foo" means foo is off. Defaults to
-	// the few that a
-	// control plane needs.
+	// default, "foo" means foo is on, "-foo" means foo is off. Defaults to the
+	// controllers that a control plane needs.
 	// +optional
 	Controllers []string `json:"controllers,omitempty"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
@@ -158,8 +157,8 @@ type KarmadaControllerManager struct {
 	// +optional
 	Controllers []string `json:"controllers,omitempty"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
@@ -173,8 +172,8 @@ type KarmadaScheduler struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 
@@ -188,8 +187,8 @@ type KarmadaWebhook struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 }
@@ -199,8 +198,8 @@ type KarmadaDescheduler struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 }
@@ -210,8 +209,8 @@ type KarmadaSearch struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 }
@@ -221,8 +220,8 @@ type KarmadaMetricsAdapter struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// ExtraArgs are flags to set, by name without leading dashes. They win over
-	// the flags that the operator sets itself.
+	// ExtraArgs are flags to set, by name without leading dashes. They take
+	// precedence over the flags that the operator sets.
 	// +optional
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 }

@@ -4,15 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Etcd is the store of a control plane: one that the operator installs, or one
-// that exists. One of the fields must be set.
+// Etcd is the storage of a control plane: an etcd that the operator installs,
+// or an existing etcd. One of the fields must be set.
 type Etcd struct {
 	// Local is an etcd that the operator installs beside the control plane.
 	// Default unless external is set.
 	// +optional
 	Local *LocalEtcd `json:"local,omitempty"`
 
-	// External is an etcd that exists already.
+	// External is an existing etcd.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }
@@ -23,8 +23,8 @@ type LocalEtcd struct {
 	// CommonSettings are the settings that every component has.
 	CommonSettings `json:",inline"`
 
-	// VolumeData is where the data is kept. Unset means an emptyDir, so that
-	// the data is lost with the pod.
+	// VolumeData is the volume for the data. Unset means an emptyDir: the data
+	// is lost when the pod is deleted.
 	// +optional
 	VolumeData *VolumeData `json:"volumeData,omitempty"`
 
@@ -32,42 +32,42 @@ type LocalEtcd struct {
 	// +optional
 	ServerCertSANs []string `json:"serverCertSANs,omitempty"`
 
-	// PeerCertSANs are names and addresses to add to the certificate that
-	// members use among themselves.
+	// PeerCertSANs are names and addresses to add to the certificate that the
+	// etcd members use for connections to each other.
 	// +optional
 	PeerCertSANs []string `json:"peerCertSANs,omitempty"`
 }
 
-// VolumeData is where etcd keeps its data. At most one of the fields should be
-// set.
+// VolumeData is the volume for the data of etcd. At most one of the fields
+// should be set.
 type VolumeData struct {
-	// VolumeClaim makes a persistent volume claim for each pod.
+	// VolumeClaim creates a PersistentVolumeClaim for each pod.
 	// +optional
 	VolumeClaim *corev1.PersistentVolumeClaimTemplate `json:"volumeClaim,omitempty"`
 
-	// HostPath keeps the data in a directory of the node. The pods must then be
-	// bound to their nodes, by affinity for instance.
+	// HostPath stores the data in a directory of the node. The pods must then
+	// stay on their nodes, for instance by node affinity.
 	// +optional
 	HostPath *corev1.HostPathVolumeSource `json:"hostPath,omitempty"`
 
-	// EmptyDir keeps the data as long as the pod exists. Default when nothing
+	// EmptyDir stores the data until the pod is deleted. Default when no field
 	// is set.
 	// +optional
 	EmptyDir *corev1.EmptyDirVolumeSource `json:"emptyDir,omitempty"`
 }
 
-// ExternalEtcd is an etcd that exists already.
+// ExternalEtcd is an existing etcd.
 type ExternalEtcd struct {
-	// Endpoints are the URLs of the members, such as
+	// Endpoints are the URLs of the etcd members, such as
 	// "https://etcd-0.example.com:2379".
 	// +required
 	Endpoints []string `json:"endpoints"`
 
-	// SecretRef names the Secret with the client certificate, under the keys
-	// "ca.crt", "tls.crt" and "tls.key". It must be in the namespace of the
-	// object and bear the name that the operator gives to the etcd certificates:
-	// "<name>-etcd-cert" when the name of the object contains "karmada",
-	// otherwise "<name>-karmada-etcd-cert".
+	// SecretRef refers to the Secret with the client certificate, under the
+	// keys "ca.crt", "tls.crt" and "tls.key". The Secret must be in the
+	// namespace of the object. Its name must be "<name>-etcd-cert" when the
+	// name of the object contains "karmada", otherwise
+	// "<name>-karmada-etcd-cert".
 	// +required
 	SecretRef LocalSecretReference `json:"secretRef"`
 }

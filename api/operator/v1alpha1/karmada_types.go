@@ -4,8 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Karmada describes one control plane, which the operator installs in the
-// namespace of the object, keeps as described, and removes with the object.
+// Karmada describes one control plane. The operator installs it in the
+// namespace of the object, keeps it as described, and removes it when the
+// object is deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -17,26 +18,24 @@ type Karmada struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says how the control plane shall be. Everything left out gets a
-	// default.
+	// Spec is the desired control plane. All fields have defaults.
 	// +optional
 	Spec KarmadaSpec `json:"spec,omitempty"`
 
-	// Status tells whether the control plane is as described, and how to reach
-	// it.
+	// Status reports whether the control plane is ready, and how to reach it.
 	// +optional
 	Status KarmadaStatus `json:"status,omitempty"`
 }
 
-// KarmadaSpec says how a control plane shall be.
+// KarmadaSpec is the desired control plane.
 type KarmadaSpec struct {
 	// HostCluster is the cluster that runs the control plane. Unset means the
 	// cluster of the operator.
 	// +optional
 	HostCluster *HostCluster `json:"hostCluster,omitempty"`
 
-	// PrivateRegistry is the image registry to take all images from. An image
-	// repository set for a component wins over it. Unset means the public
+	// PrivateRegistry is the registry from which all images are pulled. The
+	// imageRepository of a component takes precedence. Unset means the public
 	// registries.
 	// +optional
 	PrivateRegistry *ImageRegistry `json:"privateRegistry,omitempty"`
@@ -47,23 +46,23 @@ type KarmadaSpec struct {
 	Components *KarmadaComponents `json:"components,omitempty"`
 
 	// FeatureGates switches features on or off in all Karmada components, by
-	// name. The gates of one component win over them.
+	// name. The featureGates of a component take precedence.
 	// +optional
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 
-	// CRDTarball is where the CustomResourceDefinitions of the control plane
-	// come from. Unset means those of the release of the operator.
+	// CRDTarball is the source of the CustomResourceDefinitions of the control
+	// plane. Unset means the definitions of the operator's release.
 	// +optional
 	CRDTarball *CRDTarball `json:"crdTarball,omitempty"`
 
-	// CustomCertificate sets how certificates are made. Unset means a new
+	// CustomCertificate configures the certificates. Unset means a new
 	// certificate authority for the control plane.
 	// +optional
 	CustomCertificate *CustomCertificate `json:"customCertificate,omitempty"`
 
-	// Suspend makes the operator leave the control plane alone as long as it is
-	// true, even when the object is deleted; it then goes once resumed. Defaults
-	// to false.
+	// Suspend true stops the operator from changing the control plane, even
+	// when the object is deleted. The deletion then continues when suspend is
+	// false. Defaults to false.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 }
@@ -71,12 +70,12 @@ type KarmadaSpec struct {
 // HostCluster is the cluster that runs a control plane.
 type HostCluster struct {
 	// APIEndpoint is the address of the API server of the host cluster. It is
-	// informative: the kubeconfig in secretRef decides.
+	// informative: the operator uses the kubeconfig in secretRef.
 	// +optional
 	APIEndpoint string `json:"apiEndpoint,omitempty"`
 
-	// SecretRef names the Secret that holds, under the key "kubeconfig", the
-	// access to a host cluster other than that of the operator.
+	// SecretRef refers to the Secret that holds, under the key "kubeconfig",
+	// the credentials of a host cluster other than the cluster of the operator.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 
@@ -93,7 +92,7 @@ type Networking struct {
 	DNSDomain *string `json:"dnsDomain,omitempty"`
 }
 
-// LocalSecretReference names a Secret in the cluster of the operator.
+// LocalSecretReference refers to a Secret in the cluster of the operator.
 type LocalSecretReference struct {
 	// Namespace is the namespace of the Secret.
 	// +optional
@@ -112,7 +111,7 @@ type ImageRegistry struct {
 	Registry string `json:"registry"`
 }
 
-// CRDDownloadPolicy says when CustomResourceDefinitions are downloaded.
+// CRDDownloadPolicy defines when CustomResourceDefinitions are downloaded.
 //
 // +kubebuilder:validation:Enum=Always;IfNotPresent
 type CRDDownloadPolicy string
@@ -124,14 +123,15 @@ const (
 	DownloadIfNotPresent CRDDownloadPolicy = "IfNotPresent"
 )
 
-// CRDTarball is where the CustomResourceDefinitions of a control plane come from.
+// CRDTarball is the source of the CustomResourceDefinitions of a control plane.
 type CRDTarball struct {
-	// HTTPSource is a URL to download them from.
+	// HTTPSource is the file to download.
 	// +optional
 	HTTPSource *HTTPSource `json:"httpSource,omitempty"`
 
-	// CRDDownloadPolicy says when to download: Always, or IfNotPresent, that is,
-	// when the operator has no copy from the same URL. Defaults to IfNotPresent.
+	// CRDDownloadPolicy defines when the file is downloaded: Always, or
+	// IfNotPresent, which means when the operator has no copy from the same
+	// URL. Defaults to IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	CRDDownloadPolicy *CRDDownloadPolicy `json:"crdDownloadPolicy,omitempty"`
@@ -155,31 +155,31 @@ type ProxyConfig struct {
 	ProxyURL string `json:"proxyURL"`
 }
 
-// CustomCertificate sets how the certificates of a control plane are made.
+// CustomCertificate configures the certificates of a control plane.
 type CustomCertificate struct {
-	// APIServerCACert names the Secret that holds, under the keys "tls.crt" and
-	// "tls.key", the certificate authority that signs the certificates of the
-	// API server and of its clients. Unset means a new one.
+	// APIServerCACert refers to the Secret that holds, under the keys "tls.crt"
+	// and "tls.key", the certificate authority that signs the certificates of
+	// the API server and of its clients. Unset means a new one.
 	// +optional
 	APIServerCACert *LocalSecretReference `json:"apiServerCACert,omitempty"`
 
-	// LeafCertValidityDays is how many days certificates other than those of
-	// authorities are valid, at least 1. Defaults to 365. A change concerns
-	// certificates issued later.
+	// LeafCertValidityDays is the number of days for which certificates are
+	// valid, except those of certificate authorities. At least 1. Defaults to
+	// 365. A change applies to certificates issued later.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	LeafCertValidityDays *int32 `json:"leafCertValidityDays,omitempty"`
 }
 
-// KarmadaStatus tells whether a control plane is as described.
+// KarmadaStatus reports whether a control plane is ready, and how to reach it.
 type KarmadaStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is
-	// about.
+	// ObservedGeneration is the generation of the spec that this status
+	// describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// SecretRef names the Secret with the kubeconfig of an administrator of the
-	// control plane, under the key "karmada.config".
+	// SecretRef refers to the Secret with the kubeconfig of an administrator of
+	// the control plane, under the key "karmada.config".
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 
@@ -191,8 +191,8 @@ type KarmadaStatus struct {
 	// +optional
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
-	// Conditions tell whether the control plane is Ready: True with the reason
-	// Completed; False with Progressing, Failed or ValidationError.
+	// Conditions report whether the control plane is Ready: True with the
+	// reason Completed; False with Progressing, Failed or ValidationError.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 

@@ -10,7 +10,7 @@ type CommonSettings struct {
 	// Image is the image to run.
 	Image `json:",inline"`
 
-	// ImagePullPolicy says when the image is pulled: Always, IfNotPresent or
+	// ImagePullPolicy defines when the image is pulled: Always, IfNotPresent or
 	// Never. Defaults to IfNotPresent.
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
@@ -20,13 +20,13 @@ type CommonSettings struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Labels are added to the workload and to its pods. A label that the
-	// operator sets itself can be replaced so.
+	// Labels are added to the workload and to its pods. They replace labels of
+	// the operator with the same key.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Annotations are added to the workload and to its pods. An annotation that
-	// the operator sets itself can be replaced so.
+	// Annotations are added to the workload and to its pods. They replace
+	// annotations of the operator with the same key.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
@@ -40,18 +40,18 @@ type CommonSettings struct {
 	// +kubebuilder:default="system-node-critical"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// Affinity says on which nodes of the host cluster the pods may run. It
-	// replaces the affinity that the operator sets itself.
+	// Affinity is the affinity of the pods. It replaces the affinity that the
+	// operator sets.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
 	// Tolerations are the taints of nodes that the pods tolerate. They replace
-	// the tolerations that the operator sets itself.
+	// the tolerations that the operator sets.
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// PodDisruptionBudgetConfig makes a PodDisruptionBudget for the pods. Unset
-	// means none.
+	// PodDisruptionBudgetConfig creates a PodDisruptionBudget for the pods.
+	// Unset means none.
 	// +optional
 	PodDisruptionBudgetConfig *PodDisruptionBudgetConfig `json:"podDisruptionBudgetConfig,omitempty"`
 }
@@ -64,9 +64,9 @@ type Image struct {
 	// +optional
 	ImageRepository string `json:"imageRepository,omitempty"`
 
-	// ImageTag is the tag of the image. Defaults to the release of the operator
-	// for Karmada components, and to the version that this release is made for
-	// in the case of etcd and of Kubernetes components.
+	// ImageTag is the tag of the image. Karmada components default to the
+	// release of the operator. Etcd and Kubernetes components default to the
+	// versions that this release supports.
 	// +optional
 	ImageTag string `json:"imageTag,omitempty"`
 }
@@ -77,13 +77,13 @@ type Image struct {
 // +kubebuilder:validation:XValidation:rule="has(self.minAvailable) || has(self.maxUnavailable)",message="one of minAvailable and maxUnavailable is needed"
 // +kubebuilder:validation:XValidation:rule="!(has(self.minAvailable) && has(self.maxUnavailable))",message="minAvailable and maxUnavailable exclude each other"
 type PodDisruptionBudgetConfig struct {
-	// MinAvailable is how many pods must stay, as a number or as a percentage
-	// such as "50%".
+	// MinAvailable is the number of pods that must stay available, as a number
+	// or as a percentage such as "50%".
 	// +optional
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 
-	// MaxUnavailable is how many pods may be missing, as a number or as a
-	// percentage such as "50%".
+	// MaxUnavailable is the number of pods that may be unavailable, as a number
+	// or as a percentage such as "50%".
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// FailoverBehavior says what happens when a cluster, or the application in it,
-// fails.
+// FailoverBehavior defines what happens when a cluster, or the application in
+// it, fails.
 type FailoverBehavior struct {
 	// Application moves the application away from clusters in which it stays
 	// unhealthy. It needs propagateDeps: true. Unset means that an unhealthy
@@ -9,23 +9,23 @@ type FailoverBehavior struct {
 	// +optional
 	Application *ApplicationFailoverBehavior `json:"application,omitempty"`
 
-	// Cluster says how the application leaves a cluster that has NoExecute
-	// taints. Unset means as the controller manager is configured.
+	// Cluster defines how the application leaves a cluster that has NoExecute
+	// taints. Unset means that the settings of the controller manager apply.
 	// +optional
 	Cluster *ClusterFailoverBehavior `json:"cluster,omitempty"`
 }
 
-// ApplicationFailoverBehavior says when and how an unhealthy application leaves
-// a cluster.
+// ApplicationFailoverBehavior defines when and how an unhealthy application
+// leaves a cluster.
 type ApplicationFailoverBehavior struct {
-	// DecisionConditions say when the application leaves the cluster.
+	// DecisionConditions define when the application leaves the cluster.
 	// +required
 	DecisionConditions DecisionConditions `json:"decisionConditions"`
 
-	// PurgeMode says what happens to the application in the old cluster.
-	// Directly: it is deleted before another cluster gets it. Gracefully: it
-	// is deleted when it is healthy elsewhere, or the grace period is over.
-	// Never: it stays until a user confirms its deletion. Default Gracefully.
+	// PurgeMode defines when the application is deleted in the old cluster.
+	// Directly: before another cluster gets it. Gracefully: when it is healthy
+	// in another cluster, or when the grace period is over. Never: only when a
+	// user confirms the deletion. Default Gracefully.
 	// +optional
 	// +kubebuilder:validation:Enum=Directly;Gracefully;Never
 	// +kubebuilder:default="Gracefully"
@@ -37,14 +37,14 @@ type ApplicationFailoverBehavior struct {
 	// +optional
 	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
 
-	// StatePreservation carries parts of the application's status over to the
-	// next cluster as labels. It needs the feature gate
+	// StatePreservation copies fields of the application's status to labels of
+	// the object in the new cluster. It needs the feature gate
 	// StatefulFailoverInjection.
 	// +optional
 	StatePreservation *StatePreservation `json:"statePreservation,omitempty"`
 }
 
-// DecisionConditions say when an application leaves a cluster.
+// DecisionConditions define when an application leaves a cluster.
 type DecisionConditions struct {
 	// TolerationSeconds is how long, in seconds, the application may be
 	// unhealthy before it leaves the cluster. At least 0. Default 300.
@@ -53,25 +53,26 @@ type DecisionConditions struct {
 	TolerationSeconds *int32 `json:"tolerationSeconds,omitempty"`
 }
 
-// ClusterFailoverBehavior says how an application leaves a failed cluster.
+// ClusterFailoverBehavior defines how an application leaves a failed cluster.
 type ClusterFailoverBehavior struct {
-	// PurgeMode says what happens to the application in the old cluster.
-	// Directly: it is deleted before another cluster gets it, which waits for
-	// the old cluster to be reachable. Gracefully: it is deleted when it is
-	// healthy elsewhere, or the grace period is over. Default Gracefully.
+	// PurgeMode defines when the application is deleted in the old cluster.
+	// Directly: before another cluster gets it; the failover waits until the
+	// old cluster is reachable. Gracefully: when it is healthy in another
+	// cluster, or when the grace period is over. Default Gracefully.
 	// +optional
 	// +kubebuilder:validation:Enum=Directly;Gracefully
 	// +kubebuilder:default="Gracefully"
 	PurgeMode PurgeMode `json:"purgeMode,omitempty"`
 
-	// StatePreservation carries parts of the application's status over to the
-	// next cluster as labels. It needs the feature gate
+	// StatePreservation copies fields of the application's status to labels of
+	// the object in the new cluster. It needs the feature gate
 	// StatefulFailoverInjection.
 	// +optional
 	StatePreservation *StatePreservation `json:"statePreservation,omitempty"`
 }
 
-// PurgeMode says what happens in the cluster that an application leaves.
+// PurgeMode defines when an application is deleted in the cluster that it
+// leaves.
 type PurgeMode string
 
 // Values of PurgeMode.
@@ -79,32 +80,32 @@ const (
 	// PurgeModeDirectly deletes the application in the old cluster first.
 	PurgeModeDirectly PurgeMode = "Directly"
 	// PurgeModeGracefully deletes the application in the old cluster when it is
-	// healthy elsewhere, or after the grace period.
+	// healthy in another cluster, or after the grace period.
 	PurgeModeGracefully PurgeMode = "Gracefully"
 	// PurgeModeNever keeps the application in the old cluster until a user
 	// confirms its deletion.
 	PurgeModeNever PurgeMode = "Never"
 )
 
-// StatePreservation says which parts of an application's status are carried
-// over to the next cluster.
+// StatePreservation lists the fields of an application's status that are copied
+// to labels of the object in the new cluster.
 type StatePreservation struct {
-	// Rules are the parts. When one of them cannot be read the application stays
-	// in the cluster and is tried again.
+	// Rules select the fields. When one of the fields cannot be read, the
+	// application stays in the cluster and the failover is retried.
 	// +required
 	Rules []StatePreservationRule `json:"rules"`
 }
 
-// StatePreservationRule carries one part of the status over as a label.
+// StatePreservationRule copies one field of the status to a label.
 type StatePreservationRule struct {
-	// AliasLabelName is the key of the label that the object gets in the next
+	// AliasLabelName is the key of the label that the object gets in the new
 	// cluster.
 	// +required
 	AliasLabelName string `json:"aliasLabelName"`
 
-	// JSONPath finds the value in the status of the object, in the notation of
-	// kubectl, such as {.checkpoint.id}. The root is the status itself. The
-	// value must be valid as a label value.
+	// JSONPath is the path of the field in the status of the object, in the
+	// notation of kubectl, such as {.checkpoint.id}. The root is the status
+	// itself. The value must be a valid label value.
 	// +required
 	JSONPath string `json:"jsonPath"`
 }

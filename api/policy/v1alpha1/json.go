@@ -2,14 +2,14 @@ package v1alpha1
 
 import "bytes"
 
-// JSON is a value of any JSON type, kept as it was written. The zero value
-// stands for null, and for no value at all.
+// JSON is a value of any JSON type, in its original encoding. The zero value
+// stands for null and for an absent value.
 type JSON struct {
 	// Raw is the encoded value; empty for null.
 	Raw []byte `json:"-"`
 }
 
-// MarshalJSON writes the value as it was read.
+// MarshalJSON returns the original encoding.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if len(j.Raw) == 0 {
 		return []byte("null"), nil
@@ -17,7 +17,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return j.Raw, nil
 }
 
-// UnmarshalJSON keeps a copy of the encoded value.
+// UnmarshalJSON stores a copy of the encoded value.
 func (j *JSON) UnmarshalJSON(data []byte) error {
 	j.Raw = nil
 	if string(data) != "null" {

@@ -12,8 +12,8 @@ const (
 	ResourcePluralClusterOverridePolicy = "clusteroverridepolicies"
 )
 
-// OverridePolicy changes objects of its own namespace on their way to some
-// clusters.
+// OverridePolicy changes objects of its own namespace before they are delivered
+// to the selected clusters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories={karmada-io},shortName=op
@@ -26,7 +26,7 @@ type OverridePolicy struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// OverrideSpec gives access to the spec alike for both scopes.
+// OverrideSpec returns the spec. Both scopes have this method.
 func (p *OverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
 
 // OverridePolicyList is a list of OverridePolicy.
@@ -41,8 +41,8 @@ type OverridePolicyList struct {
 }
 
 // ClusterOverridePolicy changes objects of any namespace, and cluster-scoped
-// ones, on their way to some clusters. It is applied before the OverridePolicies,
-// so that those have the last word.
+// ones, before they are delivered to the selected clusters. It is applied
+// before the OverridePolicies, so that their changes take precedence.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope="Cluster",categories={karmada-io},shortName=cop
@@ -55,7 +55,7 @@ type ClusterOverridePolicy struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// OverrideSpec gives access to the spec alike for both scopes.
+// OverrideSpec returns the spec. Both scopes have this method.
 func (p *ClusterOverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
 
 // ClusterOverridePolicyList is a list of ClusterOverridePolicy.
@@ -69,15 +69,15 @@ type ClusterOverridePolicyList struct {
 	Items []ClusterOverridePolicy `json:"items"`
 }
 
-// OverrideSpec says which objects are changed, for which clusters, and how.
+// OverrideSpec defines the objects to change, the clusters, and the changes.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.targetCluster) || !has(self.overrideRules) || size(self.overrideRules) == 0",message="targetCluster excludes overrideRules; move it there",reason=FieldValueForbidden,fieldPath=".targetCluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.overriders) || !has(self.overrideRules) || size(self.overrideRules) == 0 || ((!has(self.overriders.plaintext) || size(self.overriders.plaintext) == 0) && (!has(self.overriders.imageOverrider) || size(self.overriders.imageOverrider) == 0) && (!has(self.overriders.commandOverrider) || size(self.overriders.commandOverrider) == 0) && (!has(self.overriders.argsOverrider) || size(self.overriders.argsOverrider) == 0) && (!has(self.overriders.labelsOverrider) || size(self.overriders.labelsOverrider) == 0) && (!has(self.overriders.annotationsOverrider) || size(self.overriders.annotationsOverrider) == 0))",message="overriders excludes overrideRules; move it there",reason=FieldValueForbidden,fieldPath=".overriders"
 // +kubebuilder:validation:XValidation:rule="!has(self.targetCluster) || !has(self.targetCluster.fieldSelector) || !has(self.targetCluster.fieldSelector.matchExpressions) || self.targetCluster.fieldSelector.matchExpressions.all(e, e.key in ['provider','region','zone'] && e.operator in ['In','NotIn'])",message="clusters are selected by the fields provider, region and zone, with the operators In and NotIn",fieldPath=".targetCluster"
 type OverrideSpec struct {
-	// ResourceSelectors name the objects to change; an object is selected when
-	// any of them matches. Unset means all objects that the scope of the policy
-	// covers.
+	// ResourceSelectors select the objects to change. An object is selected
+	// when any of them matches. Unset means all objects that the scope of the
+	// policy covers.
 	// +optional
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors,omitempty"`
 
@@ -107,9 +107,9 @@ type RuleWithCluster struct {
 	Overriders Overriders `json:"overriders"`
 }
 
-// Overriders are changes to an object, made kind by kind in the order image,
-// command, args, labels, annotations, field, plaintext; a later one sees what
-// the earlier ones did.
+// Overriders are changes to an object. They are applied in this order: image,
+// command, args, labels, annotations, field, plaintext. Each change is applied
+// to the result of the previous one.
 type Overriders struct {
 	// Plaintext changes any field by its path.
 	// +optional

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// OverriderOperator says how a value is changed.
+// OverriderOperator is the operation on a value.
 type OverriderOperator string
 
 // Values of OverriderOperator.
@@ -19,8 +19,8 @@ type PlaintextOverrider struct {
 	// +required
 	Path string `json:"path"`
 
-	// Operator is the operation. replace and remove demand that the field is
-	// there.
+	// Operator is the operation. replace and remove fail when the field does
+	// not exist.
 	// +required
 	// +kubebuilder:validation:Enum=add;remove;replace
 	Operator OverriderOperator `json:"operator"`
@@ -34,14 +34,14 @@ type PlaintextOverrider struct {
 
 // LabelAnnotationOverrider changes labels or annotations.
 type LabelAnnotationOverrider struct {
-	// Operator is the operation: add sets the keys whether they are there or
-	// not, replace changes only those that are there, remove removes those that
-	// are there.
+	// Operator is the operation: add sets the keys whether they exist or not,
+	// replace changes only the keys that exist, remove removes the keys that
+	// exist.
 	// +required
 	// +kubebuilder:validation:Enum=add;remove;replace
 	Operator OverriderOperator `json:"operator"`
 
-	// Value holds the keys and their new values; remove looks at the keys only.
+	// Value holds the keys and their new values; remove ignores the values.
 	// +required
 	Value map[string]string `json:"value"`
 }
@@ -49,30 +49,30 @@ type LabelAnnotationOverrider struct {
 // ImageOverrider changes one component of container images, which are read as
 // [registry/]repository[:tag|@digest].
 type ImageOverrider struct {
-	// Predicate names the one image to change. Unset means the images of all
+	// Predicate selects the one image to change. Unset means the images of all
 	// containers (not the init containers) of a Pod, ReplicaSet, Deployment,
-	// DaemonSet, StatefulSet or Job; other kinds are left as they are.
+	// DaemonSet, StatefulSet or Job; other kinds are not changed.
 	// +optional
 	Predicate *ImagePredicate `json:"predicate,omitempty"`
 
 	// Component is the part of the image name to change: Registry, Repository
-	// or Tag (which stands for the digest as well).
+	// or Tag (the tag or the digest).
 	// +required
 	// +kubebuilder:validation:Enum=Registry;Repository;Tag
 	Component ImageComponent `json:"component"`
 
 	// Operator is the operation: add appends the value to the component,
-	// replace puts it in its place, remove empties the component.
+	// replace sets the component to the value, remove clears the component.
 	// +required
 	// +kubebuilder:validation:Enum=add;remove;replace
 	Operator OverriderOperator `json:"operator"`
 
-	// Value is the text to add or to put in place. Not used by remove.
+	// Value is the text to append or to set. Not used by remove.
 	// +optional
 	Value string `json:"value,omitempty"`
 }
 
-// ImagePredicate names one image in an object.
+// ImagePredicate selects one image in an object.
 type ImagePredicate struct {
 	// Path is the JSON pointer (RFC 6901) of the field with the image name.
 	// +required

@@ -5,39 +5,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Placement says which clusters get an object and how its replicas are spread
-// over them.
+// Placement defines the clusters that an object is propagated to, and how its
+// replicas are divided among them.
 type Placement struct {
 	// ClusterAffinity restricts the clusters. Unset means all of them. It
 	// cannot be combined with clusterAffinities.
 	// +optional
 	ClusterAffinity *ClusterAffinity `json:"clusterAffinity,omitempty"`
 
-	// ClusterAffinities are groups of clusters, tried in this order: the first
-	// one in which the object can be placed is taken. It cannot be combined with
-	// clusterAffinity.
+	// ClusterAffinities are groups of clusters, tried in this order: the
+	// scheduler uses the first group in which the object can be placed. It
+	// cannot be combined with clusterAffinity.
 	// +optional
 	ClusterAffinities []ClusterAffinityTerm `json:"clusterAffinities,omitempty"`
 
 	// ClusterTolerations are the cluster taints that the object tolerates. The
-	// operators Exists and Equal are supported. tolerationSeconds counts, in
-	// seconds, from the moment a NoExecute taint was added.
+	// operators Exists and Equal are supported. tolerationSeconds is counted
+	// from the time at which a NoExecute taint was added.
 	// +optional
 	ClusterTolerations []corev1.Toleration `json:"clusterTolerations,omitempty"`
 
-	// SpreadConstraints limit over how many clusters, regions, zones or
-	// providers the object is spread. Whenever a field other than cluster is
-	// used, one constraint must be for cluster. Empty means no limit.
+	// SpreadConstraints limit the number of clusters, regions, zones or
+	// providers that the object is spread over. When a field other than cluster
+	// is used, one constraint must be for cluster. Empty means no limit.
 	// +optional
 	SpreadConstraints []SpreadConstraint `json:"spreadConstraints,omitempty"`
 
-	// ReplicaScheduling says how replicas are spread over the clusters. Unset
-	// means that every cluster gets all of them.
+	// ReplicaScheduling defines how replicas are divided among the clusters.
+	// Unset means that every cluster gets all of them.
 	// +optional
 	ReplicaScheduling *ReplicaSchedulingStrategy `json:"replicaScheduling,omitempty"`
 
-	// WorkloadAffinity places workloads near to, or away from, each other at the
-	// level of clusters. It needs the feature gate WorkloadAffinity.
+	// WorkloadAffinity prefers the same cluster for the workloads of a group,
+	// or keeps them in different clusters. It needs the feature gate
+	// WorkloadAffinity.
 	// +optional
 	WorkloadAffinity *WorkloadAffinity `json:"workloadAffinity,omitempty"`
 }
@@ -57,15 +58,15 @@ type ClusterAffinity struct {
 	// +optional
 	ClusterNames []string `json:"clusterNames,omitempty"`
 
-	// ExcludeClusters are names of clusters that are never selected, whatever
-	// the other conditions say.
+	// ExcludeClusters are names of clusters that are never selected, even when
+	// the other conditions match.
 	// +optional
 	ExcludeClusters []string `json:"exclude,omitempty"`
 }
 
 // FieldSelector selects clusters by fields of their spec.
 type FieldSelector struct {
-	// MatchExpressions must all hold. Keys are provider, region and zone,
+	// MatchExpressions must all match. Keys are provider, region and zone,
 	// operators In and NotIn. A cluster with several zones is In a list that
 	// names one of them, and NotIn a list that names none.
 	// +optional
@@ -83,20 +84,20 @@ type ClusterAffinityTerm struct {
 
 	ClusterAffinity `json:",inline"`
 
-	// OverflowAffinities are further clusters, used in this order for the
-	// replicas that do not fit into the group itself, and given up first when
-	// the workload shrinks. Allowed with the division preference Aggregated, or
-	// Weighted with dynamicWeight, and only when the group itself names or
-	// selects clusters.
+	// OverflowAffinities are further groups of clusters, used in this order for
+	// the replicas that do not fit into the group itself. When the workload is
+	// scaled down, their replicas are removed first. Allowed with the division
+	// preference Aggregated, or Weighted with dynamicWeight, and only when the
+	// group itself restricts the clusters.
 	// +optional
 	OverflowAffinities []OverflowAffinityTerm `json:"overflowAffinities,omitempty"`
 }
 
-// OverflowAffinityTerm is a named group of clusters that takes the replicas
-// that do not fit elsewhere.
+// OverflowAffinityTerm is a named group of clusters for the replicas that do
+// not fit into the main group.
 type OverflowAffinityTerm struct {
 	// AffinityName names the group; unique in its list, a valid label key,
-	// different from the name of the term that it belongs to.
+	// different from the name of the group that contains it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -120,7 +121,8 @@ const (
 	SpreadByFieldProvider SpreadFieldValue = "provider"
 )
 
-// SpreadConstraint limits over how many groups of clusters an object is spread.
+// SpreadConstraint limits the number of groups of clusters that an object is
+// spread over.
 type SpreadConstraint struct {
 	// SpreadByField groups the clusters by a field. It cannot be combined with
 	// spreadByLabel. Default cluster when neither is given.
@@ -129,7 +131,7 @@ type SpreadConstraint struct {
 	SpreadByField SpreadFieldValue `json:"spreadByField,omitempty"`
 
 	// SpreadByLabel groups the clusters by the value of this label. Reserved:
-	// the scheduler does not honour it.
+	// the scheduler ignores it.
 	// +optional
 	SpreadByLabel string `json:"spreadByLabel,omitempty"`
 
@@ -138,13 +140,14 @@ type SpreadConstraint struct {
 	// +optional
 	MaxGroups int `json:"maxGroups,omitempty"`
 
-	// MinGroups is the smallest number of groups; with fewer the object is not
-	// placed at all. Default 1.
+	// MinGroups is the smallest number of groups. With fewer groups the object
+	// is not scheduled. Default 1.
 	// +optional
 	MinGroups int `json:"minGroups,omitempty"`
 }
 
-// ReplicaSchedulingType says whether replicas are copied or divided.
+// ReplicaSchedulingType defines whether each cluster gets all replicas or a
+// share of them.
 type ReplicaSchedulingType string
 
 // Values of ReplicaSchedulingType.
@@ -155,19 +158,20 @@ const (
 	ReplicaSchedulingTypeDivided ReplicaSchedulingType = "Divided"
 )
 
-// ReplicaDivisionPreference says how replicas are divided among clusters.
+// ReplicaDivisionPreference defines how replicas are divided among clusters.
 type ReplicaDivisionPreference string
 
 // Values of ReplicaDivisionPreference.
 const (
-	// ReplicaDivisionPreferenceAggregated uses as few clusters as have room.
+	// ReplicaDivisionPreferenceAggregated uses as few clusters as have the
+	// capacity.
 	ReplicaDivisionPreferenceAggregated ReplicaDivisionPreference = "Aggregated"
 	// ReplicaDivisionPreferenceWeighted divides in proportion to weights.
 	ReplicaDivisionPreferenceWeighted ReplicaDivisionPreference = "Weighted"
 )
 
-// ReplicaSchedulingStrategy says how the replicas of a workload are spread over
-// clusters.
+// ReplicaSchedulingStrategy defines how the replicas of a workload are divided
+// among clusters.
 type ReplicaSchedulingStrategy struct {
 	// ReplicaSchedulingType is Duplicated (every cluster gets all replicas) or
 	// Divided (the clusters share them). Default Divided.
@@ -176,15 +180,15 @@ type ReplicaSchedulingStrategy struct {
 	// +kubebuilder:default="Divided"
 	ReplicaSchedulingType ReplicaSchedulingType `json:"replicaSchedulingType,omitempty"`
 
-	// ReplicaDivisionPreference says how replicas are divided when the type is
-	// Divided: Aggregated uses as few clusters as have room, Weighted divides in
-	// proportion to weights. Default Weighted.
+	// ReplicaDivisionPreference defines how replicas are divided when the type
+	// is Divided: Aggregated uses as few clusters as have the capacity,
+	// Weighted divides in proportion to weights. Default Weighted.
 	// +optional
 	// +kubebuilder:validation:Enum=Aggregated;Weighted
 	ReplicaDivisionPreference ReplicaDivisionPreference `json:"replicaDivisionPreference,omitempty"`
 
 	// WeightPreference gives the weights when the preference is Weighted. Unset
-	// means that all clusters weigh the same.
+	// means that all clusters have the same weight.
 	// +optional
 	WeightPreference *ClusterPreferences `json:"weightPreference,omitempty"`
 }
@@ -192,14 +196,14 @@ type ReplicaSchedulingStrategy struct {
 // ClusterPreferences gives weights to clusters.
 type ClusterPreferences struct {
 	// StaticWeightList gives fixed weights. A cluster that several entries
-	// select has the largest of their weights; one that none selects gets no
-	// replicas, unless no cluster is selected: then all weigh the same.
+	// select has the largest of their weights. A cluster that no entry selects
+	// gets no replicas. When no cluster is selected, all have the same weight.
 	// +optional
 	StaticWeightList []StaticClusterWeight `json:"staticWeightList,omitempty"`
 
 	// DynamicWeight takes the weights from the state of the clusters, in place
-	// of staticWeightList. AvailableReplicas weighs a cluster by the number of
-	// replicas that it still has room for.
+	// of staticWeightList. With AvailableReplicas, the weight of a cluster is
+	// the number of replicas that still fit into it.
 	// +optional
 	// +kubebuilder:validation:Enum=AvailableReplicas
 	DynamicWeight DynamicWeightFactor `json:"dynamicWeight,omitempty"`
@@ -218,15 +222,17 @@ type StaticClusterWeight struct {
 	Weight int64 `json:"weight"`
 }
 
-// DynamicWeightFactor is a property of clusters that gives their weight.
+// DynamicWeightFactor is a property of clusters from which their weight is
+// computed.
 type DynamicWeightFactor string
 
-// DynamicWeightByAvailableReplicas weighs a cluster by the number of replicas
-// that it still has room for.
+// DynamicWeightByAvailableReplicas makes the weight of a cluster the number of
+// replicas that still fit into it.
 const DynamicWeightByAvailableReplicas DynamicWeightFactor = "AvailableReplicas"
 
-// WorkloadAffinity places workloads of a group near to, or away from, each
-// other. Both keys may be given, but not the same one.
+// WorkloadAffinity prefers the same cluster for the workloads of a group, or
+// keeps them in different clusters. Both terms may be given, with different
+// label keys.
 type WorkloadAffinity struct {
 	// Affinity prefers clusters that have a workload of the same group.
 	// +optional
@@ -237,18 +243,19 @@ type WorkloadAffinity struct {
 	AntiAffinity *WorkloadAntiAffinityTerm `json:"antiAffinity,omitempty"`
 }
 
-// WorkloadAffinityTerm groups workloads that belong together.
+// WorkloadAffinityTerm groups workloads that prefer the same cluster.
 type WorkloadAffinityTerm struct {
 	// GroupByLabelKey is a label key: the workloads with the same value of this
-	// label form a group. A workload without it belongs to none.
+	// label form a group. A workload without the label belongs to no group.
 	// +required
 	GroupByLabelKey string `json:"groupByLabelKey"`
 }
 
-// WorkloadAntiAffinityTerm groups workloads that are to be kept apart.
+// WorkloadAntiAffinityTerm groups workloads that are kept in different
+// clusters.
 type WorkloadAntiAffinityTerm struct {
 	// GroupByLabelKey is a label key: the workloads with the same value of this
-	// label form a group. A workload without it belongs to none.
+	// label form a group. A workload without the label belongs to no group.
 	// +required
 	GroupByLabelKey string `json:"groupByLabelKey"`
 }

@@ -12,8 +12,8 @@ const (
 	ResourcePluralClusterPropagationPolicy = "clusterpropagationpolicies"
 )
 
-// PropagationPolicy says which objects of its own namespace are propagated, and
-// to which member clusters.
+// PropagationPolicy selects objects of its own namespace, and the member
+// clusters to which they are propagated.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories={karmada-io},shortName=pp
@@ -29,7 +29,7 @@ type PropagationPolicy struct {
 	Spec PropagationSpec `json:"spec"`
 }
 
-// PropagationSpec gives access to the spec alike for both scopes.
+// PropagationSpec returns the spec. Both scopes have this method.
 func (p *PropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
 
 // PropagationPolicyList is a list of PropagationPolicy.
@@ -43,9 +43,9 @@ type PropagationPolicyList struct {
 	Items []PropagationPolicy `json:"items"`
 }
 
-// ClusterPropagationPolicy says which objects of any namespace, and which
-// cluster-scoped objects, are propagated, and to which member clusters. A
-// PropagationPolicy that selects the same object always goes first.
+// ClusterPropagationPolicy selects objects of any namespace and cluster-scoped
+// objects, and the member clusters to which they are propagated. A
+// PropagationPolicy that selects the same object always takes precedence.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope="Cluster",categories={karmada-io},shortName=cpp
@@ -61,7 +61,7 @@ type ClusterPropagationPolicy struct {
 	Spec PropagationSpec `json:"spec"`
 }
 
-// PropagationSpec gives access to the spec alike for both scopes.
+// PropagationSpec returns the spec. Both scopes have this method.
 func (p *ClusterPropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
 
 // ClusterPropagationPolicyList is a list of ClusterPropagationPolicy.
@@ -80,24 +80,25 @@ type ClusterPropagationPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.preemption) || self.preemption != 'Always' || self.resourceSelectors.all(s, has(s.name) && size(s.name) > 0)",message="a policy with preemption Always has to name what it takes; give a name, or use preemption Never",reason=FieldValueRequired,fieldPath=".resourceSelectors"
 // +kubebuilder:validation:XValidation:rule="!has(self.failover) || !has(self.failover.application) || (has(self.propagateDeps) && self.propagateDeps)",message="application failover needs the dependencies to move along; set propagateDeps to true",fieldPath=".propagateDeps"
 type PropagationSpec struct {
-	// ResourceSelectors name the objects that the policy is for; an object is
-	// selected when any of them matches.
+	// ResourceSelectors select the objects to propagate. An object is selected
+	// when any of them matches.
 	// +required
 	// +kubebuilder:validation:MinItems=1
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
 
-	// Association is kept for old objects and has no effect; use propagateDeps.
+	// Association has no effect and remains for compatibility. Use
+	// propagateDeps.
 	// +optional
 	Association bool `json:"association,omitempty"`
 
-	// PropagateDeps sends the objects that a selected object refers to
-	// (ConfigMaps, Secrets, ServiceAccounts, claims and so on) to the same
-	// clusters, without a policy of their own. Default false.
+	// PropagateDeps propagates the objects that a selected object refers to
+	// (ConfigMaps, Secrets, ServiceAccounts, PersistentVolumeClaims and others)
+	// to the same clusters. They need no policy. Default false.
 	// +optional
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
 
-	// Placement says which clusters get the objects and how replicas are spread
-	// over them. Empty means every cluster, each with all replicas.
+	// Placement defines the clusters that get the objects, and how replicas are
+	// divided among them. Empty means every cluster, each with all replicas.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinities) || size(self.clusterAffinities) == 0",message="clusterAffinity and clusterAffinities exclude each other; make the first one an entry of the second",fieldPath=".clusterAffinities"
 	// +kubebuilder:validation:XValidation:rule="!has(self.clusterAffinity) || !has(self.clusterAffinity.fieldSelector) || !has(self.clusterAffinity.fieldSelector.matchExpressions) || self.clusterAffinity.fieldSelector.matchExpressions.all(e, e.key in ['provider','region','zone'] && e.operator in ['In','NotIn'])",message="clusters are selected by the fields provider, region and zone, with the operators In and NotIn",fieldPath=".clusterAffinity"
@@ -117,15 +118,15 @@ type PropagationSpec struct {
 	Placement Placement `json:"placement,omitempty"`
 
 	// Priority ranks the policies of one kind that select the same object: the
-	// highest claims it. Equal ones are ranked by how closely they select (by
-	// name, then by label, then everything of the kind), then by the policy's
-	// name in alphabetical order. May be negative. Default 0.
+	// highest claims it. Policies of equal priority are ranked by selector (by
+	// name, then by label, then all objects of the kind), then by the name of
+	// the policy in alphabetical order. May be negative. Default 0.
 	// +optional
 	// +kubebuilder:default=0
 	Priority *int32 `json:"priority,omitempty"`
 
-	// Preemption says whether the policy may take objects that a policy of lower
-	// priority has claimed already. Always demands a name in every resource
+	// Preemption defines whether the policy may take over objects that a policy
+	// of lower priority has claimed. Always requires a name in every resource
 	// selector. Default Never.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;Never
@@ -145,8 +146,8 @@ type PropagationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the scheduler name is immutable; delete the policy and create it anew"
 	SchedulerName string `json:"schedulerName,omitempty"`
 
-	// Failover says what happens when a cluster or the application in it fails.
-	// Unset means that application failures move nothing.
+	// Failover defines what happens when a cluster or the application in it
+	// fails. Unset means that an unhealthy application is not moved.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.decisionConditions.tolerationSeconds) || self.application.decisionConditions.tolerationSeconds >= 0",message="must not be negative",fieldPath=".application.decisionConditions.tolerationSeconds"
 	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.purgeMode) || self.application.purgeMode != 'Gracefully' || has(self.application.gracePeriodSeconds)",message="purgeMode Gracefully needs a grace period",reason=FieldValueRequired,fieldPath=".application.gracePeriodSeconds"
@@ -154,17 +155,18 @@ type PropagationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.application) || !has(self.application.gracePeriodSeconds) || self.application.gracePeriodSeconds > 0",message="must be greater than 0",fieldPath=".application.gracePeriodSeconds"
 	Failover *FailoverBehavior `json:"failover,omitempty"`
 
-	// ConflictResolution says what happens when a cluster has an object of the
-	// same name that Karmada did not create: Abort leaves it alone and reports
-	// the conflict, Overwrite takes it over. Default Abort.
+	// ConflictResolution defines what happens when a cluster has an object of
+	// the same name that Karmada did not create: Abort does not change the
+	// object and reports the conflict, Overwrite takes the object over. Default
+	// Abort.
 	// +optional
 	// +kubebuilder:validation:Enum=Abort;Overwrite
 	// +kubebuilder:default="Abort"
 	ConflictResolution ConflictResolution `json:"conflictResolution,omitempty"`
 
-	// ActivationPreference says when a change of the policy takes effect. Empty
-	// means at once; Lazy waits for the next change of each selected object by
-	// its user.
+	// ActivationPreference defines when a change of the policy takes effect.
+	// Empty means at once. Lazy means at the next change of each selected
+	// object by its user.
 	// +optional
 	// +kubebuilder:validation:Enum=Lazy
 	ActivationPreference ActivationPreference `json:"activationPreference,omitempty"`
@@ -181,8 +183,8 @@ type PropagationSpec struct {
 	// +optional
 	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
 
-	// SchedulePriority says how urgent the scheduling of the objects is. Unset
-	// means priority 0.
+	// SchedulePriority defines the priority with which the objects are
+	// scheduled. Unset means priority 0.
 	// +optional
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
 }
@@ -216,39 +218,40 @@ type ResourceSelector struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// PreemptionBehavior says whether a policy takes objects from others.
+// PreemptionBehavior defines whether a policy takes over objects that other
+// policies have claimed.
 type PreemptionBehavior string
 
 // Values of PreemptionBehavior.
 const (
-	// PreemptAlways takes objects from policies of lower priority, and from
+	// PreemptAlways takes over objects of policies of lower priority, and from
 	// ClusterPropagationPolicies when the policy is namespaced.
 	PreemptAlways PreemptionBehavior = "Always"
-	// PreemptNever leaves claimed objects where they are.
+	// PreemptNever leaves claimed objects to their policies.
 	PreemptNever PreemptionBehavior = "Never"
 )
 
-// ConflictResolution says what to do with an object in a cluster that has the
-// wanted name but was not created by Karmada.
+// ConflictResolution defines what happens to an object in a cluster that has
+// the same name but was not created by Karmada.
 type ConflictResolution string
 
 // Values of ConflictResolution.
 const (
-	// ConflictOverwrite takes the object over and makes it as wanted.
+	// ConflictOverwrite takes the object over and applies the manifest.
 	ConflictOverwrite ConflictResolution = "Overwrite"
-	// ConflictAbort leaves the object as it is and reports the conflict.
+	// ConflictAbort does not change the object and reports the conflict.
 	ConflictAbort ConflictResolution = "Abort"
 )
 
-// ActivationPreference says when a changed policy takes effect.
+// ActivationPreference defines when a changed policy takes effect.
 type ActivationPreference string
 
 // LazyActivation applies a changed policy to an object at the next change of
 // that object by its user.
 const LazyActivation ActivationPreference = "Lazy"
 
-// Suspension stops the delivery of changes to clusters. What has been delivered
-// stays as it is.
+// Suspension stops the delivery of changes to clusters. Objects that were
+// delivered before stay unchanged.
 type Suspension struct {
 	// Dispatching true stops the delivery to all clusters. Default false.
 	// +optional
@@ -260,28 +263,30 @@ type Suspension struct {
 	DispatchingOnClusters *SuspendClusters `json:"dispatchingOnClusters,omitempty"`
 }
 
-// SuspendClusters names clusters to which nothing is delivered for now.
+// SuspendClusters lists the clusters to which the delivery is suspended.
 type SuspendClusters struct {
 	// ClusterNames are the names of the clusters.
 	// +optional
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
 
-// SchedulePriority names the class that gives the scheduling priority.
+// SchedulePriority refers to the priority class that defines the scheduling
+// priority.
 type SchedulePriority struct {
-	// PriorityClassSource says where the class is looked up. KubePriorityClass
-	// is a PriorityClass of scheduling.k8s.io/v1 in the control plane.
+	// PriorityClassSource defines where the class is looked up.
+	// KubePriorityClass is a PriorityClass of scheduling.k8s.io/v1 in the
+	// control plane.
 	// +required
 	// +kubebuilder:validation:Enum=KubePriorityClass
 	PriorityClassSource PriorityClassSource `json:"priorityClassSource"`
 
-	// PriorityClassName is the name of the class; the objects are not
-	// propagated before it exists.
+	// PriorityClassName is the name of the class. The objects are not
+	// propagated before the class exists.
 	// +required
 	PriorityClassName string `json:"priorityClassName"`
 }
 
-// PriorityClassSource says where a priority class is looked up.
+// PriorityClassSource defines where a priority class is looked up.
 type PriorityClassSource string
 
 // Values of PriorityClassSource. Only KubePriorityClass is accepted by the API;
@@ -291,6 +296,6 @@ const (
 	KubePriorityClass PriorityClassSource = "KubePriorityClass"
 	// PodPriorityClass is the class named in the pod template.
 	PodPriorityClass PriorityClassSource = "PodPriorityClass"
-	// FederatedPriorityClass is a class of Karmada's own.
+	// FederatedPriorityClass is a class that Karmada defines.
 	FederatedPriorityClass PriorityClassSource = "FederatedPriorityClass"
 )

@@ -11,8 +11,8 @@ const (
 	ResourcePluralFederatedResourceQuota = "federatedresourcequotas"
 )
 
-// FederatedResourceQuota limits what a namespace may use over all clusters, and
-// gives clusters a ResourceQuota of their own.
+// FederatedResourceQuota limits the resources that a namespace may use over all
+// clusters. It can also create a ResourceQuota in single clusters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -27,7 +27,7 @@ type FederatedResourceQuota struct {
 	// +required
 	Spec FederatedResourceQuotaSpec `json:"spec"`
 
-	// Status is what is used.
+	// Status reports the limits and the usage.
 	// +optional
 	Status FederatedResourceQuotaStatus `json:"status,omitempty"`
 }
@@ -60,7 +60,7 @@ type FederatedResourceQuotaSpec struct {
 
 // StaticClusterAssignment is the fixed limit of a cluster.
 type StaticClusterAssignment struct {
-	// ClusterName is the name of the cluster; it need not have joined yet.
+	// ClusterName is the name of the cluster; the cluster may join later.
 	// +required
 	ClusterName string `json:"clusterName"`
 
@@ -70,23 +70,23 @@ type StaticClusterAssignment struct {
 	Hard corev1.ResourceList `json:"hard"`
 }
 
-// FederatedResourceQuotaStatus is what is limited and used.
+// FederatedResourceQuotaStatus reports the limits and the usage.
 type FederatedResourceQuotaStatus struct {
 	// Overall is the limit over all clusters that is in force.
 	// +optional
 	Overall corev1.ResourceList `json:"overall,omitempty"`
 
-	// OverallUsed is what is used over all clusters, for each resource.
+	// OverallUsed is the usage over all clusters, for each resource.
 	// +optional
 	OverallUsed corev1.ResourceList `json:"overallUsed,omitempty"`
 
-	// AggregatedStatus is limit and use in the clusters with a static
-	// assignment, in order of their names.
+	// AggregatedStatus holds the limits and the usage of the clusters with a
+	// static assignment, sorted by cluster name.
 	// +optional
 	AggregatedStatus []ClusterQuotaStatus `json:"aggregatedStatus,omitempty"`
 }
 
-// ClusterQuotaStatus is what is limited and used in a cluster.
+// ClusterQuotaStatus reports the limits and the usage of one cluster.
 type ClusterQuotaStatus struct {
 	// ClusterName is the name of the cluster.
 	// +required

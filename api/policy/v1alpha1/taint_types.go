@@ -11,9 +11,9 @@ const (
 	ResourcePluralClusterTaintPolicy = "clustertaintpolicies"
 )
 
-// ClusterTaintPolicy adds taints to clusters, and removes them, by the
-// conditions of the clusters. Deleting or changing a policy removes no taint. It
-// needs the feature gate Failover.
+// ClusterTaintPolicy adds taints to clusters and removes taints, depending on
+// the conditions of the clusters. Deleting or changing a policy removes no
+// taint. It needs the feature gate Failover.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope="Cluster"
@@ -21,7 +21,7 @@ type ClusterTaintPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which taints are added and removed, and when.
+	// Spec defines the taints, and when they are added and removed.
 	// +required
 	Spec ClusterTaintPolicySpec `json:"spec"`
 }
@@ -37,7 +37,8 @@ type ClusterTaintPolicyList struct {
 	Items []ClusterTaintPolicy `json:"items"`
 }
 
-// ClusterTaintPolicySpec says which taints are added and removed, and when.
+// ClusterTaintPolicySpec defines the taints, and when they are added and
+// removed.
 type ClusterTaintPolicySpec struct {
 	// TargetClusters selects the clusters. Unset means all of them.
 	// +optional
@@ -71,20 +72,20 @@ type MatchCondition struct {
 	// +required
 	Operator MatchConditionOperator `json:"operator"`
 
-	// StatusValues are the values that the status is compared with: True, False,
+	// StatusValues are the values to compare the status with: True, False,
 	// Unknown.
 	// +required
 	StatusValues []metav1.ConditionStatus `json:"statusValues"`
 }
 
-// MatchConditionOperator says how a status is compared with values.
+// MatchConditionOperator compares a status with values.
 type MatchConditionOperator string
 
 // Values of MatchConditionOperator.
 const (
-	// MatchConditionOpIn holds when the status is one of the values.
+	// MatchConditionOpIn matches when the status is one of the values.
 	MatchConditionOpIn MatchConditionOperator = "In"
-	// MatchConditionOpNotIn holds when the status is none of the values.
+	// MatchConditionOpNotIn matches when the status is none of the values.
 	MatchConditionOpNotIn MatchConditionOperator = "NotIn"
 )
 
@@ -94,13 +95,13 @@ type Taint struct {
 	// +required
 	Key string `json:"key"`
 
-	// Effect is NoSchedule (nothing new is placed in the cluster) or NoExecute
-	// (what does not tolerate the taint leaves the cluster too). NoExecute has
-	// to be allowed by the administrator of the webhook.
+	// Effect is NoSchedule (no new objects are scheduled to the cluster) or
+	// NoExecute (objects that do not tolerate the taint are also evicted from
+	// the cluster). NoExecute must be allowed by a flag of the webhook.
 	// +required
 	Effect corev1.TaintEffect `json:"effect"`
 
-	// Value is the value of the taint. A taint that the cluster has already
+	// Value is the value of the taint. A taint that the cluster already has
 	// keeps its value.
 	// +optional
 	Value string `json:"value,omitempty"`

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Remedy publishes actions in status.remedyActions of the clusters that meet
-// certain conditions. Controllers outside of the control plane act on them.
+// Remedy writes actions to status.remedyActions of the clusters that meet its
+// conditions. Controllers outside of the control plane perform the actions.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=remedies,scope=Cluster,categories={karmada-io}
@@ -14,27 +14,27 @@ type Remedy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which clusters need which actions.
+	// Spec defines the clusters and their actions.
 	// +required
 	Spec RemedySpec `json:"spec"`
 }
 
-// RemedySpec says which clusters need which actions.
+// RemedySpec defines the clusters and their actions.
 type RemedySpec struct {
-	// ClusterAffinity selects the clusters to watch over. Unset selects all of
-	// them.
+	// ClusterAffinity selects the clusters. Unset selects all of them.
 	// +optional
 	ClusterAffinity *ClusterAffinity `json:"clusterAffinity,omitempty"`
 
-	// DecisionMatches are the conditions under which a selected cluster needs
-	// the actions; one that matches is enough. Unset means always, an empty list
+	// DecisionMatches are the conditions under which a selected cluster gets
+	// the actions. One match is enough. Unset means always. An empty list means
 	// never.
 	// +optional
 	DecisionMatches []DecisionMatch `json:"decisionMatches,omitempty"`
 
-	// Actions are what to do. A cluster gets the actions of all remedies that
-	// match it, each once, sorted. TrafficControl, the only action known, asks
-	// to keep traffic away from the cluster.
+	// Actions are the actions to take. A cluster gets the actions of all
+	// remedies that match it, without duplicates, sorted. The only defined
+	// action, TrafficControl, means that no traffic should be sent to the
+	// cluster.
 	// +optional
 	Actions []RemedyAction `json:"actions,omitempty"`
 }
@@ -46,24 +46,23 @@ type ClusterAffinity struct {
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
 
-// DecisionMatch is one way in which a cluster can match. An empty one never
-// matches.
+// DecisionMatch is one condition for a cluster. An empty one never matches.
 type DecisionMatch struct {
-	// ClusterConditionMatch looks at a condition in the status of the Cluster.
+	// ClusterConditionMatch matches a condition in the status of the Cluster.
 	// +optional
 	ClusterConditionMatch *ClusterConditionRequirement `json:"clusterConditionMatch,omitempty"`
 }
 
 // ClusterConditionRequirement compares the status of one condition. A cluster
-// without a condition of that type does not match, whatever the operator.
+// without a condition of that type does not match, with either operator.
 type ClusterConditionRequirement struct {
 	// ConditionType is the type of the condition, such as
 	// "ServiceDomainNameResolutionReady".
 	// +required
 	ConditionType string `json:"conditionType"`
 
-	// Operator says whether the status must be Equal or NotEqual to
-	// conditionStatus.
+	// Operator is Equal or NotEqual: whether the status must be conditionStatus
+	// or a different status.
 	// +required
 	Operator ClusterConditionOperator `json:"operator"`
 
@@ -85,10 +84,11 @@ const (
 	ClusterConditionNotEqual ClusterConditionOperator = "NotEqual"
 )
 
-// RemedyAction is something to do about a cluster.
+// RemedyAction is an action to take about a cluster.
 type RemedyAction string
 
-// TrafficControl asks traffic controllers to route around the cluster.
+// TrafficControl means that traffic controllers should send no traffic to the
+// cluster.
 const TrafficControl RemedyAction = "TrafficControl"
 
 // RemedyList is a list of remedies.

@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Search is the entry to the cached objects of all clusters. It is never
-// stored: what follows "search/cache" in a path is a native path of the objects
-// to read.
+// Search gives access to the cached objects of all clusters. It is never
+// stored. The part of a path after "search/cache" is the native path of the
+// objects to read.
 //
 // +kubebuilder:object:root=true
 type Search struct {
@@ -14,9 +14,9 @@ type Search struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 }
 
-// Proxying is the entry to the global proxy, which answers as if all clusters
-// were one. It is never stored: what follows "proxying/<name>/proxy" in a path
-// is the native path of the request.
+// Proxying gives access to the global proxy, which serves the objects of all
+// clusters as one cluster. It is never stored. The part of a path after
+// "proxying/<name>/proxy" is the native path of the request.
 //
 // +kubebuilder:object:root=true
 type Proxying struct {

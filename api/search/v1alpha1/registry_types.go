@@ -7,36 +7,36 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// ResourceRegistry says which kinds of objects of which clusters are cached for
-// search and for the global proxy, and where else they are stored.
+// ResourceRegistry defines the kinds and clusters whose objects are cached for
+// search and for the global proxy, and an additional store for them.
 //
 // +kubebuilder:object:root=true
 type ResourceRegistry struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what is cached.
+	// Spec defines the objects to cache.
 	// +optional
 	Spec ResourceRegistrySpec `json:"spec,omitempty"`
 
-	// Status tells how the caching fares.
+	// Status is the status of the cache.
 	// +optional
 	Status ResourceRegistryStatus `json:"status,omitempty"`
 }
 
-// ResourceRegistrySpec says what is cached.
+// ResourceRegistrySpec defines the objects to cache.
 type ResourceRegistrySpec struct {
 	// TargetCluster selects the clusters. An empty one selects every cluster.
 	// +required
 	TargetCluster policyv1alpha1.ClusterAffinity `json:"targetCluster"`
 
 	// ResourceSelectors are the kinds to cache. Kinds that a cluster does not
-	// serve are left out there.
+	// serve are skipped for that cluster.
 	// +required
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors"`
 
-	// BackendStore is where objects are stored besides the cache. Unset means
-	// nowhere.
+	// BackendStore is an additional store for the cached objects. Unset means
+	// none.
 	// +optional
 	BackendStore *BackendStoreConfig `json:"backendStore,omitempty"`
 }
@@ -51,36 +51,37 @@ type ResourceSelector struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// Namespace restricts what the global proxy caches to one namespace. Empty
-	// means all of them. Search caches all namespaces in any case. It has no
-	// meaning for a kind without namespace.
+	// Namespace restricts the cache of the global proxy to one namespace. Empty
+	// means all namespaces. Search always caches all namespaces. Ignored for
+	// cluster-scoped kinds.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// BackendStoreConfig is where objects are stored besides the cache.
+// BackendStoreConfig is an additional store for the cached objects.
 type BackendStoreConfig struct {
-	// OpenSearch stores them in an OpenSearch cluster.
+	// OpenSearch stores the objects in an OpenSearch cluster.
 	// +optional
 	OpenSearch *OpenSearchConfig `json:"openSearch,omitempty"`
 }
 
-// OpenSearchConfig is how to reach an OpenSearch cluster.
+// OpenSearchConfig holds the address and the credentials of an OpenSearch
+// cluster.
 type OpenSearchConfig struct {
 	// Addresses are the http or https URLs of its nodes, at least one.
 	// +required
 	Addresses []string `json:"addresses"`
 
-	// SecretRef names the Secret in the control plane that holds the
-	// credentials under the keys "username" and "password". Without such a
-	// Secret no credentials are sent.
+	// SecretRef refers to the Secret in the control plane that holds the
+	// credentials under the keys "username" and "password". When the Secret
+	// does not exist, no credentials are sent.
 	// +required
 	SecretRef clusterv1alpha1.LocalSecretReference `json:"secretRef"`
 }
 
-// ResourceRegistryStatus tells how the caching fares.
+// ResourceRegistryStatus is the status of the cache.
 type ResourceRegistryStatus struct {
-	// Conditions are reserved: nothing is reported at present.
+	// Conditions are reserved: no conditions are reported at present.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ResourceBinding is the first version of the binding of a namespaced object.
-// Use v1alpha2, which says more.
+// Use v1alpha2.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -16,11 +16,11 @@ type ResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what goes where.
+	// Spec defines the object and its clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is how it is there.
+	// Status is the status of the object in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
@@ -37,7 +37,7 @@ type ResourceBindingList struct {
 }
 
 // ClusterResourceBinding is the first version of the binding of a
-// cluster-scoped object. Use v1alpha2, which says more.
+// cluster-scoped object. Use v1alpha2.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -46,11 +46,11 @@ type ClusterResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what goes where.
+	// Spec defines the object and its clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is how it is there.
+	// Status is the status of the object in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
@@ -66,19 +66,19 @@ type ClusterResourceBindingList struct {
 	Items []ClusterResourceBinding `json:"items"`
 }
 
-// ResourceBindingSpec is what goes where.
+// ResourceBindingSpec defines the object and its clusters.
 type ResourceBindingSpec struct {
 	// Resource is the object in the control plane that is propagated.
 	// +required
 	Resource ObjectReference `json:"resource"`
 
-	// Clusters are the clusters that the object goes to.
+	// Clusters are the clusters that the object is propagated to.
 	// +optional
 	Clusters []TargetCluster `json:"clusters,omitempty"`
 }
 
-// ObjectReference points to an object in the control plane and says what its
-// replicas need.
+// ObjectReference refers to an object in the control plane and holds the
+// requirements of its replicas.
 type ObjectReference struct {
 	// APIVersion is the group and version of the object, such as apps/v1.
 	// +required
@@ -96,23 +96,22 @@ type ObjectReference struct {
 	// +required
 	Name string `json:"name"`
 
-	// ResourceVersion is the version of the object that the binding was last
-	// made from.
+	// ResourceVersion is the resourceVersion of the object when the binding was
+	// last updated from it.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 
-	// ReplicaResourceRequirements is what one replica requests, for each
-	// resource.
+	// ReplicaResourceRequirements are the resource requests of one replica.
 	// +optional
 	ReplicaResourceRequirements corev1.ResourceList `json:"resourcePerReplicas,omitempty"`
 
-	// Replicas is the number of replicas that the object asks for in all. 0 for
-	// objects without replicas.
+	// Replicas is the desired total number of replicas. 0 for objects without
+	// replicas.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 }
 
-// TargetCluster is a cluster that an object goes to.
+// TargetCluster is a cluster that an object is propagated to.
 type TargetCluster struct {
 	// Name is the name of the cluster.
 	// +required
@@ -124,36 +123,37 @@ type TargetCluster struct {
 	Replicas int32 `json:"replicas,omitempty"`
 }
 
-// ResourceBindingStatus is how an object is in its clusters.
+// ResourceBindingStatus is the status of an object in its clusters.
 type ResourceBindingStatus struct {
 	// Conditions are Scheduled (the scheduler has placed the object) and
 	// FullyApplied (all clusters have it).
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// AggregatedStatus is how the object is in each of its clusters, in order of
-	// their names.
+	// AggregatedStatus holds the status of the object in each cluster, sorted
+	// by cluster name.
 	// +optional
 	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
 
-// AggregatedStatusItem is how an object is in one cluster.
+// AggregatedStatusItem is the status of an object in one cluster.
 type AggregatedStatusItem struct {
 	// ClusterName is the name of the cluster.
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// Status is the status of the object in the cluster, as far as it is
-	// collected for its kind.
+	// Status holds the fields of the object's status that are collected for its
+	// kind.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status *runtime.RawExtension `json:"status,omitempty"`
 
-	// Applied says that the cluster has the object in its present form.
+	// Applied reports whether the current manifest of the object is applied in
+	// the cluster.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
 
-	// AppliedMessage says to people why the cluster does not have it.
+	// AppliedMessage is the reason why the manifest is not applied, for humans.
 	// +optional
 	AppliedMessage string `json:"appliedMessage,omitempty"`
 }

@@ -11,8 +11,8 @@ const (
 	ResourcePluralWork = "works"
 )
 
-// Work is a set of manifests for one cluster: the one whose execution namespace,
-// karmada-es-<cluster>, it lies in.
+// Work is a set of manifests for one cluster. It is in the execution namespace
+// of the cluster, karmada-es-<cluster>.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -24,11 +24,11 @@ type Work struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is to be in the cluster.
+	// Spec holds the manifests to apply in the cluster.
 	// +required
 	Spec WorkSpec `json:"spec"`
 
-	// Status is how it is there.
+	// Status is the status of the manifests in the cluster.
 	// +optional
 	Status WorkStatus `json:"status,omitempty"`
 }
@@ -44,14 +44,14 @@ type WorkList struct {
 	Items []Work `json:"items"`
 }
 
-// WorkSpec is what is to be in a cluster.
+// WorkSpec holds the manifests to apply in a cluster.
 type WorkSpec struct {
 	// Workload holds the manifests.
 	// +optional
 	Workload WorkloadTemplate `json:"workload,omitempty"`
 
-	// SuspendDispatching true stops the delivery of changes to the cluster; what
-	// is there stays as it is. Default false.
+	// SuspendDispatching true stops the delivery of changes to the cluster.
+	// Member objects that exist stay unchanged. Default false.
 	// +optional
 	SuspendDispatching *bool `json:"suspendDispatching,omitempty"`
 
@@ -63,49 +63,49 @@ type WorkSpec struct {
 
 // WorkloadTemplate holds manifests.
 type WorkloadTemplate struct {
-	// Manifests are the objects, as they are to be in the cluster.
+	// Manifests are the desired objects in the cluster.
 	// +optional
 	Manifests []Manifest `json:"manifests,omitempty"`
 }
 
-// Manifest is an object of any kind, as it is to be in the cluster.
+// Manifest is the desired state of an object of any kind in the cluster.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type Manifest struct {
 	runtime.RawExtension `json:",inline"`
 }
 
-// WorkStatus is how the manifests of a Work are in the cluster.
+// WorkStatus is the status of the manifests of a Work in the cluster.
 type WorkStatus struct {
-	// Conditions are Applied (the cluster has all manifests in their present
-	// form) and Dispatching (changes are delivered).
+	// Conditions are Applied (all current manifests are applied in the cluster)
+	// and Dispatching (changes are delivered).
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ManifestStatuses is how each manifest is in the cluster.
+	// ManifestStatuses holds the status of each manifest in the cluster.
 	// +optional
 	ManifestStatuses []ManifestStatus `json:"manifestStatuses,omitempty"`
 }
 
-// ManifestStatus is how a manifest is in the cluster.
+// ManifestStatus is the status of one manifest in the cluster.
 type ManifestStatus struct {
-	// Identifier says which manifest it is.
+	// Identifier identifies the manifest.
 	// +required
 	Identifier ResourceIdentifier `json:"identifier"`
 
-	// Status is the status of the object in the cluster, as far as it is
-	// collected for its kind.
+	// Status holds the fields of the object's status that are collected for its
+	// kind.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status *runtime.RawExtension `json:"status,omitempty"`
 
-	// Health is Healthy, Unhealthy, or Unknown as long as nothing is known.
+	// Health is Healthy, Unhealthy, or Unknown while the health is not known.
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health ResourceHealth `json:"health,omitempty"`
 }
 
-// ResourceIdentifier says which manifest of a Work is meant.
+// ResourceIdentifier identifies a manifest of a Work.
 type ResourceIdentifier struct {
 	// Ordinal is the index of the manifest in spec.workload.manifests, from 0.
 	// +required
@@ -136,15 +136,15 @@ type ResourceIdentifier struct {
 	Name string `json:"name"`
 }
 
-// ResourceHealth says whether an object does in a cluster what it is for.
+// ResourceHealth is the health of an object in a cluster.
 type ResourceHealth string
 
 // Values of ResourceHealth.
 const (
-	// ResourceHealthy is for an object that works.
+	// ResourceHealthy means that the object is healthy.
 	ResourceHealthy ResourceHealth = "Healthy"
-	// ResourceUnhealthy is for an object that does not work.
+	// ResourceUnhealthy means that the object is not healthy.
 	ResourceUnhealthy ResourceHealth = "Unhealthy"
-	// ResourceUnknown is for an object of which nothing is known.
+	// ResourceUnknown means that the health of the object is not known.
 	ResourceUnknown ResourceHealth = "Unknown"
 )

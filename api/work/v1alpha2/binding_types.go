@@ -15,8 +15,9 @@ const (
 	ResourcePluralClusterResourceBinding = "clusterresourcebindings"
 )
 
-// ResourceBinding ties a namespaced object to the clusters that it goes to.
-// Karmada makes one for each propagated object, in the object's namespace.
+// ResourceBinding binds a namespaced object to the clusters that it is
+// propagated to. Karmada creates one for each propagated object, in the
+// namespace of the object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -32,19 +33,19 @@ type ResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what goes where.
+	// Spec defines the object and its clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is how it is there.
+	// Status is the status of the object in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
 
-// BindingSpec gives access to the spec alike for both scopes.
+// BindingSpec returns the spec. Both scopes have this method.
 func (b *ResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
 
-// BindingStatus gives access to the status alike for both scopes.
+// BindingStatus returns the status. Both scopes have this method.
 func (b *ResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
 
 // ResourceBindingList is a list of ResourceBinding.
@@ -58,8 +59,8 @@ type ResourceBindingList struct {
 	Items []ResourceBinding `json:"items"`
 }
 
-// ClusterResourceBinding ties a cluster-scoped object to the clusters that it
-// goes to. Karmada makes one for each propagated object.
+// ClusterResourceBinding binds a cluster-scoped object to the clusters that it
+// is propagated to. Karmada creates one for each propagated object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -75,19 +76,19 @@ type ClusterResourceBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what goes where.
+	// Spec defines the object and its clusters.
 	// +required
 	Spec ResourceBindingSpec `json:"spec"`
 
-	// Status is how it is there.
+	// Status is the status of the object in its clusters.
 	// +optional
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
 
-// BindingSpec gives access to the spec alike for both scopes.
+// BindingSpec returns the spec. Both scopes have this method.
 func (b *ClusterResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
 
-// BindingStatus gives access to the status alike for both scopes.
+// BindingStatus returns the status. Both scopes have this method.
 func (b *ClusterResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
 
 // ClusterResourceBindingList is a list of ClusterResourceBinding.
@@ -101,25 +102,26 @@ type ClusterResourceBindingList struct {
 	Items []ClusterResourceBinding `json:"items"`
 }
 
-// ResourceBindingSpec is what goes where. The policy gives most of it, the
-// scheduler clusters, the failover controllers gracefulEvictionTasks.
+// ResourceBindingSpec defines the propagated object and its clusters. The
+// scheduler sets clusters, and the failover controllers set
+// gracefulEvictionTasks. Most other fields come from the policy.
 type ResourceBindingSpec struct {
 	// Resource is the object in the control plane that is propagated.
 	// +required
 	Resource ObjectReference `json:"resource"`
 
-	// PropagateDeps sends the objects that the resource refers to to the same
+	// PropagateDeps propagates the dependencies of the object to the same
 	// clusters. Default false.
 	// +optional
 	PropagateDeps bool `json:"propagateDeps,omitempty"`
 
-	// ReplicaRequirements is what one replica needs. Unset for objects without
-	// replicas, and for those with several components.
+	// ReplicaRequirements are the requirements of one replica. Unset for
+	// objects without replicas, and for those with several components.
 	// +optional
 	ReplicaRequirements *ReplicaRequirements `json:"replicaRequirements,omitempty"`
 
-	// Replicas is the number of replicas that the object asks for in all. 0 for
-	// objects without replicas, and for those with several components.
+	// Replicas is the desired total number of replicas. 0 for objects without
+	// replicas, and for those with several components.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
@@ -128,19 +130,19 @@ type ResourceBindingSpec struct {
 	// +optional
 	Components []Component `json:"components,omitempty"`
 
-	// Clusters are the clusters that the object goes to, and how many replicas
-	// each of them gets. Written by the scheduler.
+	// Clusters are the clusters that the object is propagated to, with the
+	// number of replicas of each. Set by the scheduler.
 	// +optional
 	Clusters []TargetCluster `json:"clusters,omitempty"`
 
-	// GracefulEvictionTasks are the clusters that the object is leaving. They
-	// take no new replicas, and what is there stays as it is until the task is
-	// done.
+	// GracefulEvictionTasks are the clusters from which the object is evicted.
+	// They get no new replicas. The object stays unchanged in them until the
+	// task ends.
 	// +optional
 	GracefulEvictionTasks []GracefulEvictionTask `json:"gracefulEvictionTasks,omitempty"`
 
-	// RequiredBy are the bindings whose objects depend on this one, with their
-	// clusters: this object goes there too.
+	// RequiredBy lists the bindings whose objects depend on this object, with
+	// their clusters. This object is propagated to these clusters too.
 	// +optional
 	RequiredBy []BindingSnapshot `json:"requiredBy,omitempty"`
 
@@ -149,25 +151,27 @@ type ResourceBindingSpec struct {
 	// +optional
 	SchedulerName string `json:"schedulerName,omitempty"`
 
-	// Placement is the placement of the policy. Unset for an object that only
-	// follows others.
+	// Placement is the placement of the policy. Unset for an object that is
+	// propagated only as a dependency.
 	// +optional
 	Placement *policyv1alpha1.Placement `json:"placement,omitempty"`
 
-	// Failover says what happens when a cluster or the application in it fails.
+	// Failover defines what happens when a cluster or the application in it
+	// fails.
 	// +optional
 	Failover *policyv1alpha1.FailoverBehavior `json:"failover,omitempty"`
 
-	// ConflictResolution says what happens when a cluster has an object of the
-	// same name that Karmada did not create: Abort leaves it alone and reports
-	// the conflict, Overwrite takes it over. Default Abort.
+	// ConflictResolution defines what happens when a cluster has an object of
+	// the same name that Karmada did not create: Abort does not change the
+	// object and reports the conflict, Overwrite takes the object over. Default
+	// Abort.
 	// +optional
 	// +kubebuilder:validation:Enum=Abort;Overwrite
 	// +kubebuilder:default="Abort"
 	ConflictResolution policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
 
-	// RescheduleTriggeredAt asks for a fresh scheduling, one that does not start
-	// from the present clusters, when it is later than status.lastScheduledTime.
+	// RescheduleTriggeredAt requests a fresh scheduling, which ignores the
+	// current clusters, when it is later than status.lastScheduledTime.
 	// +optional
 	RescheduleTriggeredAt *metav1.Time `json:"rescheduleTriggeredAt,omitempty"`
 
@@ -181,8 +185,8 @@ type ResourceBindingSpec struct {
 	// +optional
 	PreserveResourcesOnDeletion *bool `json:"preserveResourcesOnDeletion,omitempty"`
 
-	// SchedulePriority says how urgent the scheduling of the object is. Unset
-	// means priority 0.
+	// SchedulePriority is the priority with which the object is scheduled.
+	// Unset means priority 0.
 	// +optional
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
 
@@ -192,7 +196,7 @@ type ResourceBindingSpec struct {
 	WorkloadAffinityGroups *WorkloadAffinityGroups `json:"workloadAffinityGroups,omitempty"`
 }
 
-// ObjectReference points to an object in the control plane.
+// ObjectReference refers to an object in the control plane.
 type ObjectReference struct {
 	// APIVersion is the group and version of the object, such as apps/v1.
 	// +required
@@ -214,13 +218,13 @@ type ObjectReference struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// ResourceVersion is the version of the object that the binding was last
-	// made from.
+	// ResourceVersion is the resourceVersion of the object when the binding was
+	// last updated from it.
 	// +optional
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// TargetCluster is a cluster that an object goes to.
+// TargetCluster is a cluster that an object is propagated to.
 type TargetCluster struct {
 	// Name is the name of the cluster.
 	// +required
@@ -231,8 +235,8 @@ type TargetCluster struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// Components are the numbers of replicas that the cluster gets of each
-	// component, for workloads that have more than one.
+	// Components are the numbers of replicas of each component that the cluster
+	// gets, for workloads with several components.
 	// +optional
 	Components []TargetComponent `json:"components,omitempty"`
 }
@@ -248,8 +252,8 @@ type TargetComponent struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// BindingSnapshot is what a depended-on binding knows of the one that depends
-// on it.
+// BindingSnapshot is the copy of a dependent's binding that the binding of a
+// dependency holds.
 type BindingSnapshot struct {
 	// Namespace is the namespace of the binding; empty when it is
 	// cluster-scoped.
@@ -260,7 +264,7 @@ type BindingSnapshot struct {
 	// +required
 	Name string `json:"name"`
 
-	// Clusters are the clusters that its object goes to.
+	// Clusters are the clusters that its object is propagated to.
 	// +optional
 	Clusters []TargetCluster `json:"clusters,omitempty"`
 }
@@ -269,16 +273,16 @@ type BindingSnapshot struct {
 type Suspension struct {
 	policyv1alpha1.Suspension `json:",inline"`
 
-	// Scheduling true stops the scheduling. It is for other systems, such as
-	// queues, to set; Karmada leaves it as it is. Default false.
+	// Scheduling true stops the scheduling. Other systems, such as queues, set
+	// it. Karmada does not change it. Default false.
 	// +optional
 	Scheduling *bool `json:"scheduling,omitempty"`
 }
 
-// SchedulePriority says how urgent the scheduling of an object is.
+// SchedulePriority is the priority with which an object is scheduled.
 type SchedulePriority struct {
-	// Priority is the value of the priority class: the higher, the earlier.
-	// Default 0.
+	// Priority is the value of the priority class: objects with a higher value
+	// are scheduled earlier. Default 0.
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
@@ -287,11 +291,12 @@ type SchedulePriority struct {
 // WorkloadAffinityGroups are the groups of workloads that an object belongs to.
 // A group is written as label=value.
 type WorkloadAffinityGroups struct {
-	// AffinityGroup is the group whose workloads prefer to be together.
+	// AffinityGroup is the group whose workloads prefer the same cluster.
 	// +optional
 	AffinityGroup string `json:"affinityGroup,omitempty"`
 
-	// AntiAffinityGroup is the group whose workloads are kept apart.
+	// AntiAffinityGroup is the group whose workloads are kept in different
+	// clusters.
 	// +optional
 	AntiAffinityGroup string `json:"antiAffinityGroup,omitempty"`
 }

@@ -4,31 +4,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ReplicaRequirements is what one replica needs.
+// ReplicaRequirements are the requirements of one replica.
 type ReplicaRequirements struct {
-	// NodeClaim says on which nodes a replica may run. Unset means on any.
+	// NodeClaim selects the nodes on which a replica may run. Unset means any
+	// node.
 	// +optional
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 
-	// ResourceRequest is what a replica requests, for each resource.
+	// ResourceRequest is the resource requests of one replica.
 	// +optional
 	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
 
-	// Namespace is the namespace of the pods, whose ResourceQuota counts.
-	// Filled in when the feature gate ResourceQuotaEstimate is on.
+	// Namespace is the namespace of the pods. Its ResourceQuota limits the
+	// replicas. Set when the feature gate ResourceQuotaEstimate is on.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// PriorityClassName is the priority class of the pods. Filled in when the
-	// feature gate ResourceQuotaEstimate is on.
+	// PriorityClassName is the priority class of the pods. Set when the feature
+	// gate ResourceQuotaEstimate is on.
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// NodeClaim says on which nodes a replica may run.
+// NodeClaim selects the nodes on which a replica may run.
 type NodeClaim struct {
-	// HardNodeAffinity is the required node affinity of the pods; preferences
-	// are left out.
+	// HardNodeAffinity is the required node affinity of the pods. Preferred
+	// terms are left out.
 	// +optional
 	HardNodeAffinity *corev1.NodeSelector `json:"hardNodeAffinity,omitempty"`
 
@@ -53,18 +54,20 @@ type Component struct {
 	// +required
 	Replicas int32 `json:"replicas"`
 
-	// ReplicaRequirements is what one replica of the component needs.
+	// ReplicaRequirements are the requirements of one replica of the component.
 	// +optional
 	ReplicaRequirements *ComponentReplicaRequirements `json:"replicaRequirements,omitempty"`
 }
 
-// ComponentReplicaRequirements is what one replica of a component needs.
+// ComponentReplicaRequirements are the requirements of one replica of a
+// component.
 type ComponentReplicaRequirements struct {
-	// NodeClaim says on which nodes a replica may run. Unset means on any.
+	// NodeClaim selects the nodes on which a replica may run. Unset means any
+	// node.
 	// +optional
 	NodeClaim *NodeClaim `json:"nodeClaim,omitempty"`
 
-	// ResourceRequest is what a replica requests, for each resource.
+	// ResourceRequest is the resource requests of one replica.
 	// +optional
 	ResourceRequest corev1.ResourceList `json:"resourceRequest,omitempty"`
 

@@ -5,19 +5,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ResourceBindingStatus is how an object was placed and how it is in its
-// clusters.
+// ResourceBindingStatus is the scheduling status of an object and its status in
+// its clusters.
 type ResourceBindingStatus struct {
 	// SchedulerObservedGeneration is the generation of the binding that the
-	// scheduler has dealt with.
+	// scheduler processed last.
 	// +optional
 	SchedulerObservedGeneration int64 `json:"schedulerObservedGeneration,omitempty"`
 
-	// SchedulerObservedAffinityName is the group of clusterAffinities in use.
+	// SchedulerObservedAffinityName is the name of the group of
+	// clusterAffinities in use.
 	// +optional
 	SchedulerObservedAffinityName string `json:"schedulerObservingAffinityName,omitempty"`
 
-	// LastScheduledTime is when the scheduler last placed the object.
+	// LastScheduledTime is the time at which the scheduler last placed the
+	// object.
 	// +optional
 	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
 
@@ -26,47 +28,48 @@ type ResourceBindingStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// AggregatedStatus is how the object is in each of its clusters, in order of
-	// their names.
+	// AggregatedStatus holds the status of the object in each cluster, sorted
+	// by cluster name.
 	// +optional
 	AggregatedStatus []AggregatedStatusItem `json:"aggregatedStatus,omitempty"`
 }
 
-// AggregatedStatusItem is how an object is in one cluster.
+// AggregatedStatusItem is the status of an object in one cluster.
 type AggregatedStatusItem struct {
 	// ClusterName is the name of the cluster.
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// Status is the status of the object in the cluster, as far as it is
-	// collected for its kind.
+	// Status holds the fields of the object's status that are collected for its
+	// kind.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Status *runtime.RawExtension `json:"status,omitempty"`
 
-	// Applied says that the cluster has the object in its present form.
+	// Applied reports whether the current manifest of the object is applied in
+	// the cluster.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
 
-	// AppliedMessage says to people why the cluster does not have it.
+	// AppliedMessage is the reason why the manifest is not applied, for humans.
 	// +optional
 	AppliedMessage string `json:"appliedMessage,omitempty"`
 
-	// Health is Healthy, Unhealthy, or Unknown as long as nothing is known.
+	// Health is Healthy, Unhealthy, or Unknown while the health is not known.
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health ResourceHealth `json:"health,omitempty"`
 }
 
-// ResourceHealth says whether an object does in a cluster what it is for.
+// ResourceHealth is the health of an object in a cluster.
 type ResourceHealth string
 
 // Values of ResourceHealth.
 const (
-	// ResourceHealthy is for an object that works.
+	// ResourceHealthy means that the object is healthy.
 	ResourceHealthy ResourceHealth = "Healthy"
-	// ResourceUnhealthy is for an object that does not work.
+	// ResourceUnhealthy means that the object is not healthy.
 	ResourceUnhealthy ResourceHealth = "Unhealthy"
-	// ResourceUnknown is for an object of which nothing is known.
+	// ResourceUnknown means that the health of the object is not known.
 	ResourceUnknown ResourceHealth = "Unknown"
 )

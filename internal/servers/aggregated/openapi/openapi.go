@@ -50,15 +50,15 @@ func taintDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	optional.Default = nil
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{SchemaProps: spec.SchemaProps{
-			Description: "A taint keeps objects away from a cluster that do not tolerate it.",
+			Description: "A taint excludes objects from a cluster that do not tolerate it.",
 			Type:        []string{"object"},
 			Required:    []string{"key", "effect"},
 			Properties: map[string]spec.Schema{
 				"key":    text("The key of the taint."),
 				"value":  optional,
-				"effect": text("NoSchedule lets nothing new in, NoExecute drives out what is there."),
+				"effect": text("NoSchedule: no new objects are scheduled to the cluster. NoExecute: objects are also evicted."),
 				"timeAdded": {SchemaProps: spec.SchemaProps{
-					Description: "When the taint was added. Set by the API server for NoExecute.",
+					Description: "The time at which the taint was added. Set by the API server for NoExecute.",
 					Ref:         ref(timeModel),
 				}},
 			},

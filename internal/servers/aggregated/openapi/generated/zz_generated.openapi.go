@@ -2808,7 +2808,7 @@ func schema_karmada_api_cluster_v1alpha1_APIEnablement(ref common.ReferenceCallb
 					},
 					"resources": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Resources are the resources, in order of their names and without subresources.",
+							Description: "Resources are the resources without subresources, sorted by name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2918,14 +2918,14 @@ func schema_karmada_api_cluster_v1alpha1_Cluster(ref common.ReferenceCallback) c
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Spec says how the cluster is reached and what it offers.",
+							Description: "Spec defines how the cluster is reached, and its properties.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Status is how the cluster is.",
+							Description: "Status is the observed state of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterStatus{}.OpenAPIModelName()),
 						},
@@ -3027,19 +3027,19 @@ func schema_karmada_api_cluster_v1alpha1_ClusterSpec(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterSpec says how a cluster is reached and what it offers.",
+				Description: "ClusterSpec defines how a cluster is reached, and its properties.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ID identifies the cluster itself, whatever its name: the UID of its kube-system namespace. At most 128000 characters.",
+							Description: "ID identifies the cluster independently of its name: the UID of its kube-system namespace. At most 128000 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"syncMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SyncMode says who applies objects to the cluster: Push is the control plane, Pull is the agent in the cluster.",
+							Description: "SyncMode defines which component applies objects to the cluster. Push: the control plane. Pull: the agent in the cluster.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3060,7 +3060,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterSpec(ref common.ReferenceCallbac
 					},
 					"impersonatorSecretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ImpersonatorSecretRef is the Secret with the token, under the key token, that requests through the cluster proxy use to act for their user.",
+							Description: "ImpersonatorSecretRef is the Secret with the token, under the key token, that the cluster proxy uses to impersonate the user of a request.",
 							Ref:         ref(v1alpha1.LocalSecretReference{}.OpenAPIModelName()),
 						},
 					},
@@ -3103,21 +3103,21 @@ func schema_karmada_api_cluster_v1alpha1_ClusterSpec(ref common.ReferenceCallbac
 					},
 					"region": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Region is the region that the cluster lies in. Placements refer to it.",
+							Description: "Region is the region of the cluster. Placements refer to it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"zone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Zone is the zone that the cluster lies in. Deprecated: use zones, to which the API server moves it.",
+							Description: "Zone is the zone of the cluster. Deprecated: use zones. The API server moves the value to zones.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"zones": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Zones are the zones that the cluster's nodes lie in. Placements refer to them.",
+							Description: "Zones are the zones of the cluster's nodes. Placements refer to them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3132,7 +3132,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterSpec(ref common.ReferenceCallbac
 					},
 					"taints": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Taints keep objects away that do not tolerate them. NoSchedule lets nothing new in; NoExecute drives out what is there. timeAdded of a NoExecute taint is set by the API server.",
+							Description: "Taints exclude objects that do not tolerate them. NoSchedule: no new objects are scheduled to the cluster. NoExecute: objects are also evicted from the cluster. timeAdded of a NoExecute taint is set by the API server.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3146,7 +3146,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterSpec(ref common.ReferenceCallbac
 					},
 					"resourceModels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ResourceModels are grades of nodes by their free resources, used to tell how many replicas still fit. Grades ascend, their ranges adjoin, the first begins at 0 and the last ends at 9223372036854775807. Default: nine grades of cpu and memory.",
+							Description: "ResourceModels are grades of nodes by their free resources. The scheduler uses them to estimate how many replicas still fit. Grades are in ascending order without gaps between their ranges. The first grade begins at 0 and the last one ends at 9223372036854775807. Default: nine grades of cpu and memory.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3171,7 +3171,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterStatus(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterStatus is how a cluster is.",
+				Description: "ClusterStatus is the observed state of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kubernetesVersion": {
@@ -3183,7 +3183,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterStatus(ref common.ReferenceCallb
 					},
 					"apiEnablements": {
 						SchemaProps: spec.SchemaProps{
-							Description: "APIEnablements are the APIs that the cluster serves, in order of their group and version.",
+							Description: "APIEnablements are the APIs that the cluster serves, sorted by group and version.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3197,7 +3197,7 @@ func schema_karmada_api_cluster_v1alpha1_ClusterStatus(ref common.ReferenceCallb
 					},
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready (the cluster is reachable and healthy) and CompleteAPIEnablements (apiEnablements tells all), and those of other systems.",
+							Description: "Conditions are Ready (the cluster is reachable and healthy) and CompleteAPIEnablements (apiEnablements is complete), and conditions that other systems set.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3217,13 +3217,13 @@ func schema_karmada_api_cluster_v1alpha1_ClusterStatus(ref common.ReferenceCallb
 					},
 					"resourceSummary": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ResourceSummary sums up what the nodes offer and what is used.",
+							Description: "ResourceSummary is the sum of the allocatable and of the used resources of the nodes.",
 							Ref:         ref(v1alpha1.ResourceSummary{}.OpenAPIModelName()),
 						},
 					},
 					"remedyActions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemedyActions are what other systems should do about problems of the cluster, from the Remedy objects that match it. TrafficControl is the one that Karmada knows.",
+							Description: "RemedyActions are the actions that other systems should take about problems of the cluster. They come from the Remedy objects that match it. Karmada defines TrafficControl.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3248,7 +3248,7 @@ func schema_karmada_api_cluster_v1alpha1_LocalSecretReference(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalSecretReference points to a Secret in the control plane.",
+				Description: "LocalSecretReference refers to a Secret in the control plane.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -3310,7 +3310,7 @@ func schema_karmada_api_cluster_v1alpha1_ResourceModel(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"grade": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Grade is the rank of the grade: the higher, the more is free. From 0.",
+							Description: "Grade is the rank of the grade: nodes of a higher grade have more free resources. At least 0.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -3318,7 +3318,7 @@ func schema_karmada_api_cluster_v1alpha1_ResourceModel(ref common.ReferenceCallb
 					},
 					"ranges": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Ranges are what nodes of the grade have free, for each resource. All grades have the same resources in the same order.",
+							Description: "Ranges are the free resources of nodes of the grade, for each resource. All grades have the same resources in the same order.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3379,12 +3379,12 @@ func schema_karmada_api_cluster_v1alpha1_ResourceSummary(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ResourceSummary sums up what the nodes of a cluster offer and what is used.",
+				Description: "ResourceSummary is the sum of the allocatable and of the used resources of the nodes of a cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"allocatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Allocatable is what all nodes offer to pods, for each resource.",
+							Description: "Allocatable is the sum of the allocatable resources of all nodes.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3398,7 +3398,7 @@ func schema_karmada_api_cluster_v1alpha1_ResourceSummary(ref common.ReferenceCal
 					},
 					"allocating": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Allocating is what pods request that have no node yet.",
+							Description: "Allocating is the sum of the requests of pods that are not bound to a node.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3412,7 +3412,7 @@ func schema_karmada_api_cluster_v1alpha1_ResourceSummary(ref common.ReferenceCal
 					},
 					"allocated": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Allocated is what pods request that have a node and are not finished.",
+							Description: "Allocated is the sum of the requests of pods that are bound to a node and not finished.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
