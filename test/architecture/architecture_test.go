@@ -23,11 +23,11 @@ import (
 
 const module = "karmada.io/karmada"
 
-// root is the top of the repository, seen from this package.
-var root = filepath.Join("..", "..")
+// repositoryRoot is the top of the repository, seen from this package.
+var repositoryRoot = filepath.Join("..", "..")
 
-// pkg is one package, or one test variant of it, as go list describes it.
-type pkg struct {
+// goPackage is one package, or one test variant of it, as go list describes it.
+type goPackage struct {
 	ImportPath string
 	ForTest    string
 	DepOnly    bool
@@ -35,22 +35,22 @@ type pkg struct {
 }
 
 // isTest tells whether p is compiled for tests only.
-func (p *pkg) isTest() bool {
+func (p *goPackage) isTest() bool {
 	return p.ForTest != "" || p.isTestProgram()
 }
 
 // isTestProgram tells whether p is the main of a package's tests.
-func (p *pkg) isTestProgram() bool {
+func (p *goPackage) isTestProgram() bool {
 	return strings.HasSuffix(p.ImportPath, ".test")
 }
 
-// graph holds every package of the module, its tests and all they depend on, by
+// importGraph holds every package of the module, its tests and all they depend on, by
 // import path.
-type graph map[string]*pkg
+type importGraph map[string]*goPackage
 
-var loadGraph = sync.OnceValues(func() (graph, error) {
+var loadGraph = sync.OnceValues(func() (importGraph, error) {
 	command := exec.Command("go", "list", "-deps", "-test", "-json=ImportPath,ForTest,DepOnly,Imports", "./...")
-	command.Dir = root
+	command.Dir = repositoryRoot
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
@@ -60,10 +60,10 @@ var loadGraph = sync.OnceValues(func() (graph, error) {
 	return parseGraph(bytes.NewReader(output))
 })
 
-func parseGraph(r io.Reader) (graph, error) {
-	packages := graph{}
+func parseGraph(r io.Reader) (importGraph, error) {
+	packages := importGraph{}
 	for decoder := json.NewDecoder(r); ; {
-		var p pkg
+		var p goPackage
 		switch err := decoder.Decode(&p); {
 		case errors.Is(err, io.EOF):
 			return packages, nil
@@ -74,22 +74,22 @@ func parseGraph(r io.Reader) (graph, error) {
 	}
 }
 
-// own returns the packages of this module in order, followed each by its test
+// modulePackages returns the packages of this module in order, followed each by its test
 // program if tests are wanted.
-func (g graph) own(tests bool) []*pkg {
-	var found []*pkg
+func (g importGraph) modulePackages(tests bool) []*goPackage {
+	var found []*goPackage
 	for path, p := range g {
-		if within(path, module) && !p.DepOnly && (!p.isTest() || tests && p.isTestProgram()) {
+		if isWithin(path, module) && !p.DepOnly && (!p.isTest() || tests && p.isTestProgram()) {
 			found = append(found, p)
 		}
 	}
-	slices.SortFunc(found, func(a, b *pkg) int { return strings.Compare(a.ImportPath, b.ImportPath) })
+	slices.SortFunc(found, func(a, b *goPackage) int { return strings.Compare(a.ImportPath, b.ImportPath) })
 	return found
 }
 
-// way returns a shortest chain of imports from one package to the first package
+// importChain returns a shortest chain of imports from one package to the first package
 // that target accepts, both included; nil if there is none.
-func (g graph) way(from string, target func(path string) bool) []string {
+func (g importGraph) importChain(from string, target func(path string) bool) []string {
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
@@ -115,14 +115,14 @@ func (g graph) way(from string, target func(path string) bool) []string {
 	return nil
 }
 
-// within tells whether path is one of the given packages or below one of them.
-func within(path string, parents ...string) bool {
+// isWithin tells whether path is one of the given packages or below one of them.
+func isWithin(path string, parents ...string) bool {
 	return slices.ContainsFunc(parents, func(parent string) bool {
 		return path == parent || strings.HasPrefix(path, parent+"/")
 	})
 }
 
-func load(t *testing.T) graph {
+func mustLoadGraph(t *testing.T) importGraph {
 	t.Helper()
 	g, err := loadGraph()
 	if err != nil {

@@ -14,81 +14,81 @@ type layer struct {
 	// folder is relative to the top. A last element of * makes each folder there
 	// a unit of its own, and no unit may import another one.
 	folder string
-	// uses lists the folders of this module that the layer may import apart from
+	// allowedFolders lists the folders of this module that the layer may import apart from
 	// its own unit.
-	uses []string
-	// libraries, if not nil, lists all foreign packages that it may import.
-	libraries []string
-	// never lists packages, of the standard library mostly, that it must not import.
-	never []string
-	// because is the reason, and what to do instead.
-	because string
+	allowedFolders []string
+	// allowedLibraries, if not nil, lists all foreign packages that it may import.
+	allowedLibraries []string
+	// forbidden lists packages, of the standard library mostly, that it must not import.
+	forbidden []string
+	// reason is the reason, and what to do instead.
+	reason string
 }
 
 // foundations are small packages without opinions about Karmada.
 var foundations = []string{"internal/pki", "internal/version"}
 
 var (
-	decisions = append([]string{"api", "internal/domain"}, foundations...)
-	building  = append([]string{"internal/access", "internal/step"}, decisions...)
+	decisionImports   = append([]string{"api", "internal/domain"}, foundations...)
+	controllerImports = append([]string{"internal/access", "internal/step"}, decisionImports...)
 )
 
-// assembling lists what wires programs together: everything but mains and commands.
-var assembling = append([]string{
+// assemblyImports lists what wires programs together: everything but mains and commands.
+var assemblyImports = append([]string{
 	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
 	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
-}, building...)
+}, controllerImports...)
 
 // layers is the map of the module. The first row that fits a package counts.
 var layers = []layer{
 	{
-		folder: "api", uses: []string{"api"},
-		libraries: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/kube-openapi/pkg"},
-		because:   "whoever imports our types must not get our dependencies: move code that needs more into internal/domain or internal/access",
+		folder: "api", allowedFolders: []string{"api"},
+		allowedLibraries: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/kube-openapi/pkg"},
+		reason:           "whoever imports our types must not get our dependencies: move code that needs more into internal/domain or internal/access",
 	},
 	{
-		folder: "internal/domain", uses: []string{"api", "internal/domain"},
-		libraries: []string{
+		folder: "internal/domain", allowedFolders: []string{"api", "internal/domain"},
+		allowedLibraries: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
 			"github.com/evanphx/json-patch/v5", "gomodules.xyz/jsonpatch/v2",
 			"github.com/yuin/gopher-lua", "layeh.com/gopher-json", "k8s.io/client-go/util/jsonpath",
 		},
-		never:   []string{"net/http", "os", "os/exec", "net", "log"},
-		because: "decisions are values in, values out: let the caller read the world and pass in what it found",
+		forbidden: []string{"net/http", "os", "os/exec", "net", "log"},
+		reason:    "decisions are values in, values out: let the caller read the world and pass in what it found",
 	},
-	{folder: "internal/console", uses: []string{"internal/domain/spelling"}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
-	{folder: "internal/pki", uses: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
-	{folder: "internal/version", uses: []string{}, libraries: []string{}, because: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/console", allowedFolders: []string{"internal/domain/spelling"}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/pki", allowedFolders: []string{}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/version", allowedFolders: []string{}, allowedLibraries: []string{}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
 	{
-		folder: "internal/step", uses: append([]string{"internal/access"}, decisions...),
-		because: "the way a reconcile runs knows no controller: pass the step in as a function",
+		folder: "internal/step", allowedFolders: append([]string{"internal/access"}, decisionImports...),
+		reason: "the way a reconcile runs knows no controller: pass the step in as a function",
 	},
 	{
-		folder: "internal/access", uses: append([]string{"internal/access"}, decisions...),
-		because: "access wraps one outside thing: the loop that uses it belongs into a controller",
+		folder: "internal/access", allowedFolders: append([]string{"internal/access"}, decisionImports...),
+		reason: "access wraps one outside thing: the loop that uses it belongs into a controller",
 	},
-	{folder: "internal/controllers/*", uses: building, because: "controllers speak through stored objects: move what two of them need into internal/domain or internal/access"},
-	{folder: "internal/scheduler", uses: building, because: "the scheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
-	{folder: "internal/descheduler", uses: building, because: "the descheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
-	{folder: "internal/servers/*", uses: building, because: "servers stand alone: move what two of them need into internal/domain or internal/access"},
-	{folder: "internal/programs", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/programs"},
-	{folder: "internal/standalone", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/standalone"},
-	{folder: "internal/registration", uses: building, because: "joining a cluster is used by commands and by programs: pass in what only one of them has"},
-	{folder: "internal/install", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/install"},
-	{folder: "internal/testenv", uses: assembling, because: "assembly must not depend on the command line: move the code below internal/testenv"},
-	{folder: "internal/cli", uses: append([]string{"internal/cli"}, assembling...), because: "a main is imported by nobody: move the code below internal/cli"},
-	{folder: "cmd/*", uses: append([]string{"internal/cli"}, assembling...), because: "a main is a few lines: move the code into internal"},
-	{folder: "test/*", uses: append([]string{"internal/cli"}, assembling...), because: "tests of different kinds stand alone: move what they share into internal/testenv"},
-	{folder: "tools/*", uses: []string{"api"}, because: "tools read the API and nothing else"},
+	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers speak through stored objects: move what two of them need into internal/domain or internal/access"},
+	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
+	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
+	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers stand alone: move what two of them need into internal/domain or internal/access"},
+	{folder: "internal/programs", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/programs"},
+	{folder: "internal/standalone", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/standalone"},
+	{folder: "internal/registration", allowedFolders: controllerImports, reason: "joining a cluster is used by commands and by programs: pass in what only one of them has"},
+	{folder: "internal/install", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/install"},
+	{folder: "internal/testenv", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/testenv"},
+	{folder: "internal/cli", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main is imported by nobody: move the code below internal/cli"},
+	{folder: "cmd/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main is a few lines: move the code into internal"},
+	{folder: "test/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "tests of different kinds stand alone: move what they share into internal/testenv"},
+	{folder: "tools/*", allowedFolders: []string{"api"}, reason: "tools read the API and nothing else"},
 }
 
-func TestLayersImportOnlyWhatTheyMay(t *testing.T) {
-	for _, violation := range violations(load(t)) {
+func TestLayerImports(t *testing.T) {
+	for _, violation := range importViolations(mustLoadGraph(t)) {
 		t.Error(violation)
 	}
 }
 
-func TestBrokenImportRulesAreFound(t *testing.T) {
+func TestImportViolations(t *testing.T) {
 	tests := map[string]struct {
 		from, to string
 		want     bool
@@ -115,18 +115,18 @@ func TestBrokenImportRulesAreFound(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			from := module + "/" + test.from
-			g := graph{from: {ImportPath: from, Imports: []string{test.to}}}
-			if got := violations(g); (len(got) > 0) != test.want {
+			g := importGraph{from: {ImportPath: from, Imports: []string{test.to}}}
+			if got := importViolations(g); (len(got) > 0) != test.want {
 				t.Errorf("%s importing %s: violations %q, want some: %t", test.from, test.to, got, test.want)
 			}
 		})
 	}
 }
 
-func violations(g graph) []string {
+func importViolations(g importGraph) []string {
 	var found []string
-	for _, p := range g.own(false) {
-		path := relative(p.ImportPath)
+	for _, p := range g.modulePackages(false) {
+		path := relativePath(p.ImportPath)
 		l, unit := layerOf(path)
 		if l == nil {
 			found = append(found, fmt.Sprintf("%s has no place in the layout: put it into a folder that has, or add a row to the table of layers and a line to docs/ARCHITECTURE.md", path))
@@ -134,7 +134,7 @@ func violations(g graph) []string {
 		}
 		for _, imported := range p.Imports {
 			if !l.allows(unit, imported) {
-				found = append(found, fmt.Sprintf("%s imports %s, which %s may not: %s", path, relative(imported), l.folder, l.because))
+				found = append(found, fmt.Sprintf("%s imports %s, which %s may not: %s", path, relativePath(imported), l.folder, l.reason))
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func layerOf(path string) (l *layer, unit string) {
 	for i := range layers {
 		parent, isolated := strings.CutSuffix(layers[i].folder, "/*")
 		switch {
-		case !within(path, parent) || isolated && path == parent:
+		case !isWithin(path, parent) || isolated && path == parent:
 			continue
 		case isolated:
 			below, _, _ := strings.Cut(strings.TrimPrefix(path, parent+"/"), "/")
@@ -160,22 +160,22 @@ func layerOf(path string) (l *layer, unit string) {
 
 func (l *layer) allows(unit, imported string) bool {
 	switch first, _, _ := strings.Cut(imported, "/"); {
-	case within(imported, module):
-		path := relative(imported)
-		return within(path, unit) || within(path, l.uses...)
+	case isWithin(imported, module):
+		path := relativePath(imported)
+		return isWithin(path, unit) || isWithin(path, l.allowedFolders...)
 	case !strings.Contains(first, "."): // the standard library
-		return !slices.Contains(l.never, imported)
+		return !slices.Contains(l.forbidden, imported)
 	default:
-		return l.libraries == nil || within(imported, l.libraries...)
+		return l.allowedLibraries == nil || isWithin(imported, l.allowedLibraries...)
 	}
 }
 
-// relative shortens the path of a package of this module.
-func relative(path string) string {
+// relativePath shortens the path of a package of this module.
+func relativePath(path string) string {
 	return strings.TrimPrefix(path, module+"/")
 }
 
-func TestUnitsAreFolders(t *testing.T) {
+func TestLayerUnit(t *testing.T) {
 	_, unit := layerOf("internal/controllers/execution/apply")
 	if diff := cmp.Diff("internal/controllers/execution", unit); diff != "" {
 		t.Errorf("unit (-want +got):\n%s", diff)

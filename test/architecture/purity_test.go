@@ -10,26 +10,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// impure lists the functions that make a decision depend on more than its
+// impureFunctions lists the functions that make a decision depend on more than its
 // arguments.
-var impure = map[string][]string{
+var impureFunctions = map[string][]string{
 	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 	"context": {"TODO", "Background"},
 	"metav1":  {"Now", "NowMicro"},
 }
 
-func TestDecisionsDependOnTheirArgumentsOnly(t *testing.T) {
-	for _, s := range sources(t) {
-		if !within(s.path, "internal/domain") || !s.isGo() || strings.HasSuffix(s.path, "_test.go") {
+func TestDomainIsPure(t *testing.T) {
+	for _, s := range readSources(t) {
+		if !isWithin(s.path, "internal/domain") || !s.isGo() || strings.HasSuffix(s.path, "_test.go") {
 			continue
 		}
-		for _, problem := range impurities(t, s.path, s.content) {
+		for _, problem := range findImpureCode(t, s.path, s.content) {
 			t.Errorf("%s\n  rule: internal/domain holds pure functions\n  remedy: take the value as an argument, and do the work in the caller", problem)
 		}
 	}
 }
 
-func TestImpureCodeIsFound(t *testing.T) {
+func TestFindImpureCode(t *testing.T) {
 	tests := map[string]struct {
 		code string
 		want []string
@@ -43,7 +43,7 @@ func TestImpureCodeIsFound(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := impurities(t, "x.go", []byte("package x\n"+test.code))
+			got := findImpureCode(t, "x.go", []byte("package x\n"+test.code))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("impurities (-want +got):\n%s", diff)
 			}
@@ -51,9 +51,9 @@ func TestImpureCodeIsFound(t *testing.T) {
 	}
 }
 
-func impurities(t *testing.T, path string, content []byte) []string {
+func findImpureCode(t *testing.T, path string, content []byte) []string {
 	t.Helper()
-	file, at := parse(t, path, content)
+	file, at := parseGo(t, path, content)
 	var found []string
 	report := func(node ast.Node, format string, arguments ...any) {
 		found = append(found, fmt.Sprintf("%s: %s", at(node), fmt.Sprintf(format, arguments...)))
@@ -67,7 +67,7 @@ func impurities(t *testing.T, path string, content []byte) []string {
 				report(node, "has an init function")
 			}
 		case *ast.SelectorExpr:
-			if from, ok := node.X.(*ast.Ident); ok && slices.Contains(impure[from.Name], node.Sel.Name) {
+			if from, ok := node.X.(*ast.Ident); ok && slices.Contains(impureFunctions[from.Name], node.Sel.Name) {
 				report(node, "uses %s.%s", from.Name, node.Sel.Name)
 			}
 		}

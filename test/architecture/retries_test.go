@@ -10,21 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// retrying is the one package that says how long what failed waits.
-const retrying = "internal/access/queues"
+// retryPackage is the one package that says how long what failed waits.
+const retryPackage = "internal/access/queues"
 
-func TestEveryControllerTriesAgainSoon(t *testing.T) {
-	for _, s := range sources(t) {
-		if !within(s.path, "internal") || within(s.path, retrying) || !s.isGo() || strings.HasSuffix(s.path, "_test.go") {
+func TestControllersUseRetryOptions(t *testing.T) {
+	for _, s := range readSources(t) {
+		if !isWithin(s.path, "internal") || isWithin(s.path, retryPackage) || !s.isGo() || strings.HasSuffix(s.path, "_test.go") {
 			continue
 		}
-		for _, problem := range slowRetries(t, s.path, s.content) {
+		for _, problem := range findSlowRetries(t, s.path, s.content) {
 			t.Errorf("%s\n  rule: what failed is tried again within a minute, where nobody asked for less\n  remedy: take the options from queues.Options", problem)
 		}
 	}
 }
 
-func TestSlowRetriesAreFound(t *testing.T) {
+func TestFindSlowRetries(t *testing.T) {
 	tests := map[string]struct {
 		code string
 		want []string
@@ -42,7 +42,7 @@ func TestSlowRetriesAreFound(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := slowRetries(t, "x.go", []byte("package x\n"+test.code))
+			got := findSlowRetries(t, "x.go", []byte("package x\n"+test.code))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("slow retries (-want +got):\n%s", diff)
 			}
@@ -50,41 +50,41 @@ func TestSlowRetriesAreFound(t *testing.T) {
 	}
 }
 
-func slowRetries(t *testing.T, path string, content []byte) []string {
+func findSlowRetries(t *testing.T, path string, content []byte) []string {
 	t.Helper()
-	file, at := parse(t, path, content)
+	file, at := parseGo(t, path, content)
 	var found []string
-	built, told := 0, 0
+	built, withOptions := 0, 0
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.CompositeLit:
-			if slices.Contains([]string{"controller.Options", "controller.TypedOptions"}, qualified(node.Type)) {
+			if slices.Contains([]string{"controller.Options", "controller.TypedOptions"}, qualifiedName(node.Type)) {
 				found = append(found, fmt.Sprintf("%s: makes its own controller options", at(node)))
 			}
 		case *ast.SelectorExpr:
-			switch name := qualified(node); {
+			switch name := qualifiedName(node); {
 			case strings.HasPrefix(name, "workqueue.Default"):
 				found = append(found, fmt.Sprintf("%s: uses %s", at(node), name))
 			case name == "builder.ControllerManagedBy", name == "builder.TypedControllerManagedBy":
 				built++
 			case node.Sel.Name == "WithOptions":
-				told++
+				withOptions++
 			}
 		}
 		return true
 	})
-	if built > told {
-		found = append(found, fmt.Sprintf("%s: builds %d controllers, %d of them with options", path, built, told))
+	if built > withOptions {
+		found = append(found, fmt.Sprintf("%s: builds %d controllers, %d of them with options", path, built, withOptions))
 	}
 	return found
 }
 
-// qualified is the name of a type or function of a package, without its type
+// qualifiedName is the name of a type or function of a package, without its type
 // arguments.
-func qualified(of ast.Expr) string {
+func qualifiedName(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.IndexExpr:
-		return qualified(of.X)
+		return qualifiedName(of.X)
 	case *ast.SelectorExpr:
 		if from, ok := of.X.(*ast.Ident); ok {
 			return from.Name + "." + of.Sel.Name

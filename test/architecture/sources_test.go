@@ -19,12 +19,12 @@ const (
 	maxTestLines = 900
 )
 
-// vague lists names that say nothing about what a package answers.
-var vague = []string{
+// vagueNames lists names that say nothing about what a package answers.
+var vagueNames = []string{
 	"base", "common", "commons", "helper", "helpers", "lib", "manager", "misc", "shared", "types", "util", "utils",
 }
 
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+var generatedHeader = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // machinePath finds absolute paths into somebody's home or checkout.
 var machinePath = regexp.MustCompile("(?m)(?:^|[\\s\"'`=(:])(/(?:home|Users|root|work)/[^\\s\"'`)]*)")
@@ -36,7 +36,7 @@ type source struct {
 }
 
 func (s source) isGo() bool        { return strings.HasSuffix(s.path, ".go") }
-func (s source) isGenerated() bool { return generated.Match(s.content) }
+func (s source) isGenerated() bool { return generatedHeader.Match(s.content) }
 
 func (s source) maxLines() int {
 	if strings.HasSuffix(s.path, "_test.go") {
@@ -45,8 +45,8 @@ func (s source) maxLines() int {
 	return maxLines
 }
 
-func TestFilesAreShort(t *testing.T) {
-	for _, s := range sources(t) {
+func TestFileLength(t *testing.T) {
+	for _, s := range readSources(t) {
 		if !s.isGo() || s.isGenerated() {
 			continue
 		}
@@ -56,24 +56,24 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-func TestPackagesHaveNamesThatSaySomething(t *testing.T) {
-	for _, s := range sources(t) {
+func TestPackageNamesAreSpecific(t *testing.T) {
+	for _, s := range readSources(t) {
 		folder := filepath.Base(filepath.Dir(s.path))
-		if s.isGo() && slices.Contains(vague, folder) {
+		if s.isGo() && slices.Contains(vagueNames, folder) {
 			t.Errorf("%s: a package named %q can hold anything, and will: name it after what it answers", s.path, folder)
 		}
 	}
 }
 
-func TestNoFileNamesPathsOfOneMachine(t *testing.T) {
-	for _, s := range sources(t) {
+func TestNoMachinePaths(t *testing.T) {
+	for _, s := range readSources(t) {
 		for _, found := range machinePath.FindAllSubmatch(s.content, -1) {
 			t.Errorf("%s names %s, which exists on one machine only: use a path relative to the repository or a temporary one", s.path, found[1])
 		}
 	}
 }
 
-func TestMachinePathsAreRecognized(t *testing.T) {
+func TestMachinePathPattern(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		want bool
@@ -94,12 +94,12 @@ func TestMachinePathsAreRecognized(t *testing.T) {
 	}
 }
 
-// sources returns the text files below the top, without those that Git ignores
+// readSources returns the text files below the top, without those that Git ignores
 // by folder.
-func sources(t *testing.T) []source {
+func readSources(t *testing.T) []source {
 	t.Helper()
 	var found []source
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(repositoryRoot, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -115,7 +115,7 @@ func sources(t *testing.T) []source {
 		if bytes.IndexByte(content, 0) >= 0 {
 			return nil // not a text
 		}
-		relative, err := filepath.Rel(root, path)
+		relative, err := filepath.Rel(repositoryRoot, path)
 		found = append(found, source{path: filepath.ToSlash(relative), content: content})
 		return err
 	})
@@ -125,8 +125,8 @@ func sources(t *testing.T) []source {
 	return found
 }
 
-// parse reads Go code. The result tells where a part of it stands.
-func parse(t *testing.T, path string, content []byte) (file *ast.File, at func(ast.Node) token.Position) {
+// parseGo reads Go code. The result tells where a part of it stands.
+func parseGo(t *testing.T, path string, content []byte) (file *ast.File, at func(ast.Node) token.Position) {
 	t.Helper()
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, content, 0)

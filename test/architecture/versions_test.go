@@ -10,16 +10,16 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// pin says which versions of some modules go.mod may name.
-type pin struct {
+// versionPin says which versions of some modules go.mod may name.
+type versionPin struct {
 	module string
 	// version is exact, or ends with a dot and is a prefix.
 	version string
-	because string
+	reason  string
 }
 
 // Kubernetes in one binary works only if all of these move together.
-var pins = []pin{
+var pins = []versionPin{
 	{"k8s.io/kubernetes", "v1.36.3", "its staging modules below must be of the same release"},
 	{"github.com/google/cel-go", "v0.26.", "the API server's CEL environment is built against it; never lift it alone"},
 	{"go.etcd.io/etcd/server/v3", "v3.6.", "3.7 changes what is stored"},
@@ -31,15 +31,15 @@ var pins = []pin{
 
 const stagingVersion = "v0.36.3"
 
-// notStaging lists the modules under k8s.io that have a life of their own.
-var notStaging = []string{"k8s.io/kubernetes", "k8s.io/klog", "k8s.io/utils", "k8s.io/kube-openapi", "k8s.io/gengo"}
+// nonStagingModules lists the modules under k8s.io that have a life of their own.
+var nonStagingModules = []string{"k8s.io/kubernetes", "k8s.io/klog", "k8s.io/utils", "k8s.io/kube-openapi", "k8s.io/gengo"}
 
-func TestModulesStayAtTheirVersions(t *testing.T) {
+func TestModuleVersionPins(t *testing.T) {
 	versions := map[string]string{}
 	for _, r := range readModFile(t, "go.mod").Require {
 		versions[r.Mod.Path] = r.Mod.Version
-		if within(r.Mod.Path, "k8s.io") {
-			if !within(r.Mod.Path, notStaging...) && r.Mod.Version != stagingVersion {
+		if isWithin(r.Mod.Path, "k8s.io") {
+			if !isWithin(r.Mod.Path, nonStagingModules...) && r.Mod.Version != stagingVersion {
 				t.Errorf("%s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; see what lifted it with: go mod graph | grep %q",
 					r.Mod.Path, r.Mod.Version, stagingVersion, r.Mod.Path+"@"+r.Mod.Version)
 			}
@@ -49,12 +49,12 @@ func TestModulesStayAtTheirVersions(t *testing.T) {
 		if version, ok := versions[p.module]; !ok {
 			t.Errorf("go.mod does not name %s", p.module)
 		} else if !p.accepts(version) {
-			t.Errorf("%s is at %s instead of %s: %s", p.module, version, p.version, p.because)
+			t.Errorf("%s is at %s instead of %s: %s", p.module, version, p.version, p.reason)
 		}
 	}
 }
 
-func TestPinsAcceptOnlyTheirVersions(t *testing.T) {
+func TestVersionPinAccepts(t *testing.T) {
 	tests := map[string]struct {
 		pin, version string
 		want         bool
@@ -66,20 +66,20 @@ func TestPinsAcceptOnlyTheirVersions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (pin{version: test.pin}).accepts(test.version); got != test.want {
+			if got := (versionPin{version: test.pin}).accepts(test.version); got != test.want {
 				t.Errorf("pin %s accepts %s: %t, want %t", test.pin, test.version, got, test.want)
 			}
 		})
 	}
 }
 
-func (p pin) accepts(version string) bool {
+func (p versionPin) accepts(version string) bool {
 	return version == p.version || strings.HasSuffix(p.version, ".") && strings.HasPrefix(version, p.version)
 }
 
 // Whoever requires this module does not see its replace directives, so that the
 // module must build without any.
-func TestNothingIsReplaced(t *testing.T) {
+func TestNoReplaceDirectives(t *testing.T) {
 	for _, name := range []string{"go.mod", filepath.Join("tools", "go.mod")} {
 		for _, r := range readModFile(t, name).Replace {
 			local := slices.Contains([]string{"..", "../"}, r.New.Path) && name != "go.mod"
@@ -92,7 +92,7 @@ func TestNothingIsReplaced(t *testing.T) {
 
 func readModFile(t *testing.T, name string) *modfile.File {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, name))
+	content, err := os.ReadFile(filepath.Join(repositoryRoot, name))
 	if err != nil {
 		t.Fatal(err)
 	}

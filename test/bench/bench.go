@@ -31,13 +31,13 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	o := defaults()
+	o := defaultOptions()
 	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	o.addFlags(flags)
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	chosen, err := choose(o.run)
+	chosen, err := chooseScenarios(o.run)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ var scenarios = []scenario{
 	{"idle", "many more members, in the memory of this program, in which nothing happens", (*bench).idle},
 }
 
-func choose(names []string) ([]scenario, error) {
+func chooseScenarios(names []string) ([]scenario, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
 		wanted[name] = true
@@ -103,19 +103,19 @@ func (b *bench) measure(ctx context.Context, chosen []scenario) (err error) {
 		defer cancel()
 		err = errors.Join(err, b.fleet.cleanUp(cleanup))
 	}()
-	if err := b.within(ctx, "preparing", b.prepare); err != nil {
+	if err := b.runWithTimeout(ctx, "preparing", b.prepare); err != nil {
 		return err
 	}
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, s.help)
-		if err := b.within(ctx, s.name, func(ctx context.Context) error { return s.run(b, ctx) }); err != nil {
+		if err := b.runWithTimeout(ctx, s.name, func(ctx context.Context) error { return s.run(b, ctx) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bench) within(ctx context.Context, doing string, act func(context.Context) error) error {
+func (b *bench) runWithTimeout(ctx context.Context, doing string, act func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
 	defer cancel()
 	if err := act(ctx); err != nil {
@@ -127,10 +127,10 @@ func (b *bench) within(ctx context.Context, doing string, act func(context.Conte
 // prepare makes the namespace and the policy, and waits until a first template
 // has gone the whole way, so that no scenario pays for connections and caches.
 func (b *bench) prepare(ctx context.Context) error {
-	if err := b.fleet.createSurroundings(ctx); err != nil {
+	if err := b.fleet.createNamespaceAndPolicy(ctx); err != nil {
 		return err
 	}
-	return b.observed(ctx, func(ctx context.Context, o *observation) error {
+	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		return b.propagate(ctx, o, []string{"warm-up"})
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestScenariosRunInTheirOwnOrder(t *testing.T) {
-	chosen, err := choose([]string{"delete", "latency", "update"})
+func TestChooseScenariosOrder(t *testing.T) {
+	chosen, err := chooseScenarios([]string{"delete", "latency", "update"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,12 +19,12 @@ func TestScenariosRunInTheirOwnOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"latency", "update", "delete"}, got); diff != "" {
 		t.Errorf("choose() (-want +got):\n%s", diff)
 	}
-	if _, err := choose([]string{"latency", "typo"}); err == nil {
+	if _, err := chooseScenarios([]string{"latency", "typo"}); err == nil {
 		t.Error("an unknown scenario is no error")
 	}
 }
 
-func TestFlagsThatDoNotFitAreRefused(t *testing.T) {
+func TestOptionsValidate(t *testing.T) {
 	connected := []string{"--karmada-kubeconfig=k", "--members-kubeconfig=m", "--member-contexts=member1"}
 	tests := map[string]struct {
 		flags []string
@@ -40,7 +40,7 @@ func TestFlagsThatDoNotFitAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := defaults()
+			o := defaultOptions()
 			flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 			o.addFlags(flags)
 			if err := flags.Parse(append(connected, test.flags...)); err != nil {

@@ -13,30 +13,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// wave is one change to all templates at once.
-type wave struct {
+// bulkChange is one change to all templates at once.
+type bulkChange struct {
 	scenario string
-	// act sends the change.
-	act func(ctx context.Context, names []string) error
-	// arrived is what every member shows when the change has come.
-	arrived condition
-	// reported is what the template shows when it knows.
-	reported condition
+	// apply sends the change.
+	apply func(ctx context.Context, names []string) error
+	// memberCondition is what every member shows when the change has come.
+	memberCondition condition
+	// templateCondition is what the template shows when it knows.
+	templateCondition condition
 }
 
 func (b *bench) burst(ctx context.Context) error {
-	return b.wave(ctx, b.creation())
+	return b.measureBulkChange(ctx, b.bulkCreation())
 }
 
 func (b *bench) update(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
 	}
-	return b.wave(ctx, wave{
-		scenario: "update",
-		act:      b.changeImage,
-		arrived:  hasImage(secondImage),
-		reported: isRolledOut(secondImage, b.allReplicas()),
+	return b.measureBulkChange(ctx, bulkChange{
+		scenario:          "update",
+		apply:             b.changeImage,
+		memberCondition:   hasImage(secondImage),
+		templateCondition: isRolledOut(secondImage, b.allReplicas()),
 	})
 }
 
@@ -44,62 +44,62 @@ func (b *bench) remove(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
 	}
-	return b.wave(ctx, wave{scenario: "delete", act: b.delete, arrived: isAbsent, reported: isAbsent})
+	return b.measureBulkChange(ctx, bulkChange{scenario: "delete", apply: b.delete, memberCondition: isAbsent, templateCondition: isAbsent})
 }
 
-func (b *bench) creation() wave {
-	return wave{scenario: "burst", act: b.create, arrived: isPresent, reported: isReady(b.allReplicas())}
+func (b *bench) bulkCreation() bulkChange {
+	return bulkChange{scenario: "burst", apply: b.create, memberCondition: isPresent, templateCondition: isReady(b.allReplicas())}
 }
 
-// wave measures a change: the time it takes, and what it costs.
-func (b *bench) wave(ctx context.Context, w wave) error {
-	return b.observed(ctx, func(ctx context.Context, o *observation) error {
-		list := b.templates()
-		arrived, reported := o.everywhere(list, w.arrived), o.inKarmada(list, w.reported)
+// measureBulkChange measures a change: the time it takes, and what it costs.
+func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
+	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
+		list := b.burstTemplateNames()
+		arrived, reported := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
 		before, err := b.sample(ctx)
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		if err := w.act(ctx, list); err != nil {
+		if err := w.apply(ctx, list); err != nil {
 			return err
 		}
 		sent := time.Now()
-		if err := await(ctx, slices.Concat(arrived, reported)...); err != nil {
+		if err := awaitAll(ctx, slices.Concat(arrived, reported)...); err != nil {
 			return err
 		}
 		after, err := b.sampleSettled(ctx)
 		if err != nil {
 			return err
 		}
-		b.report.addSpan(w.scenario, "all requests answered", sent.Sub(start), len(list))
-		b.report.addSpan(w.scenario, "in every member", last(arrived).Sub(start), len(list))
-		b.report.addSpan(w.scenario, "known to every template", last(reported).Sub(start), len(list))
+		b.report.addDuration(w.scenario, "all requests answered", sent.Sub(start), len(list))
+		b.report.addDuration(w.scenario, "in every member", lastMetAt(arrived).Sub(start), len(list))
+		b.report.addDuration(w.scenario, "known to every template", lastMetAt(reported).Sub(start), len(list))
 		b.report.addCost(w.scenario, before, after, len(list))
 		return nil
 	})
 }
 
 // propagate creates templates that do not exist yet and waits until all run everywhere.
-func (b *bench) propagate(ctx context.Context, o *observation, list []string) error {
-	arrived := o.inKarmada(list, isReady(b.allReplicas()))
+func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) error {
+	arrived := o.expectInKarmada(list, isReady(b.allReplicas()))
 	if err := b.create(ctx, list); err != nil {
 		return err
 	}
-	return await(ctx, arrived...)
+	return awaitAll(ctx, arrived...)
 }
 
 // ensureTemplates makes a scenario independent of those before it.
 func (b *bench) ensureTemplates(ctx context.Context) error {
-	return b.observed(ctx, func(ctx context.Context, o *observation) error {
-		return b.propagate(ctx, o, b.templates())
+	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
+		return b.propagate(ctx, o, b.burstTemplateNames())
 	})
 }
 
-func (b *bench) templates() []string { return names("web", b.options.templates) }
+func (b *bench) burstTemplateNames() []string { return numberedNames("web", b.options.templates) }
 
 func (b *bench) create(ctx context.Context, list []string) error {
-	return b.each(list, func(name string) error {
+	return b.forEach(list, func(name string) error {
 		_, err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
 			Create(ctx, templateFor(name, b.options.replicas), metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -116,7 +116,7 @@ func (b *bench) changeImage(ctx context.Context, list []string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the change of image: %w", err)
 	}
-	return b.each(list, func(name string) error {
+	return b.forEach(list, func(name string) error {
 		_, err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
 			Patch(ctx, name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err != nil {
@@ -128,7 +128,7 @@ func (b *bench) changeImage(ctx context.Context, list []string) error {
 
 func (b *bench) delete(ctx context.Context, list []string) error {
 	background := metav1.DeletePropagationBackground
-	return b.each(list, func(name string) error {
+	return b.forEach(list, func(name string) error {
 		err := b.fleet.karmada.typed.AppsV1().Deployments(b.fleet.namespace).
 			Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
 		if err != nil {
@@ -138,8 +138,8 @@ func (b *bench) delete(ctx context.Context, list []string) error {
 	})
 }
 
-// each runs act for every name, some at the same time, and stops at an error.
-func (b *bench) each(list []string, act func(name string) error) error {
+// forEach runs act for every name, some at the same time, and stops at an error.
+func (b *bench) forEach(list []string, act func(name string) error) error {
 	var group errgroup.Group
 	group.SetLimit(b.options.concurrency)
 	for _, name := range list {

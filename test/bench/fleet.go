@@ -75,9 +75,9 @@ func (f *fleet) memberNames() []string {
 	return names
 }
 
-// createSurroundings makes what templates need: a namespace, and a policy that
+// createNamespaceAndPolicy makes what templates need: a namespace, and a policy that
 // sends every template to all members.
-func (f *fleet) createSurroundings(ctx context.Context) error {
+func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	if _, err := f.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating namespace %s: %w", f.namespace, err)

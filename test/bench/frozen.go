@@ -23,35 +23,35 @@ func (b *bench) frozen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.sendTo(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
+	if err := b.setPolicyMembers(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
 		return err
 	}
-	before, err := b.burstOf(ctx, "calm")
+	before, err := b.measureBurst(ctx, "calm")
 	if err != nil {
 		return err
 	}
-	if _, err := b.caughtUp(ctx, cold, b.namesOf("calm")); err != nil {
+	if _, err := b.measureCatchUp(ctx, cold, b.templateNames("calm")); err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.waitForLateWrites(ctx); err != nil {
 		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("stopping the process of %s: %w", cold.name, err)
 	}
-	during, err := b.burstOf(ctx, "frozen")
+	during, err := b.measureBurst(ctx, "frozen")
 	if released := syscall.Kill(pid, syscall.SIGCONT); err != nil || released != nil {
 		return errors.Join(err, released)
 	}
-	after, err := b.caughtUp(ctx, cold, b.namesOf("frozen"))
+	after, err := b.measureCatchUp(ctx, cold, b.templateNames("frozen"))
 	if err != nil {
 		return err
 	}
-	b.report.addSpan("frozen", "in the others, all members well", before, b.options.templates)
-	b.report.addSpan("frozen", "in the others, one more frozen", during, b.options.templates)
+	b.report.addDuration("frozen", "in the others, all members well", before, b.options.templates)
+	b.report.addDuration("frozen", "in the others, one more frozen", during, b.options.templates)
 	b.report.add("frozen", "slower by", during.Seconds()/before.Seconds(), "times")
 	b.report.add("frozen", "in the frozen member after it went on", after.Seconds(), "s")
-	return b.sendTo(ctx, b.fleet.memberNames())
+	return b.setPolicyMembers(ctx, b.fleet.memberNames())
 }
 
 var errNoProcess = errors.New("the frozen scenario needs --frozen-member and its process in --process or --processes-file")
@@ -68,31 +68,33 @@ func (b *bench) frozenProcess() (int, error) {
 	return pid, nil
 }
 
-func (b *bench) namesOf(prefix string) []string { return names(prefix, b.options.templates) }
+func (b *bench) templateNames(prefix string) []string {
+	return numberedNames(prefix, b.options.templates)
+}
 
-// burstOf creates templates and returns how long it took until the observed
+// measureBurst creates templates and returns how long it took until the observed
 // members had them; then it waits until their Pods run, so that the next burst
 // finds as quiet a fleet.
-func (b *bench) burstOf(ctx context.Context, prefix string) (took time.Duration, err error) {
-	err = b.observed(ctx, func(ctx context.Context, o *observation) error {
-		list := b.namesOf(prefix)
-		present := o.everywhere(list, isPresent)
-		ready := o.everywhere(list, isReady(b.options.replicas))
+func (b *bench) measureBurst(ctx context.Context, prefix string) (took time.Duration, err error) {
+	err = b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
+		list := b.templateNames(prefix)
+		present := o.expectInMembers(list, isPresent)
+		ready := o.expectInMembers(list, isReady(b.options.replicas))
 		start := time.Now()
 		if err := b.create(ctx, list); err != nil {
 			return err
 		}
-		if err := await(ctx, present...); err != nil {
+		if err := awaitAll(ctx, present...); err != nil {
 			return err
 		}
-		took = last(present).Sub(start)
-		return await(ctx, ready...)
+		took = lastMetAt(present).Sub(start)
+		return awaitAll(ctx, ready...)
 	})
 	return took, err
 }
 
-// caughtUp returns how long it takes until a member has all templates.
-func (b *bench) caughtUp(ctx context.Context, member *cluster, list []string) (time.Duration, error) {
+// measureCatchUp returns how long it takes until a member has all templates.
+func (b *bench) measureCatchUp(ctx context.Context, member *cluster, list []string) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the member has caught up"))
 	start := time.Now()
@@ -101,17 +103,17 @@ func (b *bench) caughtUp(ctx context.Context, member *cluster, list []string) (t
 	for _, name := range list {
 		present = append(present, t.expect(name, isPresent))
 	}
-	if err := t.follow(ctx, member, b.fleet.namespace); err != nil {
+	if err := t.watchCluster(ctx, member, b.fleet.namespace); err != nil {
 		return 0, err
 	}
-	if err := await(ctx, present...); err != nil {
+	if err := awaitAll(ctx, present...); err != nil {
 		return 0, err
 	}
-	return last(present).Sub(start), nil
+	return lastMetAt(present).Sub(start), nil
 }
 
-// sendTo changes the members that the policy names.
-func (b *bench) sendTo(ctx context.Context, members []string) error {
+// setPolicyMembers changes the members that the policy names.
+func (b *bench) setPolicyMembers(ctx context.Context, members []string) error {
 	policies := b.fleet.policies.Resource(policyResource).Namespace(b.fleet.namespace)
 	wanted := policyFor(b.fleet.namespace, members)
 	stored, err := policies.Get(ctx, wanted.GetName(), metav1.GetOptions{})

@@ -20,32 +20,32 @@ var clusterResource = schema.GroupVersionResource{Group: "cluster.karmada.io", V
 const (
 	credentialsNamespace = "karmada-cluster"
 	idleNodes, idlePods  = 10, 300
-	idlePoll             = 500 * time.Millisecond
+	pollInterval         = 500 * time.Millisecond
 )
 
 // idle measures what registered members cost in which nothing happens: API servers
 // in the memory of this program, each with ten nodes and three hundred Pods.
 func (b *bench) idle(ctx context.Context) (err error) {
-	members, err := b.registerIdle(ctx)
+	members, err := b.registerIdleMembers(ctx)
 	defer func() {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.options.timeout)
 		defer cancel()
-		err = errors.Join(err, b.removeIdle(cleanup, members))
+		err = errors.Join(err, b.removeIdleMembers(cleanup, members))
 	}()
 	if err != nil {
 		return err
 	}
-	if err := b.awaitIdle(ctx); err != nil {
+	if err := b.awaitIdleMembersReady(ctx); err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.waitForLateWrites(ctx); err != nil {
 		return err
 	}
-	return b.watchIdle(ctx)
+	return b.measureIdle(ctx)
 }
 
-// watchIdle reads the meters at the begin and the end of a quiet time.
-func (b *bench) watchIdle(ctx context.Context) error {
+// measureIdle reads the meters at the begin and the end of a quiet time.
+func (b *bench) measureIdle(ctx context.Context) error {
 	before, err := b.sample(ctx)
 	if err != nil {
 		return err
@@ -70,11 +70,11 @@ func (b *bench) watchIdle(ctx context.Context) error {
 	return nil
 }
 
-func idleName(i int) string { return fmt.Sprintf("idle-%03d", i) }
+func idleMemberName(i int) string { return fmt.Sprintf("idle-%03d", i) }
 
-// registerIdle starts the members and makes them known. Those that it has started
+// registerIdleMembers starts the members and makes them known. Those that it has started
 // are returned with an error, too.
-func (b *bench) registerIdle(ctx context.Context) ([]*memoryMember, error) {
+func (b *bench) registerIdleMembers(ctx context.Context) ([]*memoryMember, error) {
 	var members []*memoryMember
 	for i := range b.options.idleMembers {
 		member, err := startMemoryMember(idleNodes, idlePods)
@@ -82,14 +82,14 @@ func (b *bench) registerIdle(ctx context.Context) ([]*memoryMember, error) {
 			return members, err
 		}
 		members = append(members, member)
-		if err := b.register(ctx, idleName(i), member); err != nil {
+		if err := b.registerMember(ctx, idleMemberName(i), member); err != nil {
 			return members, err
 		}
 	}
 	return members, nil
 }
 
-func (b *bench) register(ctx context.Context, name string, member *memoryMember) error {
+func (b *bench) registerMember(ctx context.Context, name string, member *memoryMember) error {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: member.Certificate().Raw})
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: credentialsNamespace, Name: name},
@@ -111,8 +111,8 @@ func (b *bench) register(ctx context.Context, name string, member *memoryMember)
 	return nil
 }
 
-// awaitIdle waits until all members are found ready.
-func (b *bench) awaitIdle(ctx context.Context) error {
+// awaitIdleMembersReady waits until all members are found ready.
+func (b *bench) awaitIdleMembersReady(ctx context.Context) error {
 	return poll(ctx, func() (bool, error) {
 		list, err := b.fleet.policies.Resource(clusterResource).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -136,15 +136,15 @@ func isReadyCluster(cluster *unstructured.Unstructured) bool {
 	})
 }
 
-// removeIdle removes the members again and ends them.
-func (b *bench) removeIdle(ctx context.Context, members []*memoryMember) error {
+// removeIdleMembers removes the members again and ends them.
+func (b *bench) removeIdleMembers(ctx context.Context, members []*memoryMember) error {
 	var errs []error
 	for i := range members {
-		errs = append(errs, ignoreNotFound(b.fleet.policies.Resource(clusterResource).Delete(ctx, idleName(i), metav1.DeleteOptions{})))
+		errs = append(errs, ignoreNotFound(b.fleet.policies.Resource(clusterResource).Delete(ctx, idleMemberName(i), metav1.DeleteOptions{})))
 	}
 	errs = append(errs, poll(ctx, func() (bool, error) {
 		for i := range members {
-			_, err := b.fleet.policies.Resource(clusterResource).Get(ctx, idleName(i), metav1.GetOptions{})
+			_, err := b.fleet.policies.Resource(clusterResource).Get(ctx, idleMemberName(i), metav1.GetOptions{})
 			if !apierrors.IsNotFound(err) {
 				return false, err
 			}
@@ -152,7 +152,7 @@ func (b *bench) removeIdle(ctx context.Context, members []*memoryMember) error {
 		return true, nil
 	}))
 	for i, member := range members {
-		errs = append(errs, ignoreNotFound(b.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, idleName(i), metav1.DeleteOptions{})))
+		errs = append(errs, ignoreNotFound(b.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Delete(ctx, idleMemberName(i), metav1.DeleteOptions{})))
 		member.CloseClientConnections()
 		member.Close()
 	}
@@ -168,7 +168,7 @@ func ignoreNotFound(err error) error {
 
 // poll asks until the answer is yes, an error, or the end of ctx.
 func poll(ctx context.Context, ask func() (bool, error)) error {
-	ticker := time.NewTicker(idlePoll)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		if done, err := ask(); done || err != nil {

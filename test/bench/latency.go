@@ -6,26 +6,28 @@ import (
 	"time"
 )
 
-// journey is the way of one template, each time counted from its creation.
-type journey struct {
-	// present is when the last member had the Deployment.
-	present time.Duration
-	// aggregated is when the template showed the ready replicas of all members.
-	aggregated time.Duration
-	// member is what the slowest member itself took from having the Deployment to
+// propagationTimes is the way of one template, each time counted from its creation.
+type propagationTimes struct {
+	// presentAfter is when the last member had the Deployment.
+	presentAfter time.Duration
+	// aggregatedAfter is when the template showed the ready replicas of all members.
+	aggregatedAfter time.Duration
+	// memberReadyTime is what the slowest member itself took from having the Deployment to
 	// its being ready. No control plane can be faster than that.
-	member time.Duration
+	memberReadyTime time.Duration
 }
 
-// above is the part of the journey that the control plane answers for.
-func (j journey) above() time.Duration { return j.aggregated - j.member }
+// controlPlaneTime is the part of the journey that the control plane answers for.
+func (j propagationTimes) controlPlaneTime() time.Duration {
+	return j.aggregatedAfter - j.memberReadyTime
+}
 
 // latency sends templates one at a time, each when the one before has arrived.
 func (b *bench) latency(ctx context.Context) error {
-	return b.observed(ctx, func(ctx context.Context, o *observation) error {
-		var journeys []journey
-		for _, name := range names("single", b.options.singles) {
-			j, err := b.travel(ctx, o, name)
+	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
+		var journeys []propagationTimes
+		for _, name := range numberedNames("single", b.options.singles) {
+			j, err := b.measurePropagation(ctx, o, name)
 			if err != nil {
 				return err
 			}
@@ -36,29 +38,29 @@ func (b *bench) latency(ctx context.Context) error {
 	})
 }
 
-func (b *bench) travel(ctx context.Context, o *observation, name string) (journey, error) {
+func (b *bench) measurePropagation(ctx context.Context, o *fleetTracker, name string) (propagationTimes, error) {
 	list := []string{name}
-	present := o.everywhere(list, isPresent)
-	ready := o.everywhere(list, isReady(b.options.replicas))
-	aggregated := o.inKarmada(list, isReady(b.allReplicas()))
+	present := o.expectInMembers(list, isPresent)
+	ready := o.expectInMembers(list, isReady(b.options.replicas))
+	aggregated := o.expectInKarmada(list, isReady(b.allReplicas()))
 
 	start := time.Now()
 	if err := b.create(ctx, list); err != nil {
-		return journey{}, err
+		return propagationTimes{}, err
 	}
-	if err := await(ctx, slices.Concat(present, ready, aggregated)...); err != nil {
-		return journey{}, err
+	if err := awaitAll(ctx, slices.Concat(present, ready, aggregated)...); err != nil {
+		return propagationTimes{}, err
 	}
-	return journey{
-		present:    last(present).Sub(start),
-		aggregated: last(aggregated).Sub(start),
-		member:     slowest(present, ready),
+	return propagationTimes{
+		presentAfter:    lastMetAt(present).Sub(start),
+		aggregatedAfter: lastMetAt(aggregated).Sub(start),
+		memberReadyTime: slowestMemberTime(present, ready),
 	}, nil
 }
 
-// slowest returns how long the member that was ready last took by itself. Both
+// slowestMemberTime returns how long the member that was ready last took by itself. Both
 // lists are in the order of the members.
-func slowest(present, ready []*expectation) time.Duration {
+func slowestMemberTime(present, ready []*expectation) time.Duration {
 	at := 0
 	for i, e := range ready {
 		if e.at.After(ready[at].at) {
@@ -68,15 +70,15 @@ func slowest(present, ready []*expectation) time.Duration {
 	return ready[at].at.Sub(present[at].at)
 }
 
-func (b *bench) reportLatency(journeys []journey) {
+func (b *bench) reportLatency(journeys []propagationTimes) {
 	for _, part := range []struct {
 		what string
-		of   func(journey) time.Duration
+		of   func(propagationTimes) time.Duration
 	}{
-		{"present in every member", func(j journey) time.Duration { return j.present }},
-		{"status back in the template", func(j journey) time.Duration { return j.aggregated }},
-		{"of that, the member itself", func(j journey) time.Duration { return j.member }},
-		{"of that, above the member", journey.above},
+		{"present in every member", func(j propagationTimes) time.Duration { return j.presentAfter }},
+		{"status back in the template", func(j propagationTimes) time.Duration { return j.aggregatedAfter }},
+		{"of that, the member itself", func(j propagationTimes) time.Duration { return j.memberReadyTime }},
+		{"of that, above the member", propagationTimes.controlPlaneTime},
 	} {
 		var times []time.Duration
 		for _, j := range journeys {

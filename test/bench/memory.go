@@ -22,8 +22,8 @@ import (
 // Objects are created, read, listed, watched and deleted, but never changed.
 type memoryMember struct {
 	*httptest.Server
-	// apis describes what is served, by the path that tells it.
-	apis map[string][]byte
+	// discoveryDocuments describes what is served, by the path that tells it.
+	discoveryDocuments map[string][]byte
 
 	mu       sync.Mutex
 	version  int
@@ -38,22 +38,22 @@ type watchEvent struct {
 
 // startMemoryMember runs one with some nodes and Pods.
 func startMemoryMember(nodes, pods int) (*memoryMember, error) {
-	m := &memoryMember{apis: map[string][]byte{}, objects: map[string]*unstructured.Unstructured{}, watchers: map[chan watchEvent]string{}}
-	for root, described := range map[string]apidiscoveryv2.APIGroupDiscoveryList{"/api": coreAPI(), "/apis": otherAPIs()} {
+	m := &memoryMember{discoveryDocuments: map[string][]byte{}, objects: map[string]*unstructured.Unstructured{}, watchers: map[chan watchEvent]string{}}
+	for root, described := range map[string]apidiscoveryv2.APIGroupDiscoveryList{"/api": coreAPI(), "/apis": customAPIs()} {
 		text, err := json.Marshal(described)
 		if err != nil {
 			return nil, fmt.Errorf("describing APIs: %w", err)
 		}
-		m.apis[root] = text
+		m.discoveryDocuments[root] = text
 	}
 	for i := range nodes {
-		m.put("/api/v1/nodes", fmt.Sprintf("node-%d", i), map[string]any{"status": map[string]any{
+		m.addObject("/api/v1/nodes", fmt.Sprintf("node-%d", i), map[string]any{"status": map[string]any{
 			"allocatable": map[string]any{"cpu": "16", "memory": "64Gi", "pods": "110"},
 			"conditions":  []any{map[string]any{"type": "Ready", "status": "True"}},
 		}})
 	}
 	for i := range pods {
-		m.put("/api/v1/pods", fmt.Sprintf("pod-%d", i), map[string]any{"spec": map[string]any{
+		m.addObject("/api/v1/pods", fmt.Sprintf("pod-%d", i), map[string]any{"spec": map[string]any{
 			"nodeName":   fmt.Sprintf("node-%d", i%max(nodes, 1)),
 			"containers": []any{map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "100m"}}}},
 		}})
@@ -68,8 +68,8 @@ func coreAPI() apidiscoveryv2.APIGroupDiscoveryList {
 	return apiList(apiGroup("", apidiscoveryv2.ScopeCluster, "Namespace", "Node"))
 }
 
-// otherAPIs are as many as clusters usually have.
-func otherAPIs() apidiscoveryv2.APIGroupDiscoveryList {
+// customAPIs are as many as clusters usually have.
+func customAPIs() apidiscoveryv2.APIGroupDiscoveryList {
 	var groups []apidiscoveryv2.APIGroupDiscovery
 	for i := range 40 {
 		groups = append(groups, apiGroup(fmt.Sprintf("group%d.example.io", i), apidiscoveryv2.ScopeNamespace, "Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta"))
@@ -105,21 +105,21 @@ func (m *memoryMember) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case at == "/version":
 		respond(w, http.StatusOK, version.Info{GitVersion: "v1.36.3"})
 	case at == "/api" || at == "/apis":
-		m.describe(w, r, at)
+		m.serveDiscovery(w, r, at)
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") != "":
-		m.watch(w, r, at)
+		m.serveWatch(w, r, at)
 	case r.Method == http.MethodGet:
-		m.read(w, at)
+		m.serveRead(w, at)
 	case r.Method == http.MethodPost:
-		m.create(w, r, at)
+		m.serveCreate(w, r, at)
 	case r.Method == http.MethodDelete:
-		m.remove(w, at)
+		m.serveDelete(w, at)
 	default:
-		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
+		respondError(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
 	}
 }
 
-func (m *memoryMember) describe(w http.ResponseWriter, r *http.Request, root string) {
+func (m *memoryMember) serveDiscovery(w http.ResponseWriter, r *http.Request, root string) {
 	const tag = `"1"`
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
@@ -127,19 +127,19 @@ func (m *memoryMember) describe(w http.ResponseWriter, r *http.Request, root str
 		return
 	}
 	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-	_, _ = w.Write(m.apis[root])
+	_, _ = w.Write(m.discoveryDocuments[root])
 }
 
-// read answers with one object, or with those of a collection.
-func (m *memoryMember) read(w http.ResponseWriter, at string) {
+// serveRead answers with one object, or with those of a collection.
+func (m *memoryMember) serveRead(w http.ResponseWriter, at string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if object, ok := m.objects[at]; ok {
 		respond(w, http.StatusOK, object)
 		return
 	}
-	if isObject(at) {
-		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+	if isObjectPath(at) {
+		respondError(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
 	items := []*unstructured.Unstructured{}
@@ -154,38 +154,38 @@ func (m *memoryMember) read(w http.ResponseWriter, at string) {
 	})
 }
 
-func (m *memoryMember) create(w http.ResponseWriter, r *http.Request, at string) {
+func (m *memoryMember) serveCreate(w http.ResponseWriter, r *http.Request, at string) {
 	object := &unstructured.Unstructured{}
 	if err := json.NewDecoder(r.Body).Decode(&object.Object); err != nil {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
+		respondError(w, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.objects[at+"/"+object.GetName()]; ok {
-		refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		respondError(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
 		return
 	}
-	m.store(at, object)
+	m.storeLocked(at, object)
 	respond(w, http.StatusCreated, object)
 }
 
-func (m *memoryMember) remove(w http.ResponseWriter, at string) {
+func (m *memoryMember) serveDelete(w http.ResponseWriter, at string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	object, ok := m.objects[at]
 	if !ok {
-		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+		respondError(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 		return
 	}
 	delete(m.objects, at)
 	m.version++
-	m.tell(path.Dir(at), watchEvent{"DELETED", object})
+	m.notifyWatchers(path.Dir(at), watchEvent{"DELETED", object})
 	respond(w, http.StatusOK, object)
 }
 
-// watch tells of what changes from now on.
-func (m *memoryMember) watch(w http.ResponseWriter, r *http.Request, at string) {
+// serveWatch tells of what changes from now on.
+func (m *memoryMember) serveWatch(w http.ResponseWriter, r *http.Request, at string) {
 	// Nobody here changes more objects at once.
 	events := make(chan watchEvent, 1000)
 	m.mu.Lock()
@@ -209,26 +209,26 @@ func (m *memoryMember) watch(w http.ResponseWriter, r *http.Request, at string) 
 	}
 }
 
-func (m *memoryMember) put(collection, name string, content map[string]any) {
+func (m *memoryMember) addObject(collection, name string, content map[string]any) {
 	object := &unstructured.Unstructured{Object: content}
 	object.SetName(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.store(collection, object)
+	m.storeLocked(collection, object)
 }
 
-// store adds an object; m.mu is held.
-func (m *memoryMember) store(collection string, object *unstructured.Unstructured) {
+// storeLocked adds an object; m.mu is held.
+func (m *memoryMember) storeLocked(collection string, object *unstructured.Unstructured) {
 	m.version++
 	object.SetAPIVersion("v1")
 	object.SetKind(kindOf(collection))
 	object.SetUID(uuid.NewUUID())
 	object.SetResourceVersion(strconv.Itoa(m.version))
 	m.objects[collection+"/"+object.GetName()] = object
-	m.tell(collection, watchEvent{"ADDED", object})
+	m.notifyWatchers(collection, watchEvent{"ADDED", object})
 }
 
-func (m *memoryMember) tell(collection string, event watchEvent) {
+func (m *memoryMember) notifyWatchers(collection string, event watchEvent) {
 	for watcher, of := range m.watchers {
 		if of == collection {
 			select {
@@ -239,9 +239,9 @@ func (m *memoryMember) tell(collection string, event watchEvent) {
 	}
 }
 
-// isObject tells a path of one object from that of a collection. Only objects of
+// isObjectPath tells a path of one object from that of a collection. Only objects of
 // the core group that are in no namespace are kept.
-func isObject(at string) bool { return strings.Count(at, "/") == 4 }
+func isObjectPath(at string) bool { return strings.Count(at, "/") == 4 }
 
 // kindOf is the kind of the objects in a collection.
 func kindOf(collection string) string {
@@ -255,7 +255,7 @@ func respond(w http.ResponseWriter, code int, content any) {
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
+func respondError(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	respond(w, code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Message: http.StatusText(code), Code: int32(code),
 	})

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMembersInMemoryAnswerClients asks one with a real client what a control plane
+// TestMemoryMemberServesClients asks one with a real client what a control plane
 // asks of a member.
-func TestMembersInMemoryAnswerClients(t *testing.T) {
+func TestMemoryMemberServesClients(t *testing.T) {
 	member, err := startMemoryMember(3, 5)
 	if err != nil {
 		t.Fatal(err)

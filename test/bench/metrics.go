@@ -11,19 +11,19 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// write is a kind of request that changes something.
-type write struct {
+// writeKind is a kind of request that changes something.
+type writeKind struct {
 	// resource is plural, with its subresource: works/status.
 	resource string
 	verb     string
 }
 
-func (w write) String() string { return w.verb + " " + w.resource }
+func (w writeKind) String() string { return w.verb + " " + w.resource }
 
-// writes is how often each kind of write happened.
-type writes map[write]float64
+// writeCounts is how often each kind of write happened.
+type writeCounts map[writeKind]float64
 
-func (w writes) total() float64 {
+func (w writeCounts) total() float64 {
 	var sum float64
 	for _, count := range w {
 		sum += count
@@ -36,13 +36,13 @@ type counters struct {
 	// started identifies the run of the server, by when it began.
 	started float64
 	// writes were counted since then.
-	writes writes
+	writes writeCounts
 }
 
-// since returns what was written after an earlier reading. The counters of a
+// writesSince returns what was written after an earlier reading. The counters of a
 // server that was restarted in between began at zero.
-func (c counters) since(before counters) writes {
-	grown := writes{}
+func (c counters) writesSince(before counters) writeCounts {
+	grown := writeCounts{}
 	for kind, count := range c.writes {
 		if c.started == before.started {
 			count -= before.writes[kind]
@@ -62,16 +62,16 @@ const (
 var (
 	writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-	// uncounted are resources whose writes say nothing about propagation: they
+	// ignoredResources are resources whose writes say nothing about propagation: they
 	// renew, narrate, or are questions in the form of a write.
-	uncounted = []string{
+	ignoredResources = []string{
 		"leases", "events", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews",
 		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews", "serviceaccounts/token",
 	}
 )
 
-// scrape reads the counters of one API server.
-func scrape(ctx context.Context, c *cluster) (counters, error) {
+// scrapeCounters reads the counters of one API server.
+func scrapeCounters(ctx context.Context, c *cluster) (counters, error) {
 	text, err := c.typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return counters{}, fmt.Errorf("reading the metrics of %s: %w", c.name, err)
@@ -85,7 +85,7 @@ func parseCounters(text io.Reader) (counters, error) {
 	if err != nil {
 		return counters{}, fmt.Errorf("parsing metrics: %w", err)
 	}
-	c := counters{writes: writes{}}
+	c := counters{writes: writeCounts{}}
 	for _, metric := range families[startedMetric].GetMetric() {
 		c.started = metric.GetGauge().GetValue()
 	}
@@ -94,21 +94,21 @@ func parseCounters(text io.Reader) (counters, error) {
 		for _, label := range metric.GetLabel() {
 			labels[label.GetName()] = label.GetValue()
 		}
-		if w, ok := writeFrom(labels); ok {
+		if w, ok := writeKindFrom(labels); ok {
 			c.writes[w] += metric.GetCounter().GetValue()
 		}
 	}
 	return c, nil
 }
 
-// writeFrom tells which write a counter counts, if it is one that matters.
-func writeFrom(labels map[string]string) (write, bool) {
-	w := write{resource: labels["resource"], verb: labels["verb"]}
+// writeKindFrom tells which write a counter counts, if it is one that matters.
+func writeKindFrom(labels map[string]string) (writeKind, bool) {
+	w := writeKind{resource: labels["resource"], verb: labels["verb"]}
 	if w.resource == "" { // a path that is no resource
-		return write{}, false
+		return writeKind{}, false
 	}
 	if subresource := labels["subresource"]; subresource != "" {
 		w.resource += "/" + subresource
 	}
-	return w, slices.Contains(writeVerbs, w.verb) && !slices.Contains(uncounted, w.resource)
+	return w, slices.Contains(writeVerbs, w.verb) && !slices.Contains(ignoredResources, w.resource)
 }

@@ -21,17 +21,17 @@ apiserver_request_total{code="200",dry_run="",group="",resource="",subresource="
 process_start_time_seconds 1.75e+09
 `
 
-func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
+func TestParseCounters(t *testing.T) {
 	got, err := parseCounters(strings.NewReader(metricsText))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := counters{started: 1.75e9, writes: writes{
+	want := counters{started: 1.75e9, writes: writeCounts{
 		{"works", "POST"}:         8,
 		{"works/status", "PATCH"}: 5,
 		{"deployments", "APPLY"}:  2,
 	}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(counters{}, write{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(counters{}, writeKind{})); diff != "" {
 		t.Errorf("parseCounters() (-want +got):\n%s", diff)
 	}
 	if total := got.writes.total(); total != 15 {
@@ -39,48 +39,48 @@ func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNoMetricsIsAnError(t *testing.T) {
+func TestParseCountersError(t *testing.T) {
 	if got, err := parseCounters(strings.NewReader("<html>\n")); err == nil {
 		t.Errorf("parseCounters() = %v, want an error", got)
 	}
 }
 
-func TestOnlyWhatWasWrittenSinceCounts(t *testing.T) {
-	post, patch := write{"works", "POST"}, write{"works/status", "PATCH"}
+func TestWritesSince(t *testing.T) {
+	post, patch := writeKind{"works", "POST"}, writeKind{"works/status", "PATCH"}
 	tests := map[string]struct {
 		before, after counters
-		want          writes
+		want          writeCounts
 	}{
 		"counters that grew count by what they grew": {
-			before: counters{started: 1, writes: writes{post: 3}},
-			after:  counters{started: 1, writes: writes{post: 5, patch: 2}},
-			want:   writes{post: 2, patch: 2},
+			before: counters{started: 1, writes: writeCounts{post: 3}},
+			after:  counters{started: 1, writes: writeCounts{post: 5, patch: 2}},
+			want:   writeCounts{post: 2, patch: 2},
 		},
 		"kinds that did not grow are left out": {
-			before: counters{started: 1, writes: writes{post: 3}},
-			after:  counters{started: 1, writes: writes{post: 3}},
-			want:   writes{},
+			before: counters{started: 1, writes: writeCounts{post: 3}},
+			after:  counters{started: 1, writes: writeCounts{post: 3}},
+			want:   writeCounts{},
 		},
 		"a restarted server counts from zero, even if it wrote more than before": {
-			before: counters{started: 1, writes: writes{post: 3}},
-			after:  counters{started: 2, writes: writes{post: 5}},
-			want:   writes{post: 5},
+			before: counters{started: 1, writes: writeCounts{post: 3}},
+			after:  counters{started: 2, writes: writeCounts{post: 5}},
+			want:   writeCounts{post: 5},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.after.since(test.before), cmp.AllowUnexported(write{})); diff != "" {
+			if diff := cmp.Diff(test.want, test.after.writesSince(test.before), cmp.AllowUnexported(writeKind{})); diff != "" {
 				t.Errorf("since() (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestWritesOfMembersAreAddedUp(t *testing.T) {
-	post := write{"deployments", "POST"}
-	before := sample{members: []counters{{writes: writes{post: 1}}, {writes: writes{post: 2}}}}
-	after := sample{members: []counters{{writes: writes{post: 4}}, {writes: writes{post: 6}}}}
-	if diff := cmp.Diff(writes{post: 7}, after.memberWrites(before), cmp.AllowUnexported(write{})); diff != "" {
+func TestMemberWritesAreSummed(t *testing.T) {
+	post := writeKind{"deployments", "POST"}
+	before := sample{members: []counters{{writes: writeCounts{post: 1}}, {writes: writeCounts{post: 2}}}}
+	after := sample{members: []counters{{writes: writeCounts{post: 4}}, {writes: writeCounts{post: 6}}}}
+	if diff := cmp.Diff(writeCounts{post: 7}, after.memberWrites(before), cmp.AllowUnexported(writeKind{})); diff != "" {
 		t.Errorf("memberWrites() (-want +got):\n%s", diff)
 	}
 }

@@ -33,7 +33,7 @@ type options struct {
 	json           string
 }
 
-func defaults() options {
+func defaultOptions() options {
 	return options{
 		karmadaContext: "karmada-apiserver",
 		run:            []string{"latency", "burst", "update", "delete"},

@@ -18,21 +18,21 @@ type usage struct {
 	rss int64         // resident bytes now
 }
 
-func (u usage) plus(other usage) usage {
+func (u usage) add(other usage) usage {
 	return usage{cpu: u.cpu + other.cpu, rss: u.rss + other.rss}
 }
 
 // tick is the unit of times in /proc: Linux fixed it at 1/100 s for its users.
 const tick = 10 * time.Millisecond
 
-// processes reads the usage of named processes of this machine.
-type processes struct {
+// processReader reads the usage of named processes of this machine.
+type processReader struct {
 	proc     fs.FS // what is mounted at /proc
 	children bool  // count descendants too
 }
 
-// of returns the usage of each named process.
-func (p processes) of(pids map[string]int) (map[string]usage, error) {
+// usageByName returns the usage of each named process.
+func (p processReader) usageByName(pids map[string]int) (map[string]usage, error) {
 	var parents map[int][]int
 	if p.children {
 		var err error
@@ -49,7 +49,7 @@ func (p processes) of(pids map[string]int) (map[string]usage, error) {
 		for _, child := range descendants(parents, pid) {
 			// One that has ended meanwhile does not count.
 			if u, err := p.usage(child); err == nil {
-				total = total.plus(u)
+				total = total.add(u)
 			}
 		}
 		used[name] = total
@@ -57,7 +57,7 @@ func (p processes) of(pids map[string]int) (map[string]usage, error) {
 	return used, nil
 }
 
-func (p processes) usage(pid int) (usage, error) {
+func (p processReader) usage(pid int) (usage, error) {
 	folder := strconv.Itoa(pid)
 	stat, err := fs.ReadFile(p.proc, folder+"/stat")
 	if err != nil {
@@ -109,7 +109,7 @@ func parseStatus(status []byte) (int64, error) {
 	return 0, nil // a process that is about to end has no memory
 }
 
-func (p processes) childrenByParent() (map[int][]int, error) {
+func (p processReader) childrenByParent() (map[int][]int, error) {
 	entries, err := fs.ReadDir(p.proc, ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w", err)

@@ -20,7 +20,7 @@ func processStatus(kibibytes string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte("Name:\tkarmada\nVmHWM:\t  999 kB\nVmRSS:\t  " + kibibytes + " kB\nThreads:\t9\n")}
 }
 
-func TestUsageOfProcesses(t *testing.T) {
+func TestProcessUsage(t *testing.T) {
 	proc := fstest.MapFS{
 		"10/stat": processStat("karmada", "1"), "10/status": processStatus("1024"),
 		"11/stat": processStat("a (odd) name", "10"), "11/status": processStatus("512"),
@@ -37,7 +37,7 @@ func TestUsageOfProcesses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := processes{proc: proc, children: test.children}.of(map[string]int{"karmada": 10})
+			got, err := processReader{proc: proc, children: test.children}.usageByName(map[string]int{"karmada": 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,9 +48,9 @@ func TestUsageOfProcesses(t *testing.T) {
 	}
 }
 
-func TestProcessThatDoesNotExistIsAnError(t *testing.T) {
+func TestUsageOfMissingProcess(t *testing.T) {
 	var proc fs.FS = fstest.MapFS{}
-	if got, err := (processes{proc: proc}).of(map[string]int{"karmada": 10}); err == nil {
+	if got, err := (processReader{proc: proc}).usageByName(map[string]int{"karmada": 10}); err == nil {
 		t.Errorf("of() = %v, want an error", got)
 	}
 }
@@ -67,7 +67,7 @@ func FuzzParseStat(f *testing.F) {
 	})
 }
 
-func TestProcessesAreReadFromTheFileEachTime(t *testing.T) {
+func TestProcessesFileIsReadEachTime(t *testing.T) {
 	o := options{processesFile: filepath.Join(t.TempDir(), "processes.json")}
 	for _, pid := range []string{"1", "2"} {
 		if err := os.WriteFile(o.processesFile, []byte(`[{"name":"karmada","pid":`+pid+`},{"name":"member1","pid":7}]`), 0o600); err != nil {

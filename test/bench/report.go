@@ -44,8 +44,8 @@ func (r *report) add(scenario, what string, value float64, unit string) {
 	r.Rows = append(r.Rows, row{scenario, what, value, unit})
 }
 
-// addSpan reports how long something took for count templates, and its rate.
-func (r *report) addSpan(scenario, what string, span time.Duration, count int) {
+// addDuration reports how long something took for count templates, and its rate.
+func (r *report) addDuration(scenario, what string, span time.Duration, count int) {
 	r.add(scenario, what, span.Seconds(), "s")
 	r.add(scenario, what, float64(count)/span.Seconds(), "templates/s")
 }
@@ -69,9 +69,9 @@ func (r *report) addMemory(scenario string, s sample) {
 
 // addWrites reports the sum of some writes, then every kind of them, the most
 // frequent first.
-func (r *report) addWrites(scenario, what string, w writes, count int) {
+func (r *report) addWrites(scenario, what string, w writeCounts, count int) {
 	r.add(scenario, what, w.total()/float64(count), "requests")
-	kinds := slices.SortedFunc(maps.Keys(w), func(a, b write) int {
+	kinds := slices.SortedFunc(maps.Keys(w), func(a, b writeKind) int {
 		return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a.String(), b.String()))
 	})
 	for _, kind := range kinds {
@@ -102,14 +102,14 @@ func (r *report) markdown(out io.Writer) error {
 	fmt.Fprintf(&text, "%s; %d members, %d templates, %d replicas in each member\n\n", r.Machine, r.Members, r.Templates, r.Replicas)
 	text.WriteString("| scenario | what | value | unit |\n|---|---|---:|---|\n")
 	for _, row := range r.Rows {
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", row.Scenario, row.What, significant(row.Value), row.Unit)
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", row.Scenario, row.What, formatSignificant(row.Value), row.Unit)
 	}
 	_, err := text.WriteTo(out)
 	return err
 }
 
-// significant prints three digits that matter, and never an exponent.
-func significant(value float64) string {
+// formatSignificant prints three digits that matter, and never an exponent.
+func formatSignificant(value float64) string {
 	decimals := 2
 	if magnitude := math.Abs(value); magnitude >= 100 {
 		decimals = 0

@@ -35,7 +35,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestPercentileCoversItsShareOfTheValues(t *testing.T) {
+func TestPercentileRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.Int64Range(0, 1000), 1, 200).Draw(t, "values")
 		p := rapid.Float64Range(1, 100).Draw(t, "p")
@@ -63,15 +63,15 @@ func TestPercentileCoversItsShareOfTheValues(t *testing.T) {
 	})
 }
 
-func TestReportPrintsATableAndSavesTheSameAsJSON(t *testing.T) {
+func TestReportSave(t *testing.T) {
 	r := &report{Machine: "linux/amd64, 2 CPUs", Members: 3, Templates: 10, Replicas: 1}
-	post, patch := write{"works", "POST"}, write{"works/status", "PATCH"}
+	post, patch := writeKind{"works", "POST"}, writeKind{"works/status", "PATCH"}
 	before := sample{processes: map[string]usage{"karmada": {cpu: time.Second}}}
 	after := sample{
 		processes: map[string]usage{"karmada": {cpu: 2 * time.Second, rss: 300 << 20}},
-		karmada:   counters{writes: writes{post: 30, patch: 35}},
+		karmada:   counters{writes: writeCounts{post: 30, patch: 35}},
 	}
-	r.addSpan("burst", "in every member", 4*time.Second, 10)
+	r.addDuration("burst", "in every member", 4*time.Second, 10)
 	r.addCost("burst", before, after, 10)
 
 	file := filepath.Join(t.TempDir(), "results.json")
@@ -108,7 +108,7 @@ func TestReportPrintsATableAndSavesTheSameAsJSON(t *testing.T) {
 	}
 }
 
-func TestNumbersShowThreeDigitsThatMatter(t *testing.T) {
+func TestFormatSignificant(t *testing.T) {
 	tests := map[string]struct {
 		value float64
 		want  string
@@ -121,7 +121,7 @@ func TestNumbersShowThreeDigitsThatMatter(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := significant(test.value); got != test.want {
+			if got := formatSignificant(test.value); got != test.want {
 				t.Errorf("significant(%v) = %q, want %q", test.value, got, test.want)
 			}
 		})

@@ -15,7 +15,7 @@ func (b *bench) restart(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.waitForLateWrites(ctx); err != nil {
 		return err
 	}
 	before, err := b.sample(ctx)
@@ -55,16 +55,16 @@ func (b *bench) runRestartCommand(ctx context.Context) error {
 // probe returns when a new template was known to run everywhere, once the others
 // do so too.
 func (b *bench) probe(ctx context.Context) (arrived time.Time, err error) {
-	err = b.observed(ctx, func(ctx context.Context, o *observation) error {
+	err = b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		probe := o.karmada.expect("probe", isReady(b.allReplicas()))
 		if err := b.create(ctx, []string{"probe"}); err != nil {
 			return err
 		}
-		if err := await(ctx, probe); err != nil {
+		if err := awaitAll(ctx, probe); err != nil {
 			return err
 		}
 		arrived = probe.at
-		return await(ctx, o.inKarmada(b.templates(), isReady(b.allReplicas()))...)
+		return awaitAll(ctx, o.expectInKarmada(b.burstTemplateNames(), isReady(b.allReplicas()))...)
 	})
 	return arrived, err
 }

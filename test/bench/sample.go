@@ -19,11 +19,11 @@ func (b *bench) sample(ctx context.Context) (sample, error) {
 	if s.processes, err = b.usage(); err != nil {
 		return s, err
 	}
-	if s.karmada, err = scrape(ctx, b.fleet.karmada); err != nil {
+	if s.karmada, err = scrapeCounters(ctx, b.fleet.karmada); err != nil {
 		return s, err
 	}
 	for _, member := range b.fleet.members {
-		counted, err := scrape(ctx, member)
+		counted, err := scrapeCounters(ctx, member)
 		if err != nil {
 			return s, err
 		}
@@ -37,7 +37,7 @@ func (b *bench) usage() (map[string]usage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return processes{proc: os.DirFS("/proc"), children: b.options.children}.of(pids)
+	return processReader{proc: os.DirFS("/proc"), children: b.options.children}.usageByName(pids)
 }
 
 // sampleSettled ends a measurement. Processor time is read at once, since an idle
@@ -47,7 +47,7 @@ func (b *bench) sampleSettled(ctx context.Context) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.waitForLateWrites(ctx); err != nil {
 		return sample{}, err
 	}
 	s, err := b.sample(ctx)
@@ -55,8 +55,8 @@ func (b *bench) sampleSettled(ctx context.Context) (sample, error) {
 	return s, err
 }
 
-// settle lets late writes happen.
-func (b *bench) settle(ctx context.Context) error {
+// waitForLateWrites lets late writes happen.
+func (b *bench) waitForLateWrites(ctx context.Context) error {
 	timer := time.NewTimer(b.options.settle)
 	defer timer.Stop()
 	select {
@@ -68,15 +68,15 @@ func (b *bench) settle(ctx context.Context) error {
 }
 
 // karmadaWrites returns what the control plane has stored since an earlier sample.
-func (s sample) karmadaWrites(before sample) writes {
-	return s.karmada.since(before.karmada)
+func (s sample) karmadaWrites(before sample) writeCounts {
+	return s.karmada.writesSince(before.karmada)
 }
 
 // memberWrites returns what all members together have stored since an earlier sample.
-func (s sample) memberWrites(before sample) writes {
-	sum := writes{}
+func (s sample) memberWrites(before sample) writeCounts {
+	sum := writeCounts{}
 	for i, counted := range s.members {
-		for kind, count := range counted.since(before.members[i]) {
+		for kind, count := range counted.writesSince(before.members[i]) {
 			sum[kind] += count
 		}
 	}

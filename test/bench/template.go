@@ -51,8 +51,8 @@ func templateFor(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// names returns count names of templates with a common beginning.
-func names(prefix string, count int) []string {
+// numberedNames returns count names of templates with a common beginning.
+func numberedNames(prefix string, count int) []string {
 	list := make([]string, count)
 	for i := range list {
 		list[i] = fmt.Sprintf("%s-%04d", prefix, i)
@@ -62,8 +62,8 @@ func names(prefix string, count int) []string {
 
 // condition is a claim about a Deployment, which is nil while it does not exist.
 type condition struct {
-	claim string
-	holds func(*appsv1.Deployment) bool
+	description string
+	holds       func(*appsv1.Deployment) bool
 }
 
 var (

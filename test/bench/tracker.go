@@ -20,12 +20,12 @@ type tracker struct {
 	cluster string
 
 	mu       sync.Mutex
-	sighted  map[string]sighting
+	states   map[string]observedState
 	expected map[string][]*expectation
 }
 
-// sighting is the latest state of a Deployment and when it arrived.
-type sighting struct {
+// observedState is the latest state of a Deployment and when it arrived.
+type observedState struct {
 	deployment *appsv1.Deployment
 	at         time.Time
 }
@@ -39,7 +39,7 @@ type expectation struct {
 }
 
 func newTracker(cluster string) *tracker {
-	return &tracker{cluster: cluster, sighted: map[string]sighting{}, expected: map[string][]*expectation{}}
+	return &tracker{cluster: cluster, states: map[string]observedState{}, expected: map[string][]*expectation{}}
 }
 
 // expect registers a condition; register it before the act that brings it about.
@@ -48,7 +48,7 @@ func (t *tracker) expect(name string, c condition) *expectation {
 	e := &expectation{cluster: t.cluster, name: name, condition: c, done: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.sighted[name]; c.holds(s.deployment) {
+	if s := t.states[name]; c.holds(s.deployment) {
 		e.at = s.at
 		close(e.done)
 		return e
@@ -57,11 +57,11 @@ func (t *tracker) expect(name string, c condition) *expectation {
 	return e
 }
 
-// sight takes in a new state; nil means that the Deployment is gone.
-func (t *tracker) sight(name string, d *appsv1.Deployment, at time.Time) {
+// observe takes in a new state; nil means that the Deployment is gone.
+func (t *tracker) observe(name string, d *appsv1.Deployment, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sighted[name] = sighting{deployment: d, at: at}
+	t.states[name] = observedState{deployment: d, at: at}
 	var open []*expectation
 	for _, e := range t.expected[name] {
 		if !e.condition.holds(d) {
@@ -74,13 +74,13 @@ func (t *tracker) sight(name string, d *appsv1.Deployment, at time.Time) {
 	t.expected[name] = open
 }
 
-// follow feeds the tracker from a cluster until the context ends; it returns
+// watchCluster feeds the tracker from a cluster until the context ends; it returns
 // once the first list is in.
-func (t *tracker) follow(ctx context.Context, c *cluster, namespace string) error {
+func (t *tracker) watchCluster(ctx context.Context, c *cluster, namespace string) error {
 	deployments := c.typed.AppsV1().Deployments(namespace)
 	sight := func(object any) {
 		if d, ok := object.(*appsv1.Deployment); ok {
-			t.sight(d.Name, d, time.Now())
+			t.observe(d.Name, d, time.Now())
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -98,7 +98,7 @@ func (t *tracker) follow(ctx context.Context, c *cluster, namespace string) erro
 			UpdateFunc: func(_, object any) { sight(object) },
 			DeleteFunc: func(object any) {
 				if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
-					t.sight(key.Name, nil, time.Now())
+					t.observe(key.Name, nil, time.Now())
 				}
 			},
 		},
@@ -110,21 +110,21 @@ func (t *tracker) follow(ctx context.Context, c *cluster, namespace string) erro
 	return nil
 }
 
-// await returns once all expectations came true. If the context ends first, the
+// awaitAll returns once all expectations came true. If the context ends first, the
 // error tells how many are open and names one of them.
-func await(ctx context.Context, expectations ...*expectation) error {
+func awaitAll(ctx context.Context, expectations ...*expectation) error {
 	for i, e := range expectations {
 		select {
 		case <-e.done:
 		case <-ctx.Done():
 			return fmt.Errorf("%d of %d expectations are open, such as that %s in %s %s: %w",
-				unmet(expectations[i:]), len(expectations), e.name, e.cluster, e.condition.claim, context.Cause(ctx))
+				countUnmet(expectations[i:]), len(expectations), e.name, e.cluster, e.condition.description, context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
-func unmet(expectations []*expectation) int {
+func countUnmet(expectations []*expectation) int {
 	count := 0
 	for _, e := range expectations {
 		select {
@@ -136,8 +136,8 @@ func unmet(expectations []*expectation) int {
 	return count
 }
 
-// last returns when the last of some expectations came true, all of which must have.
-func last(expectations []*expectation) time.Time {
+// lastMetAt returns when the last of some expectations came true, all of which must have.
+func lastMetAt(expectations []*expectation) time.Time {
 	var latest time.Time
 	for _, e := range expectations {
 		if e.at.After(latest) {
@@ -147,14 +147,14 @@ func last(expectations []*expectation) time.Time {
 	return latest
 }
 
-// observation watches the whole fleet.
-type observation struct {
+// fleetTracker watches the whole fleet.
+type fleetTracker struct {
 	karmada *tracker
 	members []*tracker
 }
 
-// everywhere expects a condition of every name in every member.
-func (o *observation) everywhere(names []string, c condition) []*expectation {
+// expectInMembers expects a condition of every name in every member.
+func (o *fleetTracker) expectInMembers(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
 		for _, member := range o.members {
@@ -164,8 +164,8 @@ func (o *observation) everywhere(names []string, c condition) []*expectation {
 	return expectations
 }
 
-// inKarmada expects a condition of every template.
-func (o *observation) inKarmada(names []string, c condition) []*expectation {
+// expectInKarmada expects a condition of every template.
+func (o *fleetTracker) expectInKarmada(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
 		expectations = append(expectations, o.karmada.expect(name, c))
@@ -173,17 +173,17 @@ func (o *observation) inKarmada(names []string, c condition) []*expectation {
 	return expectations
 }
 
-// observed watches the fleet while act runs.
-func (b *bench) observed(ctx context.Context, act func(context.Context, *observation) error) error {
+// withFleetTracker watches the fleet while act runs.
+func (b *bench) withFleetTracker(ctx context.Context, act func(context.Context, *fleetTracker) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the scenario is over"))
-	o := &observation{karmada: newTracker(b.fleet.karmada.name)}
-	if err := o.karmada.follow(ctx, b.fleet.karmada, b.fleet.namespace); err != nil {
+	o := &fleetTracker{karmada: newTracker(b.fleet.karmada.name)}
+	if err := o.karmada.watchCluster(ctx, b.fleet.karmada, b.fleet.namespace); err != nil {
 		return err
 	}
 	for _, member := range b.fleet.members {
 		t := newTracker(member.name)
-		if err := t.follow(ctx, member, b.fleet.namespace); err != nil {
+		if err := t.watchCluster(ctx, member, b.fleet.namespace); err != nil {
 			return err
 		}
 		o.members = append(o.members, t)

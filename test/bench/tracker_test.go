@@ -20,46 +20,46 @@ func withReady(replicas int32) *appsv1.Deployment {
 	return d
 }
 
-func isMet(e *expectation) bool { return unmet([]*expectation{e}) == 0 }
+func isMet(e *expectation) bool { return countUnmet([]*expectation{e}) == 0 }
 
-func TestExpectationComesTrueWithTheFirstSightingThatFits(t *testing.T) {
+func TestExpectationIsMetByFirstMatchingState(t *testing.T) {
 	member := newTracker("member1")
 	ready := member.expect("web", isReady(2))
 
-	member.sight("web", withReady(1), epoch)
-	member.sight("other", withReady(2), epoch)
+	member.observe("web", withReady(1), epoch)
+	member.observe("other", withReady(2), epoch)
 	if isMet(ready) {
 		t.Fatal("one ready replica, or another Deployment, met the expectation of two")
 	}
-	member.sight("web", withReady(2), epoch.Add(time.Second))
-	member.sight("web", withReady(2), epoch.Add(time.Minute))
+	member.observe("web", withReady(2), epoch.Add(time.Second))
+	member.observe("web", withReady(2), epoch.Add(time.Minute))
 	if !isMet(ready) || !ready.at.Equal(epoch.Add(time.Second)) {
 		t.Errorf("met: %t, at %v, want the first sighting of two ready replicas", isMet(ready), ready.at)
 	}
 }
 
-func TestExpectationThatHoldsAlreadyIsMetByTheLatestSighting(t *testing.T) {
+func TestExpectationIsMetByCurrentState(t *testing.T) {
 	member := newTracker("member1")
-	member.sight("web", withReady(2), epoch)
+	member.observe("web", withReady(2), epoch)
 	if ready := member.expect("web", isReady(2)); !isMet(ready) || !ready.at.Equal(epoch) {
 		t.Errorf("met: %t, at %v, want %v", isMet(ready), ready.at, epoch)
 	}
 }
 
-func TestDeletionMeetsTheExpectationOfAbsence(t *testing.T) {
+func TestExpectationIsMetByDeletion(t *testing.T) {
 	member := newTracker("member1")
-	member.sight("web", withReady(2), epoch)
+	member.observe("web", withReady(2), epoch)
 	gone := member.expect("web", isAbsent)
 	if isMet(gone) {
 		t.Fatal("a Deployment that exists counts as absent")
 	}
-	member.sight("web", nil, epoch.Add(time.Second))
+	member.observe("web", nil, epoch.Add(time.Second))
 	if !isMet(gone) {
 		t.Error("the deletion went unnoticed")
 	}
 }
 
-func TestRolledOutNeedsTheNewGenerationEverywhere(t *testing.T) {
+func TestIsRolledOut(t *testing.T) {
 	updated := withReady(2)
 	updated.Generation = 2
 	updated.Spec.Template.Spec.Containers[0].Image = secondImage
@@ -85,52 +85,52 @@ func TestRolledOutNeedsTheNewGenerationEverywhere(t *testing.T) {
 	}
 }
 
-func TestAwaitSaysWhatIsMissing(t *testing.T) {
+func TestAwaitErrorNamesUnmetExpectation(t *testing.T) {
 	member := newTracker("member1")
-	member.sight("web-0000", withReady(1), epoch)
+	member.observe("web-0000", withReady(1), epoch)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("out of patience"))
 
-	err := await(ctx, member.expect("web-0001", isPresent), member.expect("web-0000", isPresent), member.expect("web-0002", isPresent))
+	err := awaitAll(ctx, member.expect("web-0001", isPresent), member.expect("web-0000", isPresent), member.expect("web-0002", isPresent))
 	want := "2 of 3 expectations are open, such as that web-0001 in member1 exists: out of patience"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("await() = %v, want %q", err, want)
 	}
 }
 
-func TestTrackerFollowsACluster(t *testing.T) {
+func TestTrackerWatchesCluster(t *testing.T) {
 	existing := templateFor("web", 1)
 	existing.Namespace = "bench"
 	client := fake.NewClientset(existing)
 	member := newTracker("member1")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := member.follow(ctx, &cluster{name: "member1", typed: client}, "bench"); err != nil {
+	if err := member.watchCluster(ctx, &cluster{name: "member1", typed: client}, "bench"); err != nil {
 		t.Fatal(err)
 	}
-	if err := await(ctx, member.expect("web", isPresent)); err != nil {
+	if err := awaitAll(ctx, member.expect("web", isPresent)); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.AppsV1().Deployments("bench").Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := await(ctx, member.expect("web", isAbsent)); err != nil {
+	if err := awaitAll(ctx, member.expect("web", isAbsent)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTheMemberThatWasReadyLastCounts(t *testing.T) {
+func TestSlowestMemberTime(t *testing.T) {
 	at := func(seconds ...int) (list []*expectation) {
 		for _, s := range seconds {
 			list = append(list, &expectation{at: epoch.Add(time.Duration(s) * time.Second)})
 		}
 		return list
 	}
-	if got := slowest(at(1, 4, 2), at(3, 5, 9)); got != 7*time.Second {
+	if got := slowestMemberTime(at(1, 4, 2), at(3, 5, 9)); got != 7*time.Second {
 		t.Errorf("slowest() = %v, want the 7 s of the third member, which was ready last", got)
 	}
-	j := journey{present: 4 * time.Second, aggregated: 10 * time.Second, member: 7 * time.Second}
-	if got := j.above(); got != 3*time.Second {
+	j := propagationTimes{presentAfter: 4 * time.Second, aggregatedAfter: 10 * time.Second, memberReadyTime: 7 * time.Second}
+	if got := j.controlPlaneTime(); got != 3*time.Second {
 		t.Errorf("above() = %v, want 3s", got)
 	}
 }

@@ -26,28 +26,28 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// agentSpace is where the agent of a member is.
-const agentSpace = "karmada-system"
+// agentNamespace is where the agent of a member is.
+const agentNamespace = "karmada-system"
 
-// TestAMemberWithAnAgentRunsIt starts three members, of which the last one is
+// TestPullMemberRunsAgent starts three members, of which the last one is
 // registered and has an agent, looks at the agent as a user does, and kills it, its
 // member, and everything. The first start is killed amid the registration.
-func TestAMemberWithAnAgentRunsIt(t *testing.T) {
+func TestPullMemberRunsAgent(t *testing.T) {
 	pulled := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
 	t.Cleanup(pulled.remove)
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	pulled.killAmidRegistration(t, "--members", "3", "--nodes-per-member", "1")
+	pulled.killDuringRegistration(t, "--members", "3", "--nodes-per-member", "1")
 	if err := pulled.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	pulled.hasModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
-		member1: clusterv1alpha1.Push, member2: clusterv1alpha1.Push, spare: clusterv1alpha1.Pull,
+	pulled.checkSyncModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
+		member1: clusterv1alpha1.Push, member2: clusterv1alpha1.Push, spareMember: clusterv1alpha1.Pull,
 	})
-	create(t, pulled, configMap("default", "settings", "1"), every(configMaps).to("default", member1, spare))
-	pulled.awaitSettings(t, spare, "1")
+	createObjects(t, pulled, newConfigMap("default", "settings", "1"), selectAll(configMapSelector).propagationPolicy("default", member1, spareMember))
+	pulled.awaitSettings(t, spareMember, "1")
 
-	config, err := clientcmd.BuildConfigFromFlags("", pulled.memberConfig(t, spare))
+	config, err := clientcmd.BuildConfigFromFlags("", pulled.memberKubeconfig(t, spareMember))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,26 +56,26 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := pulled.awaitAgent(t, spare, 0)
+	agent := pulled.awaitAgent(t, spareMember, 0)
 	t.Run("its log is there", func(t *testing.T) {
-		text, err := member.CoreV1().Pods(agentSpace).GetLogs(agent.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
+		text, err := member.CoreV1().Pods(agentNamespace).GetLogs(agent.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(text), `"Registered" cluster="member3"`) {
 			t.Errorf("the log does not tell of the registration (%v):\n%s", err, text)
 		}
 	})
 	t.Run("only the agent itself runs beside it", func(t *testing.T) {
-		stdout, err := execute(t.Context(), config, agent, "karmada-agent", "version")
+		stdout, err := execInPod(t.Context(), config, agent, "karmada-agent", "version")
 		if err != nil || !strings.Contains(stdout, "karmada-agent") {
 			t.Errorf("it is %q (%v)", stdout, err)
 		}
-		stdout, err = execute(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
+		stdout, err = execInPod(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
 		if err == nil || stdout != "" || !strings.Contains(err.Error(), "no other command runs") {
 			t.Errorf("another program of the machine ran: %q (%v)", stdout, err)
 		}
 	})
 	t.Run("what is simulated says so", func(t *testing.T) {
-		web := &corev1.Pod{ObjectMeta: named("default", "simulated"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}
-		if err := pulled.members[spare].Create(t.Context(), web); err != nil {
+		web := &corev1.Pod{ObjectMeta: objectMeta("default", "simulated"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}
+		if err := pulled.members[spareMember].Create(t.Context(), web); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "a refusal that explains itself", func(ctx context.Context) error {
@@ -90,54 +90,54 @@ func TestAMemberWithAnAgentRunsIt(t *testing.T) {
 		})
 	})
 
-	first := processOf(t, agent)
+	first := processIDOf(t, agent)
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	again := pulled.awaitAgent(t, spare, 1)
+	again := pulled.awaitAgent(t, spareMember, 1)
 
-	pid, err := pulled.pid(spare)
+	pid, err := pulled.processID(spareMember)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := processOf(t, again)
+	second := processIDOf(t, again)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 5*time.Second, "end of the agent with its member", func(context.Context) error {
+	eventuallyWithin(t, 5*time.Second, "end of the agent with its member", func(context.Context) error {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second))
 		if err == nil && len(line) > 0 {
 			return fmt.Errorf("process %d runs %q", second, line)
 		}
 		return nil
 	})
-	pulled.awaitAgent(t, spare, 2)
+	pulled.awaitAgent(t, spareMember, 2)
 	pulled.changeSettings(t, "2")
-	pulled.awaitSettings(t, spare, "2")
+	pulled.awaitSettings(t, spareMember, "2")
 
-	if pid, err = pulled.pid(controlPlane); err != nil {
+	if pid, err = pulled.processID(controlPlane); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	pulled.awaitEnd(t, stopPatience)
-	restart, cancel := context.WithTimeout(t.Context(), startPatience)
+	pulled.awaitProcessesEnded(t, stopTimeout)
+	restart, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := pulled.up(restart); err != nil {
 		t.Fatal(err)
 	}
 	pulled.changeSettings(t, "3")
-	pulled.awaitSettings(t, spare, "3")
+	pulled.awaitSettings(t, spareMember, "3")
 }
 
-// killAmidRegistration starts the installation and kills it when its third member
+// killDuringRegistration starts the installation and kills it when its third member
 // has asked for the certificate of its agent.
-func (i *installation) killAmidRegistration(t *testing.T, args ...string) {
+func (i *installation) killDuringRegistration(t *testing.T, args ...string) {
 	t.Helper()
 	f := i.startInForeground(t, args...)
-	within(t, startPatience, "request for a certificate", func(ctx context.Context) error {
-		if err := i.connect(); err != nil {
+	eventuallyWithin(t, startTimeout, "request for a certificate", func(ctx context.Context) error {
+		if err := i.connectClients(); err != nil {
 			return err
 		}
 		requests := &certificatesv1.CertificateSigningRequestList{}
@@ -145,20 +145,20 @@ func (i *installation) killAmidRegistration(t *testing.T, args ...string) {
 			return err
 		}
 		for _, request := range requests.Items {
-			if strings.HasPrefix(request.Name, spare) {
+			if strings.HasPrefix(request.Name, spareMember) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there are %d requests: %s", len(requests.Items), f.text())
+		return fmt.Errorf("there are %d requests: %s", len(requests.Items), f.outputText())
 	})
 	if err := f.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-f.ended
-	i.awaitEnd(t, stopPatience)
+	i.awaitProcessesEnded(t, stopTimeout)
 }
 
-func (i *installation) hasModes(t *testing.T, want map[string]clusterv1alpha1.ClusterSyncMode) {
+func (i *installation) checkSyncModes(t *testing.T, want map[string]clusterv1alpha1.ClusterSyncMode) {
 	t.Helper()
 	for name, mode := range want {
 		cluster := &clusterv1alpha1.Cluster{}
@@ -174,7 +174,7 @@ func (i *installation) hasModes(t *testing.T, want map[string]clusterv1alpha1.Cl
 func (i *installation) changeSettings(t *testing.T, value string) {
 	t.Helper()
 	eventually(t, "changing the settings", func(ctx context.Context) error {
-		return i.karmada.Patch(ctx, configMap("default", "settings", ""),
+		return i.karmada.Patch(ctx, newConfigMap("default", "settings", ""),
 			client.RawPatch(types.MergePatchType, []byte(`{"data":{"key":"`+value+`"}}`)))
 	})
 }
@@ -200,7 +200,7 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 	var agent *corev1.Pod
 	eventually(t, fmt.Sprintf("agent in %s after %d restarts", cluster, restarts), func(ctx context.Context) error {
 		pods := &corev1.PodList{}
-		if err := i.members[cluster].List(ctx, pods, client.InNamespace(agentSpace)); err != nil {
+		if err := i.members[cluster].List(ctx, pods, client.InNamespace(agentNamespace)); err != nil {
 			return err
 		}
 		if len(pods.Items) != 1 {
@@ -217,8 +217,8 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 	return agent
 }
 
-// processOf is the process of a Pod.
-func processOf(t *testing.T, pod *corev1.Pod) int {
+// processIDOf is the process of a Pod.
+func processIDOf(t *testing.T, pod *corev1.Pod) int {
 	t.Helper()
 	var pid int
 	if _, err := fmt.Sscanf(pod.Status.ContainerStatuses[0].ContainerID, "process://%d", &pid); err != nil {
@@ -227,8 +227,8 @@ func processOf(t *testing.T, pod *corev1.Pod) int {
 	return pid
 }
 
-// execute does what kubectl exec does.
-func execute(ctx context.Context, config *rest.Config, pod *corev1.Pod, words ...string) (stdout string, err error) {
+// execInPod does what kubectl exec does.
+func execInPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, words ...string) (stdout string, err error) {
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", err

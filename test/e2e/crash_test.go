@@ -24,30 +24,30 @@ import (
 )
 
 const (
-	burst      = 60
-	killAfter  = 25
-	burstSpace = "default"
+	burstSize            = 60
+	killAfterDeployments = 25
+	burstNamespace       = "default"
 )
 
-// TestAKilledControlPlaneGoesOnWhereItWas kills the control plane while it works,
+// TestControlPlaneResumesAfterKill kills the control plane while it works,
 // starts it again in the foreground, and ends it as a terminal does.
-func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
+func TestControlPlaneResumesAfterKill(t *testing.T) {
 	crashed := &installation{dir: filepath.Join(t.TempDir(), "crashed")}
 	t.Cleanup(crashed.remove)
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := crashed.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
 		t.Fatal(err)
 	}
-	policy := every(deployments).to(burstSpace, member1, member2)
+	policy := selectAll(deploymentSelector).propagationPolicy(burstNamespace, member1, member2)
 	if err := crashed.karmada.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	acknowledged, delivered := crashed.killDuringBurst(t)
-	crashed.awaitEnd(t, stopPatience)
+	acknowledged, delivered := crashed.killControlPlaneDuringBurst(t)
+	crashed.awaitProcessesEnded(t, stopTimeout)
 
-	foreground := crashed.upInForeground(t)
-	stored, err := namesAndIDs(t.Context(), crashed.karmada)
+	foreground := crashed.restartInForeground(t)
+	stored, err := deploymentUIDs(t.Context(), crashed.karmada)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +57,14 @@ func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	// The user, who saw errors, asks for all of them again.
-	crashed.submit(t.Context(), func(_ string, err error) {
+	crashed.submitBurst(t.Context(), func(_ string, err error) {
 		if client.IgnoreAlreadyExists(err) != nil {
 			t.Error(err)
 		}
 	})
 	for _, name := range []string{member1, member2} {
-		crashed.awaitBurst(t, name)
-		now, err := namesAndIDs(t.Context(), crashed.members[name])
+		crashed.awaitBurstDelivered(t, name)
+		now, err := deploymentUIDs(t.Context(), crashed.members[name])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,64 +75,64 @@ func TestAKilledControlPlaneGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	foreground.interrupt(t)
-	crashed.awaitEnd(t, stopPatience)
+	crashed.awaitProcessesEnded(t, stopTimeout)
 }
 
-func TestAStartCanBeInterrupted(t *testing.T) {
+func TestUpInterruptedDuringStart(t *testing.T) {
 	begun := &installation{dir: filepath.Join(t.TempDir(), "begun")}
 	t.Cleanup(begun.remove)
 	foreground := begun.startInForeground(t, "--members", "2")
-	within(t, startPatience, "members that are starting", func(context.Context) error {
-		running, err := begun.processes()
+	eventuallyWithin(t, startTimeout, "members that are starting", func(context.Context) error {
+		running, err := begun.processCommandLines()
 		if err == nil && len(running) < 3 {
 			err = fmt.Errorf("there run %q", running)
 		}
 		return err
 	})
 	foreground.interrupt(t)
-	begun.awaitEnd(t, stopPatience)
+	begun.awaitProcessesEnded(t, stopTimeout)
 }
 
-// submit creates the Deployments of the burst, a few at a time.
-func (i *installation) submit(ctx context.Context, done func(name string, err error)) {
+// submitBurst creates the Deployments of the burst, a few at a time.
+func (i *installation) submitBurst(ctx context.Context, done func(name string, err error)) {
 	names := make(chan string)
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {
 			for name := range names {
-				done(name, i.karmada.Create(ctx, deployment(burstSpace, name, 1)))
+				done(name, i.karmada.Create(ctx, newDeployment(burstNamespace, name, 1)))
 			}
 		})
 	}
-	for n := range burst {
+	for n := range burstSize {
 		names <- fmt.Sprintf("web-%02d", n)
 	}
 	close(names)
 	workers.Wait()
 }
 
-// killDuringBurst kills the control plane amid the burst. It returns what was
+// killControlPlaneDuringBurst kills the control plane amid the burst. It returns what was
 // stored before, and what the members held then.
-func (i *installation) killDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
+func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
 	t.Helper()
-	pid, err := i.pid(controlPlane)
+	pid, err := i.processID(controlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}
 	delivered = map[string]map[string]types.UID{}
 	var mu sync.Mutex
-	i.submit(t.Context(), func(name string, err error) {
+	i.submitBurst(t.Context(), func(name string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
 			return
 		}
 		acknowledged = append(acknowledged, name)
-		if len(acknowledged) != killAfter {
+		if len(acknowledged) != killAfterDeployments {
 			return
 		}
 		for member, side := range i.members {
-			if delivered[member], err = namesAndIDs(t.Context(), side); err != nil {
+			if delivered[member], err = deploymentUIDs(t.Context(), side); err != nil {
 				t.Error(err)
 			}
 		}
@@ -140,17 +140,17 @@ func (i *installation) killDuringBurst(t *testing.T) (acknowledged []string, del
 			t.Error(err)
 		}
 	})
-	if len(acknowledged) == burst {
+	if len(acknowledged) == burstSize {
 		t.Fatal("the burst was over before the control plane was killed")
 	}
 	return acknowledged, delivered
 }
 
-// awaitEnd waits until no process of the installation is left.
-func (i *installation) awaitEnd(t *testing.T, limit time.Duration) {
+// awaitProcessesEnded waits until no process of the installation is left.
+func (i *installation) awaitProcessesEnded(t *testing.T, limit time.Duration) {
 	t.Helper()
-	within(t, limit, "end of all processes", func(context.Context) error {
-		left, err := i.processes()
+	eventuallyWithin(t, limit, "end of all processes", func(context.Context) error {
+		left, err := i.processCommandLines()
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("there still run %q", left)
 		}
@@ -158,34 +158,34 @@ func (i *installation) awaitEnd(t *testing.T, limit time.Duration) {
 	})
 }
 
-// awaitBurst waits until a member runs every Deployment of the burst, and nothing
+// awaitBurstDelivered waits until a member runs every Deployment of the burst, and nothing
 // twice.
-func (i *installation) awaitBurst(t *testing.T, member string) {
+func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 	t.Helper()
 	want := map[string]int{}
-	for n := range burst {
+	for n := range burstSize {
 		want[fmt.Sprintf("web-%02d", n)] = 1
 	}
 	eventually(t, "the burst in "+member, func(ctx context.Context) error {
-		ran, err := runningPods(ctx, i.members[member])
+		ran, err := countRunningPods(ctx, i.members[member])
 		if err != nil {
 			return err
 		}
 		if diff := cmp.Diff(want, ran); diff != "" {
 			return fmt.Errorf("running Pods of each Deployment (-want +got):\n%s", diff)
 		}
-		works, err := worksFor(ctx, i, member, burstSpace)
-		if err == nil && len(works) != burst {
-			err = fmt.Errorf("there are %d Works for %d Deployments", len(works), burst)
+		works, err := listWorks(ctx, i, member, burstNamespace)
+		if err == nil && len(works) != burstSize {
+			err = fmt.Errorf("there are %d Works for %d Deployments", len(works), burstSize)
 		}
 		return err
 	})
 }
 
-// runningPods counts the running Pods of each application, and all others as "".
-func runningPods(ctx context.Context, side client.Client) (map[string]int, error) {
+// countRunningPods counts the running Pods of each application, and all others as "".
+func countRunningPods(ctx context.Context, side client.Client) (map[string]int, error) {
 	pods := &corev1.PodList{}
-	if err := side.List(ctx, pods, client.InNamespace(burstSpace)); err != nil {
+	if err := side.List(ctx, pods, client.InNamespace(burstNamespace)); err != nil {
 		return nil, err
 	}
 	count := map[string]int{}
@@ -199,9 +199,9 @@ func runningPods(ctx context.Context, side client.Client) (map[string]int, error
 	return count, nil
 }
 
-func namesAndIDs(ctx context.Context, side client.Client) (map[string]types.UID, error) {
+func deploymentUIDs(ctx context.Context, side client.Client) (map[string]types.UID, error) {
 	list := &appsv1.DeploymentList{}
-	if err := side.List(ctx, list, client.InNamespace(burstSpace)); err != nil {
+	if err := side.List(ctx, list, client.InNamespace(burstNamespace)); err != nil {
 		return nil, err
 	}
 	found := map[string]types.UID{}
@@ -211,35 +211,35 @@ func namesAndIDs(ctx context.Context, side client.Client) (map[string]types.UID,
 	return found, nil
 }
 
-// logLine is what libraries log.
-var logLine = regexp.MustCompile(`(?m)^[IWEF]\d{4} .*$`)
+// klogLine is what libraries log.
+var klogLine = regexp.MustCompile(`(?m)^[IWEF]\d{4} .*$`)
 
-// foreground is a `karmada up` that this test runs.
-type foreground struct {
-	cmd   *exec.Cmd
-	ended chan error
-	mu    sync.Mutex
-	told  bytes.Buffer
+// foregroundProcess is a `karmada up` that this test runs.
+type foregroundProcess struct {
+	cmd    *exec.Cmd
+	ended  chan error
+	mu     sync.Mutex
+	output bytes.Buffer
 }
 
 // Write collects what the program tells.
-func (f *foreground) Write(text []byte) (int, error) {
+func (f *foregroundProcess) Write(text []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.told.Write(text)
+	return f.output.Write(text)
 }
 
-func (f *foreground) text() string {
+func (f *foregroundProcess) outputText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.told.String()
+	return f.output.String()
 }
 
 // startInForeground starts the installation and does not wait for it.
-func (i *installation) startInForeground(t *testing.T, args ...string) *foreground {
+func (i *installation) startInForeground(t *testing.T, args ...string) *foregroundProcess {
 	t.Helper()
-	f := &foreground{ended: make(chan error, 1)}
-	f.cmd = exec.Command(filepath.Join(bin, "karmada"), append([]string{"up", "--data-dir", i.dir}, args...)...)
+	f := &foregroundProcess{ended: make(chan error, 1)}
+	f.cmd = exec.Command(filepath.Join(binDir, "karmada"), append([]string{"up", "--data-dir", i.dir}, args...)...)
 	f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = cleanEnvironment(), f, f
 	// A process group, as a shell makes one for each command.
 	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -250,18 +250,18 @@ func (i *installation) startInForeground(t *testing.T, args ...string) *foregrou
 	return f
 }
 
-// upInForeground starts the installation again as it was and waits until it is
+// restartInForeground starts the installation again as it was and waits until it is
 // ready.
-func (i *installation) upInForeground(t *testing.T) *foreground {
+func (i *installation) restartInForeground(t *testing.T) *foregroundProcess {
 	t.Helper()
 	f := i.startInForeground(t)
-	within(t, startPatience, "second start", func(context.Context) error {
-		if !strings.Contains(f.text(), "Karmada is up.") {
-			return errors.New(f.text() + i.logs())
+	eventuallyWithin(t, startTimeout, "second start", func(context.Context) error {
+		if !strings.Contains(f.outputText(), "Karmada is up.") {
+			return errors.New(f.outputText() + i.logTails())
 		}
 		return nil
 	})
-	if err := i.connect(); err != nil {
+	if err := i.connectClients(); err != nil {
 		t.Fatal(err)
 	}
 	if names := slices.Sorted(maps.Keys(i.members)); !slices.Equal(names, []string{member1, member2}) {
@@ -271,22 +271,22 @@ func (i *installation) upInForeground(t *testing.T) *foreground {
 }
 
 // interrupt does what Ctrl-C does in a terminal: it signals the whole group.
-func (f *foreground) interrupt(t *testing.T) {
+func (f *foregroundProcess) interrupt(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(-f.cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.NewTimer(stopPatience)
+	limit := time.NewTimer(stopTimeout)
 	defer limit.Stop()
 	select {
 	case err := <-f.ended:
 		if err != nil {
-			t.Errorf("karmada up ended with %v:\n%s", err, f.text())
+			t.Errorf("karmada up ended with %v:\n%s", err, f.outputText())
 		}
-		if logged := logLine.FindString(f.text()); logged != "" {
+		if logged := klogLine.FindString(f.outputText()); logged != "" {
 			t.Errorf("the terminal is for people, it shows the log line %q", logged)
 		}
 	case <-limit.C:
-		t.Errorf("karmada up has not ended %s after Ctrl-C", stopPatience)
+		t.Errorf("karmada up has not ended %s after Ctrl-C", stopTimeout)
 	}
 }

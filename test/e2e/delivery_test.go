@@ -31,13 +31,13 @@ func (i *installation) bindingOf(ctx context.Context, template client.Object) (*
 	return found, i.karmada.Get(ctx, key, found)
 }
 
-// tells waits for what the binding of a template says about its delivery.
-func tells(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
+// awaitFullyApplied waits for what the binding of a template says about its delivery.
+func awaitFullyApplied(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
-	shared.tells(t, template, want, parts...)
+	shared.awaitFullyApplied(t, template, want, parts...)
 }
 
-func (i *installation) tells(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
+func (i *installation) awaitFullyApplied(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("binding of %s with FullyApplied=%s", template.GetName(), want), func(ctx context.Context) error {
 		of, err := i.bindingOf(ctx, template)
@@ -55,8 +55,8 @@ func (i *installation) tells(t *testing.T, template client.Object, want metav1.C
 	})
 }
 
-// warnings counts the Warning events on a template, and how often each was told.
-func warnings(t *testing.T, about client.Object) (count int32) {
+// countWarnings counts the Warning events on a template, and how often each was told.
+func countWarnings(t *testing.T, about client.Object) (count int32) {
 	t.Helper()
 	events := &corev1.EventList{}
 	if err := shared.karmada.List(t.Context(), events, client.InNamespace(about.GetNamespace())); err != nil {
@@ -72,32 +72,32 @@ func warnings(t *testing.T, about client.Object) (count int32) {
 
 // A change that one member refuses is told on the Work, the binding and the
 // template, with what helps, and heals as soon as the cause is gone.
-func TestWhatAMemberRefusesIsToldEverywhereAndHeals(t *testing.T) {
+func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	web := &corev1.Service{ObjectMeta: named(namespace, "web"), Spec: corev1.ServiceSpec{
+	namespace := newNamespace(t)
+	web := &corev1.Service{ObjectMeta: objectMeta(namespace, "web"), Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(80)}},
 	}}
 	services := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Service"}
-	create(t, shared, web, every(services).to(namespace, member1, member2))
-	tells(t, web, metav1.ConditionTrue)
+	createObjects(t, shared, web, selectAll(services).propagationPolicy(namespace, member1, member2))
+	awaitFullyApplied(t, web, metav1.ConditionTrue)
 
-	wrong := &policyv1alpha1.OverridePolicy{ObjectMeta: named(namespace, "wrong"), Spec: policyv1alpha1.OverrideSpec{
+	wrong := &policyv1alpha1.OverridePolicy{ObjectMeta: objectMeta(namespace, "wrong"), Spec: policyv1alpha1.OverrideSpec{
 		ResourceSelectors: []policyv1alpha1.ResourceSelector{services},
 		OverrideRules: []policyv1alpha1.RuleWithCluster{{
 			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
 			Overriders: policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{
-				{Path: "/spec/ports/0/port", Operator: policyv1alpha1.OverriderOpReplace, Value: raw("70000")},
+				{Path: "/spec/ports/0/port", Operator: policyv1alpha1.OverriderOpReplace, Value: rawJSON("70000")},
 			}},
 		}},
 	}}
-	create(t, shared, wrong)
+	createObjects(t, shared, wrong)
 	cause := []string{member2, "Service " + namespace + "/web", "spec.ports[0].port"}
-	awaitApplied(t, web, member2, metav1.ConditionFalse, cause...)
-	tells(t, web, metav1.ConditionFalse, cause...)
-	warned(t, web, "SyncFailed", cause...)
-	awaitApplied(t, web, member1, metav1.ConditionTrue)
-	update(t, web, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) })
+	awaitWorkApplied(t, web, member2, metav1.ConditionFalse, cause...)
+	awaitFullyApplied(t, web, metav1.ConditionFalse, cause...)
+	awaitWarningEvent(t, web, "SyncFailed", cause...)
+	awaitWorkApplied(t, web, member1, metav1.ConditionTrue)
+	updateObject(t, web, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) })
 	eventually(t, "the change in the member that refuses nothing", func(ctx context.Context) error {
 		there := &corev1.Service{}
 		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
@@ -112,57 +112,57 @@ func TestWhatAMemberRefusesIsToldEverywhereAndHeals(t *testing.T) {
 	if err := shared.karmada.Delete(t.Context(), wrong); err != nil {
 		t.Fatal(err)
 	}
-	tells(t, web, metav1.ConditionTrue)
-	if count := warnings(t, web); count != 1 {
+	awaitFullyApplied(t, web, metav1.ConditionTrue)
+	if count := countWarnings(t, web); count != 1 {
 		t.Errorf("one cluster refused for one cause, the template has %d warnings", count)
 	}
 }
 
 // A field that cannot be changed is made anew with the object, as the message says.
-func TestAnObjectThatCannotBeChangedIsMadeAnewOnceItIsDeleted(t *testing.T) {
+func TestImmutableObjectIsRecreatedAfterDeletion(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings := configMap(namespace, "settings", "1")
+	namespace := newNamespace(t)
+	settings := newConfigMap(namespace, "settings", "1")
 	settings.Immutable = new(true)
-	create(t, shared, settings, every(configMaps).to(namespace, member1, member2))
-	before := holds(t, member2, settings, "1")
+	createObjects(t, shared, settings, selectAll(configMapSelector).propagationPolicy(namespace, member1, member2))
+	before := awaitConfigMapValue(t, member2, settings, "1")
 
-	create(t, shared, &policyv1alpha1.OverridePolicy{ObjectMeta: named(namespace, "other"), Spec: policyv1alpha1.OverrideSpec{
-		ResourceSelectors: []policyv1alpha1.ResourceSelector{configMaps},
+	createObjects(t, shared, &policyv1alpha1.OverridePolicy{ObjectMeta: objectMeta(namespace, "other"), Spec: policyv1alpha1.OverrideSpec{
+		ResourceSelectors: []policyv1alpha1.ResourceSelector{configMapSelector},
 		OverrideRules: []policyv1alpha1.RuleWithCluster{{
 			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
 			Overriders: policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{
-				{Path: "/data/key", Operator: policyv1alpha1.OverriderOpReplace, Value: raw(`"2"`)},
+				{Path: "/data/key", Operator: policyv1alpha1.OverriderOpReplace, Value: rawJSON(`"2"`)},
 			}},
 		}},
 	}})
-	warned(t, settings, "SyncFailed", member2, namespace+"/settings", "immutable", "delete the object in the cluster")
-	if err := shared.members[member2].Delete(t.Context(), configMap(namespace, "settings", "")); err != nil {
+	awaitWarningEvent(t, settings, "SyncFailed", member2, namespace+"/settings", "immutable", "delete the object in the cluster")
+	if err := shared.members[member2].Delete(t.Context(), newConfigMap(namespace, "settings", "")); err != nil {
 		t.Fatal(err)
 	}
-	if after := holds(t, member2, settings, "2"); after == before {
+	if after := awaitConfigMapValue(t, member2, settings, "2"); after == before {
 		t.Error("an immutable object was changed")
 	}
-	tells(t, settings, metav1.ConditionTrue)
+	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 }
 
-// TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp stops the process of a member,
+// TestFrozenOrKilledMemberCatchesUp stops the process of a member,
 // and kills it.
-func TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp(t *testing.T) {
+func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 	shaky := &installation{dir: filepath.Join(t.TempDir(), "shaky")}
 	t.Cleanup(shaky.remove)
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := shaky.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
 		t.Fatal(err)
 	}
-	web := deployment("default", "web", 1)
-	create(t, shaky, web, every(deployments).to("default", member1, member2))
-	shaky.tells(t, web, metav1.ConditionTrue)
+	web := newDeployment("default", "web", 1)
+	createObjects(t, shaky, web, selectAll(deploymentSelector).propagationPolicy("default", member1, member2))
+	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
 
 	signal := func(signal syscall.Signal) {
 		t.Helper()
-		pid, err := shaky.pid(member2)
+		pid, err := shaky.processID(member2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,26 +198,26 @@ func TestAMemberThatFreezesOrDiesIsNamedAndCatchesUp(t *testing.T) {
 	release("nginx:2")
 	runs(member1, "nginx:2")
 	// What is said of it later is since when it is lost.
-	shaky.tells(t, web, metav1.ConditionFalse, member2+": ")
+	shaky.awaitFullyApplied(t, web, metav1.ConditionFalse, member2+": ")
 	signal(syscall.SIGCONT)
 	runs(member2, "nginx:2")
-	shaky.tells(t, web, metav1.ConditionTrue)
+	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
 
 	signal(syscall.SIGKILL)
 	release("nginx:3")
 	runs(member1, "nginx:3")
 	runs(member2, "nginx:3")
-	shaky.tells(t, web, metav1.ConditionTrue)
+	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
 }
 
 // A condition that is about the present generation of a binding is believed by
 // whoever waits for it, so it must not come before what it says.
-func TestAConditionIsNotTrueBeforeItsTime(t *testing.T) {
+func TestBindingConditionsMatchGeneration(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, policy := configMap(namespace, "settings", "0"), every(configMaps).to(namespace, member1, member2)
-	create(t, shared, settings, policy)
-	tells(t, settings, metav1.ConditionTrue)
+	namespace := newNamespace(t)
+	settings, policy := newConfigMap(namespace, "settings", "0"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
+	createObjects(t, shared, settings, policy)
+	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 	// says waits until a condition is about a later generation, and True.
 	says := func(condition string, change func()) *workv1alpha2.ResourceBinding {
 		t.Helper()
@@ -241,7 +241,7 @@ func TestAConditionIsNotTrueBeforeItsTime(t *testing.T) {
 	}
 	for round := range 5 {
 		value := fmt.Sprint(round + 1)
-		says(workv1alpha2.FullyApplied, func() { write(t, settings, value) })
+		says(workv1alpha2.FullyApplied, func() { changeValue(t, settings, value) })
 		for _, cluster := range []string{member1, member2} {
 			there := &corev1.ConfigMap{}
 			if err := shared.members[cluster].Get(t.Context(), client.ObjectKeyFromObject(settings), there); err != nil {
@@ -252,22 +252,22 @@ func TestAConditionIsNotTrueBeforeItsTime(t *testing.T) {
 			}
 		}
 		want := []string{member1, member2}[round%2]
-		placed := says(workv1alpha2.Scheduled, func() { bind(t, policy, want) })
+		placed := says(workv1alpha2.Scheduled, func() { changePlacement(t, policy, want) })
 		if got := placed.Spec.Clusters; len(got) != 1 || got[0].Name != want {
 			t.Fatalf("Scheduled is True, and the clusters are %v instead of %s", got, want)
 		}
-		says(workv1alpha2.FullyApplied, func() { bind(t, policy, member1, member2) })
+		says(workv1alpha2.FullyApplied, func() { changePlacement(t, policy, member1, member2) })
 	}
 }
 
 // Whoever stops a cluster for longer than its nodes may be silent, finds Pods that
 // its node controller has declared not ready.
-func TestPodsAreReadyAgainAfterTheirNodesWereSilent(t *testing.T) {
+func TestSimulatedPodsBecomeReadyAgain(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	web := deployment(namespace, "web", 1)
-	create(t, shared, web, every(deployments).to(namespace, member1))
-	readyEverywhere(t, web, 1)
+	namespace := newNamespace(t)
+	web := newDeployment(namespace, "web", 1)
+	createObjects(t, shared, web, selectAll(deploymentSelector).propagationPolicy(namespace, member1))
+	awaitReadyReplicas(t, web, 1)
 	pod := &corev1.Pod{}
 	eventually(t, "a Pod that is declared not ready", func(ctx context.Context) error {
 		pods := &corev1.PodList{}
@@ -293,5 +293,5 @@ func TestPodsAreReadyAgainAfterTheirNodesWereSilent(t *testing.T) {
 		}
 		return fmt.Errorf("its conditions are %v", pod.Status.Conditions)
 	})
-	readyEverywhere(t, web, 1)
+	awaitReadyReplicas(t, web, 1)
 }

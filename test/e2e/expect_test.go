@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	patience  = 2 * time.Minute
-	pollEvery = 50 * time.Millisecond
-	lastLook  = 10 * time.Second
+	defaultTimeout    = 2 * time.Minute
+	pollInterval      = 50 * time.Millisecond
+	finalCheckTimeout = 10 * time.Second
 )
 
 // poll asks until nothing is wrong, and a last time at the end of ctx: the machine may
 // have stood still since the time before. Then it returns what was wrong last, and not
 // that a request was given up.
 func poll(ctx context.Context, check func(context.Context) error) error {
-	ticker := time.NewTicker(pollEvery)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	var last error
 	for {
@@ -38,7 +38,7 @@ func poll(ctx context.Context, check func(context.Context) error) error {
 		}
 		select {
 		case <-ctx.Done():
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalCheckTimeout)
 			defer cancel()
 			if check(late) == nil {
 				return nil
@@ -52,10 +52,10 @@ func poll(ctx context.Context, check func(context.Context) error) error {
 // eventually demands that nothing is wrong after a while.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	within(t, patience, what, check)
+	eventuallyWithin(t, defaultTimeout, what, check)
 }
 
-func within(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -64,17 +64,17 @@ func within(t *testing.T, limit time.Duration, what string, check func(context.C
 	}
 }
 
-// inNamespace makes a namespace for a test in the shared installation.
-func inNamespace(t *testing.T) string {
+// newNamespace makes a namespace for a test in the shared installation.
+func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	create(t, shared, namespace)
+	createObjects(t, shared, namespace)
 	return namespace.Name
 }
 
-// create stores objects in the control plane, and deletes them with the test:
+// createObjects stores objects in the control plane, and deletes them with the test:
 // what has no namespace would meet other tests.
-func create(t *testing.T, i *installation, objects ...client.Object) {
+func createObjects(t *testing.T, i *installation, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		if err := i.karmada.Create(t.Context(), object); err != nil {
@@ -89,8 +89,8 @@ func create(t *testing.T, i *installation, objects ...client.Object) {
 	}
 }
 
-// gone tells how an object is there nevertheless.
-func gone(ctx context.Context, side client.Client, object client.Object) error {
+// checkAbsent tells how an object is there nevertheless.
+func checkAbsent(ctx context.Context, side client.Client, object client.Object) error {
 	key := client.ObjectKeyFromObject(object)
 	err := side.Get(ctx, key, object)
 	switch {
@@ -102,8 +102,8 @@ func gone(ctx context.Context, side client.Client, object client.Object) error {
 	return err
 }
 
-// update reads an object, changes it and writes it, again on a conflict.
-func update[T client.Object](t *testing.T, object T, change func(T)) {
+// updateObject reads an object, changes it and writes it, again on a conflict.
+func updateObject[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {
 		if err := shared.karmada.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -114,9 +114,9 @@ func update[T client.Object](t *testing.T, object T, change func(T)) {
 	})
 }
 
-// warned waits for a Warning event on an object of the control plane whose
+// awaitWarningEvent waits for a Warning event on an object of the control plane whose
 // message has all the parts.
-func warned(t *testing.T, about client.Object, reason string, parts ...string) {
+func awaitWarningEvent(t *testing.T, about client.Object, reason string, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("warning %s on %s", reason, about.GetName()), func(ctx context.Context) error {
 		events := &corev1.EventList{}

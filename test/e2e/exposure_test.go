@@ -27,9 +27,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// mustBePrivate demands that no other user of the machine can reach anything in an
+// checkFilePermissions demands that no other user of the machine can reach anything in an
 // installation.
-func (i *installation) mustBePrivate(t *testing.T) {
+func (i *installation) checkFilePermissions(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(i.dir, func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
@@ -55,8 +55,8 @@ func (i *installation) mustBePrivate(t *testing.T) {
 	}
 }
 
-// listeners are the addresses at which the processes of an installation listen.
-func (i *installation) listeners(t *testing.T) []string {
+// listenAddresses are the addresses at which the processes of an installation listen.
+func (i *installation) listenAddresses(t *testing.T) []string {
 	t.Helper()
 	sockets := map[string]string{}
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -67,7 +67,7 @@ func (i *installation) listeners(t *testing.T) []string {
 		for line := range strings.Lines(string(table)) {
 			const local, state, inode, listening = 1, 3, 9, "0A"
 			if fields := strings.Fields(line); len(fields) > inode && fields[state] == listening {
-				sockets["socket:["+fields[inode]+"]"] = addressOf(t, fields[local])
+				sockets["socket:["+fields[inode]+"]"] = parseSocketAddress(t, fields[local])
 			}
 		}
 	}
@@ -91,8 +91,8 @@ func (i *installation) listeners(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// addressOf reads an address as the kernel writes it: words of the machine's order.
-func addressOf(t *testing.T, text string) string {
+// parseSocketAddress reads an address as the kernel writes it: words of the machine's order.
+func parseSocketAddress(t *testing.T, text string) string {
 	t.Helper()
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -110,20 +110,20 @@ func addressOf(t *testing.T, text string) string {
 	return net.JoinHostPort(net.IP(raw).String(), strconv.FormatUint(number, 10))
 }
 
-// clusterInfo is what clusters read that register: where the control plane is, and its
+// clusterInfoPath is what clusters read that register: where the control plane is, and its
 // certificate authority.
-const clusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
-// openPaths answer requests without credentials: how the server is, which version it
-// has, and clusterInfo.
-var openPaths = []string{"/healthz", "/livez", "/readyz", "/version", clusterInfo}
+// anonymousPaths answer requests without credentials: how the server is, which version it
+// has, and clusterInfoPath.
+var anonymousPaths = []string{"/healthz", "/livez", "/readyz", "/version", clusterInfoPath}
 
-// TestNothingListensForOthers looks for open doors: every address at which a process
+// TestListenersRejectAnonymousRequests looks for open doors: every address at which a process
 // of an installation listens, asked without credentials.
-func TestNothingListensForOthers(t *testing.T) {
+func TestListenersRejectAnonymousRequests(t *testing.T) {
 	t.Parallel()
-	shared.mustBePrivate(t)
-	listeners := shared.listeners(t)
+	shared.checkFilePermissions(t)
+	listeners := shared.listenAddresses(t)
 	if len(listeners) < 4 {
 		t.Fatalf("only %q listen: the search finds too little", listeners)
 	}
@@ -144,44 +144,44 @@ func TestNothingListensForOthers(t *testing.T) {
 			for _, path := range append([]string{
 				"/", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/configz", "/flagz", "/statusz", "/api/v1/secrets", "/apis", "/openapi/v2", "/logs",
 				"/apis/cluster.karmada.io/v1alpha1/clusters", "/api/v1/namespaces/kube-public/configmaps", "/pods", "/exec/default/a/b", "/containerLogs/default/a/b", "/v2/keys", "/v3/kv/range",
-			}, openPaths...) {
-				code := answer(t, stranger, http.MethodGet, scheme+"://"+address+path, "")
+			}, anonymousPaths...) {
+				code := requestStatus(t, stranger, http.MethodGet, scheme+"://"+address+path, "")
 				switch {
 				case code == 0, code >= http.StatusBadRequest:
-				case path == clusterInfo:
+				case path == clusterInfoPath:
 					informing++
-				case slices.Contains(openPaths, path):
+				case slices.Contains(anonymousPaths, path):
 				default:
 					t.Errorf("%s://%s%s answers a stranger with %d", scheme, address, path, code)
 				}
 			}
-			converting += accepted(t, stranger, scheme+"://"+address)
+			converting += countConversions(t, stranger, scheme+"://"+address)
 		}
 	}
 	if informing != 1 || converting != 1 {
-		t.Errorf("%d ports answer %s and %d convert, want one of each: those of the control plane", informing, clusterInfo, converting)
+		t.Errorf("%d ports answer %s and %d convert, want one of each: those of the control plane", informing, clusterInfoPath, converting)
 	}
 }
 
-// accepted sends reviews as an API server does for webhooks, and returns how many the
+// countConversions sends reviews as an API server does for webhooks, and returns how many the
 // conversion answers. Admission answers none: it runs inside the API server.
-func accepted(t *testing.T, stranger *http.Client, server string) (conversions int) {
+func countConversions(t *testing.T, stranger *http.Client, server string) (conversions int) {
 	t.Helper()
 	const conversion = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"work.karmada.io/v1alpha2","objects":[]}}`
 	const admission = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"DELETE"}}`
-	if code := answer(t, stranger, http.MethodPost, server+crds.ConversionPath, conversion); code == http.StatusOK {
+	if code := requestStatus(t, stranger, http.MethodPost, server+crds.ConversionPath, conversion); code == http.StatusOK {
 		conversions++
 	}
 	for _, path := range []string{"/mutate-work", "/validate-propagationpolicy", "/validate-resourcedeletionprotection", "/validate-agentquota"} {
-		if code := answer(t, stranger, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
+		if code := requestStatus(t, stranger, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
 			t.Errorf("POST %s%s is answered with %d", server, path, code)
 		}
 	}
 	return conversions
 }
 
-// answer is the code of an answer, 0 without one.
-func answer(t *testing.T, stranger *http.Client, method, url, body string) int {
+// requestStatus is the code of an answer, 0 without one.
+func requestStatus(t *testing.T, stranger *http.Client, method, url, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -196,16 +196,16 @@ func answer(t *testing.T, stranger *http.Client, method, url, body string) int {
 	return response.StatusCode
 }
 
-// TestAKubeconfigOfAPodReachesNothingOfTheMachine does what a user may who can create
+// TestPodKubeconfigCannotAccessHost does what a user may who can create
 // Secrets and Pods in a member: the program runs, and its kubeconfig names a command,
 // and the keys of the control plane.
-func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
+func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 	t.Parallel()
 	mark, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
 	if _, err := os.Stat(key); err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", shared.memberConfig(t, spare))
+	config, err := clientcmd.BuildConfigFromFlags("", shared.memberKubeconfig(t, spareMember))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +221,8 @@ func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], ` +
 				`clusters: [{name: c, cluster: {server: "` + config.Host + `", insecure-skip-tls-verify: true}}], users: [{name: u, user: {` + user + `}}]}`
-			secret := &corev1.Secret{ObjectMeta: named("default", "evil-"+name), StringData: map[string]string{"config": kubeconfig}}
-			pod := &corev1.Pod{ObjectMeta: named("default", "evil-"+name), Spec: corev1.PodSpec{
+			secret := &corev1.Secret{ObjectMeta: objectMeta("default", "evil-"+name), StringData: map[string]string{"config": kubeconfig}}
+			pod := &corev1.Pod{ObjectMeta: objectMeta("default", "evil-"+name), Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
 					Name: "evil", Image: "karmada-scheduler", Args: []string{"--kubeconfig=/etc/evil/config", "--leader-elect=false"},
 					VolumeMounts: []corev1.VolumeMount{{Name: "evil", MountPath: "/etc/evil"}},
@@ -230,10 +230,10 @@ func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
 				Volumes: []corev1.Volume{{Name: "evil", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name}}}},
 			}}
 			for _, object := range []client.Object{secret, pod} {
-				if err := shared.members[spare].Create(t.Context(), object); err != nil {
+				if err := shared.members[spareMember].Create(t.Context(), object); err != nil {
 					t.Fatal(err)
 				}
-				t.Cleanup(func() { _ = shared.members[spare].Delete(context.WithoutCancel(t.Context()), object) })
+				t.Cleanup(func() { _ = shared.members[spareMember].Delete(context.WithoutCancel(t.Context()), object) })
 			}
 			eventually(t, "what stopped it", func(ctx context.Context) error {
 				log, err := member.CoreV1().Pods("default").GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
@@ -249,30 +249,30 @@ func TestAKubeconfigOfAPodReachesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestAPurgeLeavesNoCredentialsBehind joins a cluster of a user, and
+// TestPurgeRemovesCredentials joins a cluster of a user, and
 // looks on the way at what the installation keeps of its credentials.
-func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
+func TestPurgeRemovesCredentials(t *testing.T) {
 	const far, sentinel = "far", "sentinel-that-must-not-be-on-the-disk"
 	i := &installation{dir: filepath.Join(t.TempDir(), "purged")}
 	t.Cleanup(func() {
-		invoke(context.Background(), nil, "karmada", "down", "--purge", "--force", "--data-dir", i.dir)
+		runProgram(context.Background(), nil, "karmada", "down", "--purge", "--force", "--data-dir", i.dir)
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := i.up(ctx, "--members", "0", "--audit-log"); err != nil {
 		t.Fatal(err)
 	}
-	i.karmadactl(ctx, "join", far, "--cluster-kubeconfig", shared.memberConfig(t, member2)).mustSucceed(t)
-	purge := func(args ...string) result {
-		return invoke(ctx, nil, "karmada", append([]string{"down", "--purge", "--data-dir", i.dir}, args...)...)
+	i.karmadactl(ctx, "join", far, "--cluster-kubeconfig", shared.memberKubeconfig(t, member2)).mustSucceed(t)
+	purge := func(args ...string) commandResult {
+		return runProgram(ctx, nil, "karmada", append([]string{"down", "--purge", "--data-dir", i.dir}, args...)...)
 	}
 	purge().mustFail(t, 1, "far (push)")
-	invoke(ctx, nil, "karmada", "status", "--data-dir", i.dir).mustSucceed(t)
-	i.mustBePrivate(t)
+	runProgram(ctx, nil, "karmada", "status", "--data-dir", i.dir).mustSucceed(t)
+	i.checkFilePermissions(t)
 	i.propagateSecret(t, far, sentinel)
-	i.mustKeepSecrets(t, sentinel)
+	i.checkNoSecretsOnDisk(t, sentinel)
 
-	invoke(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
+	runProgram(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
 	refused := purge()
 	const placeholder = "<kubeconfig of " + far + ">"
 	refused.mustFail(t, 1, "`karmadactl unjoin far --cluster-kubeconfig="+placeholder+"`")
@@ -281,9 +281,9 @@ func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
 	}
 	_, remedy, _ := strings.Cut(refused.stderr, "`karmadactl ")
 	remedy, _, _ = strings.Cut(remedy, "`")
-	i.karmadactl(ctx, strings.Fields(strings.ReplaceAll(remedy, placeholder, shared.memberConfig(t, member2)))...).mustSucceed(t)
-	account := &corev1.ServiceAccount{ObjectMeta: named("karmada-cluster", "karmada-"+far)}
-	eventually(t, "no account in the member", func(ctx context.Context) error { return gone(ctx, shared.members[member2], account) })
+	i.karmadactl(ctx, strings.Fields(strings.ReplaceAll(remedy, placeholder, shared.memberKubeconfig(t, member2)))...).mustSucceed(t)
+	account := &corev1.ServiceAccount{ObjectMeta: objectMeta("karmada-cluster", "karmada-"+far)}
+	eventually(t, "no account in the member", func(ctx context.Context) error { return checkAbsent(ctx, shared.members[member2], account) })
 	purge().mustSucceed(t)
 	if _, err := os.Stat(i.dir); !os.IsNotExist(err) {
 		t.Errorf("the data is still there (%v)", err)
@@ -293,15 +293,15 @@ func TestAPurgeLeavesNoCredentialsBehind(t *testing.T) {
 // propagateSecret delivers a Secret to a cluster, and returns when a Work holds it.
 func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: named("default", "propagated"), Data: map[string][]byte{"a": []byte(text)}}
+	secret := &corev1.Secret{ObjectMeta: objectMeta("default", "propagated"), Data: map[string][]byte{"a": []byte(text)}}
 	selector := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret", Name: secret.Name}
-	for _, object := range []client.Object{secret, every(selector).to("default", cluster)} {
+	for _, object := range []client.Object{secret, selectAll(selector).propagationPolicy("default", cluster)} {
 		if err := i.karmada.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "a Work with the Secret", func(ctx context.Context) error {
-		works, err := worksFor(ctx, i, cluster, "default")
+		works, err := listWorks(ctx, i, cluster, "default")
 		if err == nil && len(works) == 0 {
 			err = errors.New("there is none")
 		}
@@ -309,9 +309,9 @@ func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
 	})
 }
 
-// mustKeepSecrets demands that what is in Secrets, and the given text of another one,
+// checkNoSecretsOnDisk demands that what is in Secrets, and the given text of another one,
 // is in no file of the control plane, and that its audit log tells of them.
-func (i *installation) mustKeepSecrets(t *testing.T, text string) {
+func (i *installation) checkNoSecretsOnDisk(t *testing.T, text string) {
 	t.Helper()
 	secrets := &corev1.SecretList{}
 	if err := i.karmada.List(t.Context(), secrets, client.InNamespace("karmada-cluster")); err != nil {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// startPatience is how long an installation may take to start.
-	startPatience = 6 * time.Minute
-	// stopPatience is how long one may take to stop.
-	stopPatience = time.Minute
+	// startTimeout is how long an installation may take to start.
+	startTimeout = 6 * time.Minute
+	// stopTimeout is how long one may take to stop.
+	stopTimeout = time.Minute
 )
 
 // installation is one data directory of karmada, seen from outside.
@@ -45,27 +45,27 @@ func (i *installation) membersConfig() string { return filepath.Join(i.dir, "mem
 // up starts it in the background and opens its clients.
 func (i *installation) up(ctx context.Context, args ...string) error {
 	args = append([]string{"up", "--data-dir", i.dir, "--detach"}, args...)
-	if result := invoke(ctx, nil, "karmada", args...); result.code != 0 {
-		return fmt.Errorf("karmada up ended with %d:\n%s%s", result.code, result.stderr, i.logs())
+	if result := runProgram(ctx, nil, "karmada", args...); result.code != 0 {
+		return fmt.Errorf("karmada up ended with %d:\n%s%s", result.code, result.stderr, i.logTails())
 	}
-	return i.connect()
+	return i.connectClients()
 }
 
 // remove stops it and removes what it has left.
 func (i *installation) remove() {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if result := invoke(ctx, nil, "karmada", "down", "--purge", "--data-dir", i.dir); result.code != 0 {
+	if result := runProgram(ctx, nil, "karmada", "down", "--purge", "--data-dir", i.dir); result.code != 0 {
 		fmt.Fprintln(os.Stderr, result.stderr)
 	}
 }
 
-func (i *installation) karmadactl(ctx context.Context, args ...string) result {
-	return invoke(ctx, []string{"KUBECONFIG=" + i.karmadaConfig()}, "karmadactl", args...)
+func (i *installation) karmadactl(ctx context.Context, args ...string) commandResult {
+	return runProgram(ctx, []string{"KUBECONFIG=" + i.karmadaConfig()}, "karmadactl", args...)
 }
 
-// connect opens clients for what the kubeconfigs lead to.
-func (i *installation) connect() error {
+// connectClients opens clients for what the kubeconfigs lead to.
+func (i *installation) connectClients() error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme,
@@ -76,7 +76,7 @@ func (i *installation) connect() error {
 		}
 	}
 	var err error
-	if i.karmada, err = connect(scheme, i.karmadaConfig(), "karmada-apiserver"); err != nil {
+	if i.karmada, err = newClient(scheme, i.karmadaConfig(), "karmada-apiserver"); err != nil {
 		return err
 	}
 	i.members = map[string]client.Client{}
@@ -88,14 +88,14 @@ func (i *installation) connect() error {
 		return err
 	}
 	for name := range config.Contexts {
-		if i.members[name], err = connect(scheme, i.membersConfig(), name); err != nil {
+		if i.members[name], err = newClient(scheme, i.membersConfig(), name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func connect(scheme *runtime.Scheme, path, context string) (client.Client, error) {
+func newClient(scheme *runtime.Scheme, path, context string) (client.Client, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if err != nil {
@@ -105,8 +105,8 @@ func connect(scheme *runtime.Scheme, path, context string) (client.Client, error
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// awaitReady waits until clusters are Ready.
-func (i *installation) awaitReady(ctx context.Context, names ...string) error {
+// awaitClustersReady waits until clusters are Ready.
+func (i *installation) awaitClustersReady(ctx context.Context, names ...string) error {
 	return poll(ctx, func(ctx context.Context) error {
 		for _, name := range names {
 			cluster := &clusterv1alpha1.Cluster{}
@@ -124,8 +124,8 @@ func (i *installation) awaitReady(ctx context.Context, names ...string) error {
 // controlPlane is the name of the process of the control plane.
 const controlPlane = "karmada"
 
-// pid is the process of the control plane or of a member.
-func (i *installation) pid(name string) (int, error) {
+// processID is the process of the control plane or of a member.
+func (i *installation) processID(name string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(i.dir, "processes.json"))
 	if err != nil {
 		return 0, err
@@ -145,9 +145,9 @@ func (i *installation) pid(name string) (int, error) {
 	return 0, fmt.Errorf("no process %s among %v", name, processes)
 }
 
-// processes are the command lines of all living processes that were started for
+// processCommandLines are the command lines of all living processes that were started for
 // the data directory. One that ended and was not waited for has none.
-func (i *installation) processes() ([]string, error) {
+func (i *installation) processCommandLines() ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (i *installation) processes() ([]string, error) {
 	return found, nil
 }
 
-// logs are the last lines of every log.
-func (i *installation) logs() string {
+// logTails are the last lines of every log.
+func (i *installation) logTails() string {
 	files, err := filepath.Glob(filepath.Join(i.dir, "logs", "*.log"))
 	if err != nil {
 		return err.Error()

@@ -18,21 +18,21 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestASecondUpNamesTheFirst(t *testing.T) {
+func TestSecondUpNamesRunningProcess(t *testing.T) {
 	t.Parallel()
-	pid, err := shared.pid(controlPlane)
+	pid, err := shared.processID(controlPlane)
 	if err != nil {
 		t.Fatal(err)
 	}
-	invoke(t.Context(), nil, "karmada", "up", "--data-dir", shared.dir).mustFail(t, 1,
+	runProgram(t.Context(), nil, "karmada", "up", "--data-dir", shared.dir).mustFail(t, 1,
 		shared.dir, "process "+strconv.Itoa(pid), "karmada down --data-dir "+shared.dir)
 	// The first one is none the worse for it.
-	if err := shared.awaitReady(t.Context(), member1, member2); err != nil {
+	if err := shared.awaitClustersReady(t.Context(), member1, member2); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestJoiningTellsWhatIsWrong(t *testing.T) {
+func TestJoinErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		name, context string
@@ -41,20 +41,20 @@ func TestJoiningTellsWhatIsWrong(t *testing.T) {
 		told          []string
 	}{
 		"a context that does not exist lists those that do": {
-			name: "other", context: "absent", code: 1, told: []string{`"absent"`, member1, member2, spare},
+			name: "other", context: "absent", code: 1, told: []string{`"absent"`, member1, member2, spareMember},
 		},
 		"a kubeconfig that does not exist is named": {
 			name: "other", kubeconfig: func(*testing.T) string { return "/absent.config" }, code: 1, told: []string{"/absent.config"},
 		},
 		"a member without an answer is named with its address": {
-			name: "other", context: spare, kubeconfig: unreachable, code: 1,
+			name: "other", context: spareMember, kubeconfig: unreachableKubeconfig, code: 1,
 			told: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
 		},
 		"a cluster has one name": {
 			name: "other", context: member1, code: 1, told: []string{`registered as Cluster "member1"`, "unjoin it first"},
 		},
 		"a name has one cluster": {
-			name: member1, context: spare, code: 1, told: []string{"cluster name " + member1 + " has been registered"},
+			name: member1, context: spareMember, code: 1, told: []string{"cluster name " + member1 + " has been registered"},
 		},
 		"a cluster is joined once": {
 			name: member1, context: member1, code: 1, told: []string{`Cluster "member1" is this very cluster`, "nothing was changed"},
@@ -69,7 +69,7 @@ func TestJoiningTellsWhatIsWrong(t *testing.T) {
 			},
 		},
 		"names are checked before anything is asked": {
-			name: "Not_A_Name", context: spare, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
+			name: "Not_A_Name", context: spareMember, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
 		},
 	}
 	for name, test := range tests {
@@ -83,15 +83,15 @@ func TestJoiningTellsWhatIsWrong(t *testing.T) {
 				args = append(args, "--cluster-context", test.context)
 			}
 			shared.karmadactl(t.Context(), args...).mustFail(t, test.code, test.told...)
-			if err := gone(t.Context(), shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", "other")}); err != nil {
+			if err := checkAbsent(t.Context(), shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("", "other")}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// unreachable is the kubeconfig of the members with addresses where nobody listens.
-func unreachable(t *testing.T) string {
+// unreachableKubeconfig is the kubeconfig of the members with addresses where nobody listens.
+func unreachableKubeconfig(t *testing.T) string {
 	t.Helper()
 	config, err := os.ReadFile(shared.membersConfig())
 	if err != nil {
@@ -105,24 +105,24 @@ func unreachable(t *testing.T) string {
 	return path
 }
 
-func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
+func TestUnjoinRemovesAllObjects(t *testing.T) {
 	t.Parallel()
 	const guest = "guest"
-	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spareMember}
 	shared.karmadactl(t.Context(), append([]string{"join", guest, "--cluster-region", "far"}, memberFlags...)...).mustSucceed(t)
-	if err := shared.awaitReady(t.Context(), guest); err != nil {
+	if err := shared.awaitClustersReady(t.Context(), guest); err != nil {
 		t.Fatal(err)
 	}
-	namespace := inNamespace(t)
-	create(t, shared, configMap(namespace, "settings", "ours"), every(configMaps).to(namespace, guest))
+	namespace := newNamespace(t)
+	createObjects(t, shared, newConfigMap(namespace, "settings", "ours"), selectAll(configMapSelector).propagationPolicy(namespace, guest))
 	eventually(t, "the ConfigMap in the guest", func(ctx context.Context) error {
-		return shared.members[spare].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
+		return shared.members[spareMember].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
 	})
 
-	joinAgainRepairsCredentials(t, guest, memberFlags)
-	create(t, shared, configMap(namespace, "repaired", "ours"))
+	checkRejoinRepairsCredentials(t, guest, memberFlags)
+	createObjects(t, shared, newConfigMap(namespace, "repaired", "ours"))
 	eventually(t, "a ConfigMap with the repaired credentials", func(ctx context.Context) error {
-		return shared.members[spare].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
+		return shared.members[spareMember].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
 	})
 
 	// No context has the name of the guest, and the current one leads to another cluster.
@@ -134,32 +134,32 @@ func TestUnjoiningLeavesNothingOnEitherSide(t *testing.T) {
 		side   client.Client
 		object client.Object
 	}{
-		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", guest)}},
-		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionNamespacePrefix+guest)}},
-		"credentials":               {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest)}},
-		"impersonation credentials": {shared.karmada, &corev1.Secret{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, guest+"-impersonator")}},
-		"propagated ConfigMap":      {shared.members[spare], &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}},
-		"namespace of the accounts": {shared.members[spare], &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.NamespaceKarmadaCluster)}},
-		"ClusterRole in the member": {shared.members[spare], &rbacv1.ClusterRole{ObjectMeta: named("", role)}},
-		"ClusterRoleBinding in it":  {shared.members[spare], &rbacv1.ClusterRoleBinding{ObjectMeta: named("", role)}},
+		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("", guest)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: objectMeta("", clusterv1alpha1.ExecutionNamespacePrefix+guest)}},
+		"credentials":               {shared.karmada, &corev1.Secret{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, guest)}},
+		"impersonation credentials": {shared.karmada, &corev1.Secret{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, guest+"-impersonator")}},
+		"propagated ConfigMap":      {shared.members[spareMember], &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings")}},
+		"namespace of the accounts": {shared.members[spareMember], &corev1.Namespace{ObjectMeta: objectMeta("", clusterv1alpha1.NamespaceKarmadaCluster)}},
+		"ClusterRole in the member": {shared.members[spareMember], &rbacv1.ClusterRole{ObjectMeta: objectMeta("", role)}},
+		"ClusterRoleBinding in it":  {shared.members[spareMember], &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", role)}},
 	}
 	for what, remains := range left {
 		eventually(t, fmt.Sprintf("no %s after unjoin", what), func(ctx context.Context) error {
-			return gone(ctx, remains.side, remains.object)
+			return checkAbsent(ctx, remains.side, remains.object)
 		})
 	}
 }
 
-// joinAgainRepairsCredentials revokes the token that the control plane has for a cluster
+// checkRejoinRepairsCredentials revokes the token that the control plane has for a cluster
 // and does what docs/credentials.md says.
-func joinAgainRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
+func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
 	t.Helper()
-	again := func() result {
+	again := func() commandResult {
 		return shared.karmadactl(t.Context(), append([]string{"join", cluster}, memberFlags...)...)
 	}
 	again().mustFail(t, 1, fmt.Sprintf("Cluster %q is this very cluster", cluster), "nothing was changed")
-	account := &corev1.ServiceAccount{ObjectMeta: named(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)}
-	if err := shared.members[spare].Delete(t.Context(), account); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)}
+	if err := shared.members[spareMember].Delete(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "refused credentials of "+cluster, func(ctx context.Context) error {

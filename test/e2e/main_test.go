@@ -21,17 +21,17 @@ import (
 // Names of the members of the shared installation. The last one is not joined:
 // tests of joining take it.
 const (
-	member1 = "member1"
-	member2 = "member2"
-	spare   = "member3"
+	member1     = "member1"
+	member2     = "member2"
+	spareMember = "member3"
 )
 
-// root is the top of the repository, seen from this package.
-const root = "../.."
+// repositoryRoot is the top of the repository, seen from this package.
+const repositoryRoot = "../.."
 
 var (
-	// bin holds the programs.
-	bin string
+	// binDir holds the programs.
+	binDir string
 	// shared is the installation for tests that stop nothing.
 	shared *installation
 )
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // removes the installation.
 func run(m *testing.M, given string) int {
 	var err error
-	if bin, err = programs(given); err != nil {
+	if binDir, err = programDir(given); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -56,12 +56,12 @@ func run(m *testing.M, given string) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	began := time.Now()
 	shared = &installation{dir: filepath.Join(dir, "shared")}
 	defer shared.remove()
-	if err := startShared(ctx, shared); err != nil {
+	if err := startSharedInstallation(ctx, shared); err != nil {
 		fmt.Fprintln(os.Stderr, "starting the shared installation:", err)
 		return 1
 	}
@@ -69,24 +69,24 @@ func run(m *testing.M, given string) int {
 	return m.Run()
 }
 
-// programs is the directory of the programs. They are built unless somebody names
+// programDir is the directory of the programs. They are built unless somebody names
 // a directory; make does nothing where all is up to date.
-func programs(given string) (string, error) {
+func programDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
 	}
-	build := exec.Command("make", "-C", root, "build")
+	build := exec.Command("make", "-C", repositoryRoot, "build")
 	build.Env = cleanEnvironment()
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("building the programs: %w", err)
 	}
-	return filepath.Abs(filepath.Join(root, "bin"))
+	return filepath.Abs(filepath.Join(repositoryRoot, "bin"))
 }
 
-// startShared starts an installation and joins its first two members the way
+// startSharedInstallation starts an installation and joins its first two members the way
 // clusters of a user are joined.
-func startShared(ctx context.Context, i *installation) error {
+func startSharedInstallation(ctx context.Context, i *installation) error {
 	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false",
 		"--feature-gates", "PropagationPolicyPreemption=true"); err != nil {
 		return err
@@ -98,5 +98,5 @@ func startShared(ctx context.Context, i *installation) error {
 			return fmt.Errorf("joining %s: %s", name, result.stderr)
 		}
 	}
-	return i.awaitReady(ctx, member1, member2)
+	return i.awaitClustersReady(ctx, member1, member2)
 }

@@ -9,14 +9,14 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-func named(namespace, name string) metav1.ObjectMeta {
+func objectMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
+func newDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: named(namespace, name),
+		ObjectMeta: objectMeta(namespace, name),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -28,42 +28,42 @@ func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-func configMap(namespace, name, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: named(namespace, name), Data: map[string]string{"key": value}}
+func newConfigMap(namespace, name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, name), Data: map[string]string{"key": value}}
 }
 
-func raw(value string) policyv1alpha1.JSON { return policyv1alpha1.JSON{Raw: []byte(value)} }
+func rawJSON(value string) policyv1alpha1.JSON { return policyv1alpha1.JSON{Raw: []byte(value)} }
 
-func capacity(storage string) corev1.ResourceList {
+func storageRequest(storage string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(storage)}
 }
 
 var (
-	deployments = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
-	configMaps  = policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
+	deploymentSelector = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
+	configMapSelector  = policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
 )
 
-// selected begins a policy about objects of some kinds.
-type selected []policyv1alpha1.ResourceSelector
+// resourceSelectors begins a policy about objects of some kinds.
+type resourceSelectors []policyv1alpha1.ResourceSelector
 
-func every(kinds ...policyv1alpha1.ResourceSelector) selected { return kinds }
+func selectAll(kinds ...policyv1alpha1.ResourceSelector) resourceSelectors { return kinds }
 
-// to is the policy that sends every such object of the namespace to clusters.
-func (s selected) to(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
+// propagationPolicy is the policy that sends every such object of the namespace to clusters.
+func (s resourceSelectors) propagationPolicy(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
-		ObjectMeta: named(namespace, "everywhere"),
-		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.in(clusters...)},
+		ObjectMeta: objectMeta(namespace, "everywhere"),
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.placement(clusters...)},
 	}
 }
 
-// toAll is the same for objects without a namespace.
-func (s selected) toAll(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
+// clusterPropagationPolicy is the same for objects without a namespace.
+func (s resourceSelectors) clusterPropagationPolicy(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
 	return &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.in(clusters...)},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.placement(clusters...)},
 	}
 }
 
-func (s selected) in(clusters ...string) policyv1alpha1.Placement {
+func (s resourceSelectors) placement(clusters ...string) policyv1alpha1.Placement {
 	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
 }

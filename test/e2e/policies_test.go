@@ -15,8 +15,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// holds waits until a member has a ConfigMap with a value, and tells its id.
-func holds(t *testing.T, cluster string, template *corev1.ConfigMap, value string) types.UID {
+// awaitConfigMapValue waits until a member has a ConfigMap with a value, and tells its id.
+func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMap, value string) types.UID {
 	t.Helper()
 	found := &corev1.ConfigMap{}
 	eventually(t, fmt.Sprintf("%s of %s in %s", value, template.Name, cluster), func(ctx context.Context) error {
@@ -31,32 +31,34 @@ func holds(t *testing.T, cluster string, template *corev1.ConfigMap, value strin
 	return found.UID
 }
 
-// leaves waits until a member has the object no more.
-func leaves(t *testing.T, cluster string, object client.Object) {
+// awaitRemoval waits until a member has the object no more.
+func awaitRemoval(t *testing.T, cluster string, object client.Object) {
 	t.Helper()
 	eventually(t, object.GetName()+" leaves "+cluster, func(ctx context.Context) error {
-		return gone(ctx, shared.members[cluster], object.DeepCopyObject().(client.Object))
+		return checkAbsent(ctx, shared.members[cluster], object.DeepCopyObject().(client.Object))
 	})
 }
 
-// bind changes where a policy sends its objects.
-func bind(t *testing.T, to *policyv1alpha1.PropagationPolicy, clusters ...string) {
+// changePlacement changes where a policy sends its objects.
+func changePlacement(t *testing.T, to *policyv1alpha1.PropagationPolicy, clusters ...string) {
 	t.Helper()
-	update(t, to, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = selected{}.in(clusters...) })
+	updateObject(t, to, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement = resourceSelectors{}.placement(clusters...)
+	})
 }
 
-// write changes the value of a template.
-func write(t *testing.T, template *corev1.ConfigMap, value string) {
+// changeValue changes the value of a template.
+func changeValue(t *testing.T, template *corev1.ConfigMap, value string) {
 	t.Helper()
-	update(t, template, func(c *corev1.ConfigMap) { c.Data["key"] = value })
+	updateObject(t, template, func(c *corev1.ConfigMap) { c.Data["key"] = value })
 }
 
-func TestAnObjectStaysWhereItIsUntilAnotherPolicyMovesIt(t *testing.T) {
+func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, first := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
-	create(t, shared, settings, first)
-	before := holds(t, member1, settings, "1")
+	namespace := newNamespace(t)
+	settings, first := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1)
+	createObjects(t, shared, settings, first)
+	before := awaitConfigMapValue(t, member1, settings, "1")
 
 	if err := shared.karmada.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
@@ -70,127 +72,127 @@ func TestAnObjectStaysWhereItIsUntilAnotherPolicyMovesIt(t *testing.T) {
 		}
 		return nil
 	})
-	write(t, settings, "2") // nobody decides where this version goes
+	changeValue(t, settings, "2") // nobody decides where this version goes
 	// What was delivered is still looked after.
-	theirs := &corev1.ConfigMap{ObjectMeta: named(namespace, "settings"), Data: map[string]string{"key": "drift"}}
+	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
 	if err := shared.members[member1].Patch(t.Context(), theirs, client.Merge); err != nil {
 		t.Fatal(err)
 	}
-	if after := holds(t, member1, settings, "1"); after != before {
+	if after := awaitConfigMapValue(t, member1, settings, "1"); after != before {
 		t.Error("the object was made anew without a reason")
 	}
 
-	second := every(configMaps).to(namespace, member1, member2)
+	second := selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
 	second.Name = "second"
-	create(t, shared, second)
-	holds(t, member2, settings, "2")
-	if after := holds(t, member1, settings, "2"); after != before {
+	createObjects(t, shared, second)
+	awaitConfigMapValue(t, member2, settings, "2")
+	if after := awaitConfigMapValue(t, member1, settings, "2"); after != before {
 		t.Error("the next policy wants the object where it is, and it was made anew")
 	}
-	bind(t, second, member2)
-	leaves(t, member1, settings)
+	changePlacement(t, second, member2)
+	awaitRemoval(t, member1, settings)
 }
 
-func TestALazyPolicyWaitsForTheNextChangeOfTheUser(t *testing.T) {
+func TestLazyActivation(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	touched, untouched := configMap(namespace, "touched", "1"), configMap(namespace, "untouched", "1")
-	lazy := every(configMaps).to(namespace, member1)
+	namespace := newNamespace(t)
+	touched, untouched := newConfigMap(namespace, "touched", "1"), newConfigMap(namespace, "untouched", "1")
+	lazy := selectAll(configMapSelector).propagationPolicy(namespace, member1)
 	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
-	create(t, shared, lazy, touched, untouched)
-	holds(t, member1, touched, "1")
-	holds(t, member1, untouched, "1")
+	createObjects(t, shared, lazy, touched, untouched)
+	awaitConfigMapValue(t, member1, touched, "1")
+	awaitConfigMapValue(t, member1, untouched, "1")
 
-	bind(t, lazy, member2)
-	write(t, touched, "2")
-	holds(t, member2, touched, "2")
-	leaves(t, member1, touched)
-	holds(t, member1, untouched, "1")
-	if err := gone(t.Context(), shared.members[member2], untouched.DeepCopy()); err != nil {
+	changePlacement(t, lazy, member2)
+	changeValue(t, touched, "2")
+	awaitConfigMapValue(t, member2, touched, "2")
+	awaitRemoval(t, member1, touched)
+	awaitConfigMapValue(t, member1, untouched, "1")
+	if err := checkAbsent(t.Context(), shared.members[member2], untouched.DeepCopy()); err != nil {
 		t.Errorf("an object that nobody touched followed the lazy policy: %v", err)
 	}
 }
 
-func TestAPolicyOfHigherPriorityTakesOverWhereTheGateIsOn(t *testing.T) {
+func TestPolicyPreemption(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, low := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
-	create(t, shared, settings, low)
-	holds(t, member1, settings, "1")
+	namespace := newNamespace(t)
+	settings, low := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1)
+	createObjects(t, shared, settings, low)
+	awaitConfigMapValue(t, member1, settings, "1")
 
-	named := configMaps
+	named := configMapSelector
 	named.Name = settings.Name
-	high := every(named).to(namespace, member2)
+	high := selectAll(named).propagationPolicy(namespace, member2)
 	high.Name, high.Spec.Priority, high.Spec.Preemption = "high", new(int32(5)), policyv1alpha1.PreemptAlways
-	create(t, shared, high)
-	holds(t, member2, settings, "1")
-	leaves(t, member1, settings)
+	createObjects(t, shared, high)
+	awaitConfigMapValue(t, member2, settings, "1")
+	awaitRemoval(t, member1, settings)
 }
 
-func TestChangesThatAreHeldBackComeAtOnceWhenTheyAreLetGo(t *testing.T) {
+func TestSuspendAndResumeDispatching(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, held := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1, member2)
-	create(t, shared, settings, held)
-	holds(t, member1, settings, "1")
-	holds(t, member2, settings, "1")
+	namespace := newNamespace(t)
+	settings, held := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
+	createObjects(t, shared, settings, held)
+	awaitConfigMapValue(t, member1, settings, "1")
+	awaitConfigMapValue(t, member2, settings, "1")
 	suspend := func(suspension *policyv1alpha1.Suspension) {
 		t.Helper()
-		update(t, held, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = suspension })
+		updateObject(t, held, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = suspension })
 	}
 
 	suspend(&policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}}})
-	tells(t, settings, metav1.ConditionTrue, member2+": dispatching is suspended")
-	write(t, settings, "2")
-	holds(t, member1, settings, "2")
-	holds(t, member2, settings, "1")
-	tells(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member2+": the present version is not applied")
+	awaitFullyApplied(t, settings, metav1.ConditionTrue, member2+": dispatching is suspended")
+	changeValue(t, settings, "2")
+	awaitConfigMapValue(t, member1, settings, "2")
+	awaitConfigMapValue(t, member2, settings, "1")
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member2+": the present version is not applied")
 
 	suspend(&policyv1alpha1.Suspension{Dispatching: new(true)})
-	write(t, settings, "3")
-	tells(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member1+", "+member2+": the present version is not applied")
+	changeValue(t, settings, "3")
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, "Dispatching is suspended for "+member1+", "+member2+": the present version is not applied")
 	suspend(nil)
-	holds(t, member1, settings, "3")
-	holds(t, member2, settings, "3")
-	tells(t, settings, metav1.ConditionTrue)
+	awaitConfigMapValue(t, member1, settings, "3")
+	awaitConfigMapValue(t, member2, settings, "3")
+	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 }
 
-func TestANamespaceThatIsKeptBackIsNamedAsTheCause(t *testing.T) {
+func TestSkippedNamespaceIsReportedAsCause(t *testing.T) {
 	t.Parallel()
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-kept-", Labels: map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"},
 	}}
-	create(t, shared, space)
-	settings := configMap(space.Name, "settings", "1")
-	create(t, shared, settings, every(configMaps).to(space.Name, member1, member2))
+	createObjects(t, shared, space)
+	settings := newConfigMap(space.Name, "settings", "1")
+	createObjects(t, shared, settings, selectAll(configMapSelector).propagationPolicy(space.Name, member1, member2))
 	for _, cluster := range []string{member1, member2} {
-		warned(t, settings, "SyncFailed", cluster, space.Name+"/settings", "not found", policyv1alpha1.NamespaceSkipAutoPropagationLabel)
+		awaitWarningEvent(t, settings, "SyncFailed", cluster, space.Name+"/settings", "not found", policyv1alpha1.NamespaceSkipAutoPropagationLabel)
 	}
-	tells(t, settings, metav1.ConditionFalse, member1, member2, space.Name, "not found")
-	if count := warnings(t, settings); count != 2 {
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, member1, member2, space.Name, "not found")
+	if count := countWarnings(t, settings); count != 2 {
 		t.Errorf("two clusters failed, the template has %d warnings", count)
 	}
 
-	update(t, space, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
-	holds(t, member1, settings, "1")
-	holds(t, member2, settings, "1")
-	tells(t, settings, metav1.ConditionTrue)
+	updateObject(t, space, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
+	awaitConfigMapValue(t, member1, settings, "1")
+	awaitConfigMapValue(t, member2, settings, "1")
+	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 }
 
-func TestWhatAWorkloadNeedsComesAndGoesWithIt(t *testing.T) {
+func TestPropagateDependencies(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings := configMap(namespace, "settings", "1")
+	namespace := newNamespace(t)
+	settings := newConfigMap(namespace, "settings", "1")
 	needs := map[string]client.Object{
 		"ConfigMap": settings,
-		"Secret":    &corev1.Secret{ObjectMeta: named(namespace, "password"), StringData: map[string]string{"key": "1"}},
-		"claim": &corev1.PersistentVolumeClaim{ObjectMeta: named(namespace, "disk"), Spec: corev1.PersistentVolumeClaimSpec{
+		"Secret":    &corev1.Secret{ObjectMeta: objectMeta(namespace, "password"), StringData: map[string]string{"key": "1"}},
+		"claim": &corev1.PersistentVolumeClaim{ObjectMeta: objectMeta(namespace, "disk"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: capacity("1Gi")},
+			Resources:   corev1.VolumeResourceRequirements{Requests: storageRequest("1Gi")},
 		}},
-		"ServiceAccount": &corev1.ServiceAccount{ObjectMeta: named(namespace, "robot")},
+		"ServiceAccount": &corev1.ServiceAccount{ObjectMeta: objectMeta(namespace, "robot")},
 	}
-	web := deployment(namespace, "web", 1)
+	web := newDeployment(namespace, "web", 1)
 	pod := &web.Spec.Template.Spec
 	pod.ServiceAccountName = "robot"
 	pod.Containers[0].EnvFrom = []corev1.EnvFromSource{
@@ -200,34 +202,34 @@ func TestWhatAWorkloadNeedsComesAndGoesWithIt(t *testing.T) {
 	pod.Volumes = []corev1.Volume{{Name: "disk", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"},
 	}}}
-	along := every(deployments).to(namespace, member1)
+	along := selectAll(deploymentSelector).propagationPolicy(namespace, member1)
 	along.Spec.PropagateDeps = true
-	create(t, shared, along, web, settings, needs["Secret"], needs["claim"], needs["ServiceAccount"])
+	createObjects(t, shared, along, web, settings, needs["Secret"], needs["claim"], needs["ServiceAccount"])
 	for what, object := range needs {
 		eventually(t, what+" in "+member1, func(ctx context.Context) error {
 			return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
 		})
 	}
-	write(t, settings, "2")
-	holds(t, member1, settings, "2")
+	changeValue(t, settings, "2")
+	awaitConfigMapValue(t, member1, settings, "2")
 
-	update(t, along, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
+	updateObject(t, along, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
 	for _, object := range needs {
-		leaves(t, member1, object)
+		awaitRemoval(t, member1, object)
 	}
 	eventually(t, "the workload itself stays", func(ctx context.Context) error {
 		return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), &appsv1.Deployment{})
 	})
 }
 
-func TestWhatIsToBePreservedOutlivesItsTemplate(t *testing.T) {
+func TestPreserveResourcesOnDeletion(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, keeping := configMap(namespace, "settings", "1"), every(configMaps).to(namespace, member1)
+	namespace := newNamespace(t)
+	settings, keeping := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1)
 	settings.Labels = map[string]string{"app": "web"}
 	keeping.Spec.PreserveResourcesOnDeletion = new(true)
-	create(t, shared, settings, keeping)
-	before := holds(t, member1, settings, "1")
+	createObjects(t, shared, settings, keeping)
+	before := awaitConfigMapValue(t, member1, settings, "1")
 	if err := shared.karmada.Delete(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}

@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// result is what a program left when it ended.
-type result struct {
+// commandResult is what a program left when it ended.
+type commandResult struct {
 	stdout, stderr string
 	code           int
 }
 
-// invoke runs a program to its end. A program that cannot be run, or that the end
+// runProgram runs a program to its end. A program that cannot be run, or that the end
 // of ctx killed, has code -1.
-func invoke(ctx context.Context, environment []string, program string, args ...string) result {
+func runProgram(ctx context.Context, environment []string, program string, args ...string) commandResult {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, program), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(binDir, program), args...)
 	cmd.Env = append(cleanEnvironment(), environment...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	ended := result{stdout: stdout.String(), stderr: stderr.String()}
+	ended := commandResult{stdout: stdout.String(), stderr: stderr.String()}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -48,7 +48,7 @@ func cleanEnvironment() []string {
 
 // mustFail demands that a program refused, in the way that its exit code tells,
 // and told on stderr, and there alone, each of the given things.
-func (r result) mustFail(t *testing.T, code int, told ...string) {
+func (r commandResult) mustFail(t *testing.T, code int, told ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("exit code %d, want %d", r.code, code)
@@ -63,7 +63,7 @@ func (r result) mustFail(t *testing.T, code int, told ...string) {
 	}
 }
 
-func (r result) mustSucceed(t *testing.T) {
+func (r commandResult) mustSucceed(t *testing.T) {
 	t.Helper()
 	if r.code != 0 {
 		t.Fatalf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)

@@ -37,10 +37,10 @@ const (
 
 // startProgram starts a component of Karmada as a process of its own, against the
 // API server of a kubeconfig.
-func startProgram(t *testing.T, program, kubeconfig string, args ...string) *foreground {
+func startProgram(t *testing.T, program, kubeconfig string, args ...string) *foregroundProcess {
 	t.Helper()
-	f := &foreground{ended: make(chan error, 1)}
-	f.cmd = exec.Command(filepath.Join(bin, program), append([]string{
+	f := &foregroundProcess{ended: make(chan error, 1)}
+	f.cmd = exec.Command(filepath.Join(binDir, program), append([]string{
 		"--kubeconfig", kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=" + renewDeadline.String(),
 		"--leader-elect-retry-period=500ms",
@@ -55,14 +55,14 @@ func startProgram(t *testing.T, program, kubeconfig string, args ...string) *for
 		_ = f.cmd.Process.Kill()
 		f.ended <- <-f.ended
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", program, f.text())
+			t.Logf("log of %s:\n%s", program, f.outputText())
 		}
 	})
 	return f
 }
 
 // awaitExit waits until the program has ended by itself, and returns its exit code.
-func (f *foreground) awaitExit(t *testing.T, limit time.Duration) int {
+func (f *foregroundProcess) awaitExit(t *testing.T, limit time.Duration) int {
 	t.Helper()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -76,15 +76,15 @@ func (f *foreground) awaitExit(t *testing.T, limit time.Duration) int {
 	}
 }
 
-func (f *foreground) signal(t *testing.T, which syscall.Signal) {
+func (f *foregroundProcess) sendSignal(t *testing.T, which syscall.Signal) {
 	t.Helper()
 	if err := f.cmd.Process.Signal(which); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// holder is who holds a Lease of the control plane; empty if nobody does.
-func (i *installation) holder(ctx context.Context, name string) (string, error) {
+// leaseHolder is who holds a Lease of the control plane; empty if nobody does.
+func (i *installation) leaseHolder(ctx context.Context, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := i.karmada.Get(ctx, client.ObjectKey{Namespace: "karmada-system", Name: name}, lease)
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -93,13 +93,13 @@ func (i *installation) holder(ctx context.Context, name string) (string, error) 
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// awaitHolder waits until somebody holds a Lease who did not before.
-func (i *installation) awaitHolder(t *testing.T, name, before string) string {
+// awaitNewLeaseHolder waits until somebody holds a Lease who did not before.
+func (i *installation) awaitNewLeaseHolder(t *testing.T, name, before string) string {
 	t.Helper()
 	var now string
 	eventually(t, "a new holder of "+name, func(ctx context.Context) error {
 		var err error
-		if now, err = i.holder(ctx, name); err == nil && (now == "" || now == before) {
+		if now, err = i.leaseHolder(ctx, name); err == nil && (now == "" || now == before) {
 			err = fmt.Errorf("%q holds it", now)
 		}
 		return err
@@ -107,64 +107,64 @@ func (i *installation) awaitHolder(t *testing.T, name, before string) string {
 	return now
 }
 
-// TestAStandbyTakesOver kills the controller manager that leads amid its work. The
+// TestStandbyControllerManagerTakesOver kills the controller manager that leads amid its work. The
 // one that stands by does the rest, and nothing twice.
-func TestAStandbyTakesOver(t *testing.T) {
+func TestStandbyControllerManagerTakesOver(t *testing.T) {
 	i := &installation{dir: filepath.Join(t.TempDir(), "replicas")}
 	t.Cleanup(i.remove)
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	if err := i.up(ctx, "--members", "2", "--nodes-per-member", "1", "--components="); err != nil {
 		t.Fatal(err)
 	}
 	startProgram(t, scheduler, i.karmadaConfig())
 	leader := startProgram(t, controllerManager, i.karmadaConfig())
-	first := i.awaitHolder(t, controllerManager, "")
+	first := i.awaitNewLeaseHolder(t, controllerManager, "")
 	standby := startProgram(t, controllerManager, i.karmadaConfig())
-	if err := i.awaitReady(ctx, member1, member2); err != nil {
+	if err := i.awaitClustersReady(ctx, member1, member2); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.karmada.Create(t.Context(), every(deployments).to(burstSpace, member1, member2)); err != nil {
+	if err := i.karmada.Create(t.Context(), selectAll(deploymentSelector).propagationPolicy(burstNamespace, member1, member2)); err != nil {
 		t.Fatal(err)
 	}
 
-	delivered := i.killAmidBurst(t, leader)
-	second := i.awaitHolder(t, controllerManager, first)
+	delivered := i.killProgramDuringBurst(t, leader)
+	second := i.awaitNewLeaseHolder(t, controllerManager, first)
 	for _, name := range []string{member1, member2} {
-		i.awaitBurst(t, name)
-		i.mustNotRepeat(t, name, delivered[name])
+		i.awaitBurstDelivered(t, name)
+		i.checkWrittenOnce(t, name, delivered[name])
 	}
 
-	standby.signal(t, syscall.SIGTERM)
-	if code := standby.awaitExit(t, stopPatience); code != 0 {
+	standby.sendSignal(t, syscall.SIGTERM)
+	if code := standby.awaitExit(t, stopTimeout); code != 0 {
 		t.Errorf("a controller manager that is told to end ends with %d", code)
 	}
-	if now, err := i.holder(t.Context(), controllerManager); err != nil || now == second {
+	if now, err := i.leaseHolder(t.Context(), controllerManager); err != nil || now == second {
 		t.Errorf("the Lease is held by %q after its holder has ended: %v", now, err)
 	}
 }
 
-// killAmidBurst submits the burst and kills a program in the middle of it. It
+// killProgramDuringBurst submits the burst and kills a program in the middle of it. It
 // returns what the members held then.
-func (i *installation) killAmidBurst(t *testing.T, victim *foreground) map[string]map[string]types.UID {
+func (i *installation) killProgramDuringBurst(t *testing.T, victim *foregroundProcess) map[string]map[string]types.UID {
 	t.Helper()
 	delivered := map[string]map[string]types.UID{}
 	var mu sync.Mutex
 	stored := 0
-	i.submit(t.Context(), func(_ string, err error) {
+	i.submitBurst(t.Context(), func(_ string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if stored++; stored != killAfter {
+		if stored++; stored != killAfterDeployments {
 			return
 		}
 		eventually(t, "something in every member", func(ctx context.Context) error {
 			var errs []error
 			for _, name := range slices.Sorted(maps.Keys(i.members)) {
-				delivered[name], err = namesAndIDs(ctx, i.members[name])
+				delivered[name], err = deploymentUIDs(ctx, i.members[name])
 				if err == nil && len(delivered[name]) == 0 {
 					err = fmt.Errorf("nothing is in %s", name)
 				}
@@ -172,17 +172,17 @@ func (i *installation) killAmidBurst(t *testing.T, victim *foreground) map[strin
 			}
 			return errors.Join(errs...)
 		})
-		victim.signal(t, syscall.SIGKILL)
+		victim.sendSignal(t, syscall.SIGKILL)
 	})
 	return delivered
 }
 
-// mustNotRepeat demands that what a member held stayed, and that nothing in it was
+// checkWrittenOnce demands that what a member held stayed, and that nothing in it was
 // written more than once.
-func (i *installation) mustNotRepeat(t *testing.T, member string, delivered map[string]types.UID) {
+func (i *installation) checkWrittenOnce(t *testing.T, member string, delivered map[string]types.UID) {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
-	if err := i.members[member].List(t.Context(), list, client.InNamespace(burstSpace)); err != nil {
+	if err := i.members[member].List(t.Context(), list, client.InNamespace(burstNamespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, deployment := range list.Items {
@@ -195,30 +195,30 @@ func (i *installation) mustNotRepeat(t *testing.T, member string, delivered map[
 	}
 }
 
-// ofNobody lets a scheduler run beside that of the shared installation.
-func ofNobody(lease string) []string {
+// isolatedSchedulerFlags lets a scheduler run beside that of the shared installation.
+func isolatedSchedulerFlags(lease string) []string {
 	return []string{"--scheduler-name=e2e", "--leader-elect-resource-name=" + lease}
 }
 
-func TestAProgramThatLosesItsLeaseEnds(t *testing.T) {
+func TestProgramExitsWhenLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	const lease = "e2e-lost"
-	program := startProgram(t, scheduler, shared.karmadaConfig(), ofNobody(lease)...)
-	shared.awaitHolder(t, lease, "")
+	program := startProgram(t, scheduler, shared.karmadaConfig(), isolatedSchedulerFlags(lease)...)
+	shared.awaitNewLeaseHolder(t, lease, "")
 	const thief = "somebody-else"
 	stolen := &coordinationv1.Lease{}
 	stolen.Namespace, stolen.Name = "karmada-system", lease
-	update(t, stolen, func(l *coordinationv1.Lease) {
+	updateObject(t, stolen, func(l *coordinationv1.Lease) {
 		forLong := int32(time.Hour.Seconds())
 		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new(thief), &forLong
 	})
-	if code := program.awaitExit(t, renewDeadline+stopPatience); code != 1 {
+	if code := program.awaitExit(t, renewDeadline+stopTimeout); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if !strings.Contains(program.text(), "error: leader election lost") {
-		t.Errorf("it does not tell that it lost its Lease:\n%s", program.text())
+	if !strings.Contains(program.outputText(), "error: leader election lost") {
+		t.Errorf("it does not tell that it lost its Lease:\n%s", program.outputText())
 	}
-	if now, err := shared.holder(t.Context(), lease); err != nil || now != thief {
+	if now, err := shared.leaseHolder(t.Context(), lease); err != nil || now != thief {
 		t.Errorf("the Lease is held by %q, want %q: %v", now, thief, err)
 	}
 }
@@ -226,27 +226,27 @@ func TestAProgramThatLosesItsLeaseEnds(t *testing.T) {
 func TestHealthAndMetricsShareAnAddress(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
-	program := startProgram(t, scheduler, shared.karmadaConfig(), append(ofNobody("e2e-served"),
+	program := startProgram(t, scheduler, shared.karmadaConfig(), append(isolatedSchedulerFlags("e2e-served"),
 		"--metrics-bind-address="+address, "--health-probe-bind-address="+address)...)
 	for path, want := range map[string]string{
 		"/healthz": "ok", "/healthz/ping": "ok", "/metrics": `karmada_build_info{build_date="`,
 	} {
 		eventually(t, path, func(ctx context.Context) error {
-			text, err := get(ctx, "http://"+address+path)
+			text, err := httpGet(ctx, "http://"+address+path)
 			if err == nil && !strings.Contains(text, want) {
 				err = fmt.Errorf("it does not answer %s", want)
 			}
 			return err
 		})
 	}
-	program.signal(t, syscall.SIGINT)
-	if code := program.awaitExit(t, stopPatience); code != 0 {
+	program.sendSignal(t, syscall.SIGINT)
+	if code := program.awaitExit(t, stopTimeout); code != 0 {
 		t.Errorf("exit code %d after Ctrl-C", code)
 	}
 }
 
-// memberConfig is a kubeconfig that leads to one member.
-func (i *installation) memberConfig(t *testing.T, member string) string {
+// memberKubeconfig is a kubeconfig that leads to one member.
+func (i *installation) memberKubeconfig(t *testing.T, member string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(i.membersConfig())
 	if err != nil {
@@ -260,32 +260,32 @@ func (i *installation) memberConfig(t *testing.T, member string) string {
 	return path
 }
 
-// TestAMissingInstallationIsTold runs a program against an API server that has
+// TestProgramReportsMissingAPIs runs a program against an API server that has
 // nothing of Karmada.
-func TestAMissingInstallationIsTold(t *testing.T) {
+func TestProgramReportsMissingAPIs(t *testing.T) {
 	t.Parallel()
-	program := startProgram(t, controllerManager, shared.memberConfig(t, spare), "--leader-elect-resource-namespace=elections")
+	program := startProgram(t, controllerManager, shared.memberKubeconfig(t, spareMember), "--leader-elect-resource-namespace=elections")
 	eventually(t, "what is missing", func(context.Context) error {
 		for _, told := range []string{
 			"Waiting for the control plane", "works.work.karmada.io: not served", "install the CustomResourceDefinitions",
 			"karmada-aggregated-apiserver", "namespace elections of the Lease is missing",
 		} {
-			if !strings.Contains(program.text(), told) {
-				return fmt.Errorf("the log does not tell %q:\n%s", told, program.text())
+			if !strings.Contains(program.outputText(), told) {
+				return fmt.Errorf("the log does not tell %q:\n%s", told, program.outputText())
 			}
 		}
 		return nil
 	})
-	if strings.Contains(program.text(), "reflector") {
-		t.Errorf("it watches what is not there:\n%s", program.text())
+	if strings.Contains(program.outputText(), "reflector") {
+		t.Errorf("it watches what is not there:\n%s", program.outputText())
 	}
-	program.signal(t, syscall.SIGTERM)
-	if code := program.awaitExit(t, stopPatience); code != 0 {
+	program.sendSignal(t, syscall.SIGTERM)
+	if code := program.awaitExit(t, stopTimeout); code != 0 {
 		t.Errorf("exit code %d while it waits", code)
 	}
 }
 
-func TestProgramsTellWrongUsage(t *testing.T) {
+func TestProgramUsageErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		program string
@@ -299,12 +299,12 @@ func TestProgramsTellWrongUsage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			invoke(t.Context(), nil, test.program, test.args...).mustFail(t, test.code, test.told)
+			runProgram(t.Context(), nil, test.program, test.args...).mustFail(t, test.code, test.told)
 		})
 	}
 }
 
-func get(ctx context.Context, url string) (string, error) {
+func httpGet(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err

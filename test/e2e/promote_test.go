@@ -13,12 +13,12 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// TestWhatAClusterRunsMovesUnderTheControlPlane hands a running Deployment over, and
+// TestPromoteDeployment hands a running Deployment over, and
 // then changes it and sends it further, with its Pods left as they are.
-func TestWhatAClusterRunsMovesUnderTheControlPlane(t *testing.T) {
+func TestPromoteDeployment(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	settings, web := configMap(namespace, "settings", "theirs"), deployment(namespace, "web", 1)
+	namespace := newNamespace(t)
+	settings, web := newConfigMap(namespace, "settings", "theirs"), newDeployment(namespace, "web", 1)
 	web.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}},
 	}}
@@ -27,34 +27,34 @@ func TestWhatAClusterRunsMovesUnderTheControlPlane(t *testing.T) {
 			return client.IgnoreAlreadyExists(shared.members[member1].Create(ctx, object))
 		})
 	}
-	running := podOf(t, namespace)
+	running := podUID(t, namespace)
 
-	prints(t, verb(t, namespace, "promote", "deployment", "web", "-C", member1, "-o", "yaml"),
+	checkOutput(t, runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1, "-o", "yaml"),
 		"work.karmada.io/conflict-resolution: overwrite\n", "kind: PropagationPolicy\n")
-	prints(t, verb(t, namespace, "promote", "deployment", "web", "-C", member1, "-d"),
+	checkOutput(t, runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1, "-d"),
 		fmt.Sprintf(`Dependency resource "/v1, Resource=configmaps"(%s/settings) is promoted successfully`, namespace),
 		fmt.Sprintf(`Resource "apps/v1, Resource=deployments"(%s/web) is promoted successfully`, namespace))
 
 	managed := func(found *appsv1.Deployment) bool {
 		return found.UID == web.UID && found.Labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
 	}
-	reaches(t, member1, web, "the very same Deployment, managed", managed)
-	if now := podOf(t, namespace); now != running {
+	awaitDeployment(t, member1, web, "the very same Deployment, managed", managed)
+	if now := podUID(t, namespace); now != running {
 		t.Errorf("Pod %s became Pod %s", running, now)
 	}
-	prints(t, verb(t, namespace, "patch", "deployment", "web", "-p", `{"spec":{"replicas":3}}`), "deployment.apps/web patched\n")
-	reaches(t, member1, web, "a change of the template", func(found *appsv1.Deployment) bool {
+	checkOutput(t, runKarmadactl(t, namespace, "patch", "deployment", "web", "-p", `{"spec":{"replicas":3}}`), "deployment.apps/web patched\n")
+	awaitDeployment(t, member1, web, "a change of the template", func(found *appsv1.Deployment) bool {
 		return managed(found) && *found.Spec.Replicas == 3
 	})
-	again := verb(t, namespace, "promote", "deployment", "web", "-C", member1)
+	again := runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1)
 	again.mustSucceed(t)
 	if again.stdout != "" {
 		t.Errorf("a second time prints %s", again.stdout)
 	}
 }
 
-// podOf is the only Pod of the Deployment in member1.
-func podOf(t *testing.T, namespace string) (uid types.UID) {
+// podUID is the only Pod of the Deployment in member1.
+func podUID(t *testing.T, namespace string) (uid types.UID) {
 	t.Helper()
 	eventually(t, "one Pod in "+member1, func(ctx context.Context) error {
 		pods := &corev1.PodList{}

@@ -15,14 +15,14 @@ import (
 // step is a block of commands of a page and what the page shows as its output.
 type step struct{ commands, output string }
 
-// fence is a fenced block: its language and its text.
-var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+// codeBlock is a fenced block: its language and its text.
+var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// stepsOf reads a page: blocks in sh are to be run, in order and in one shell; a
+// parseSteps reads a page: blocks in sh are to be run, in order and in one shell; a
 // console block is what the commands before it print. Other blocks are to be read.
-func stepsOf(page string) []step {
+func parseSteps(page string) []step {
 	var steps []step
-	for _, block := range fence.FindAllStringSubmatch(page, -1) {
+	for _, block := range codeBlock.FindAllStringSubmatch(page, -1) {
 		switch language, text := block[1], block[2]; {
 		case language == "sh":
 			steps = append(steps, step{commands: text})
@@ -33,13 +33,13 @@ func stepsOf(page string) []step {
 	return steps
 }
 
-func TestREADMEDoesWhatItSays(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+func TestREADMESteps(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repositoryRoot, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var steps []step
-	for _, step := range stepsOf(string(page)) {
+	for _, step := range parseSteps(string(page)) {
 		// The tests are what is running here.
 		if step.commands != "make test\n" {
 			steps = append(steps, step)
@@ -51,12 +51,12 @@ func TestREADMEDoesWhatItSays(t *testing.T) {
 	home := t.TempDir()
 	installed := &installation{dir: filepath.Join(home, ".karmada")}
 	t.Cleanup(installed.remove)
-	for n, printed := range shell(t, home, steps) {
-		if missing := missingLines(steps[n].output, printed); missing != "" {
+	for n, printed := range runInShell(t, home, steps) {
+		if missing := firstMissingLine(steps[n].output, printed); missing != "" {
 			t.Errorf("%s\nprints no line %q in its place, but:\n%s", steps[n].commands, missing, printed)
 		}
 	}
-	if left, err := installed.processes(); err != nil || len(left) > 0 {
+	if left, err := installed.processCommandLines(); err != nil || len(left) > 0 {
 		t.Errorf("after the last step of the README there still run %q (%v)", left, err)
 	}
 	if _, err := os.Stat(installed.dir); !os.IsNotExist(err) {
@@ -64,9 +64,9 @@ func TestREADMEDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// shell runs the steps in one shell, as a reader does, in a home of its own, and
+// runInShell runs the steps in one shell, as a reader does, in a home of its own, and
 // returns what each printed.
-func shell(t *testing.T, home string, steps []step) []string {
+func runInShell(t *testing.T, home string, steps []step) []string {
 	t.Helper()
 	const separator = "-- next step --\n"
 	var script strings.Builder
@@ -74,8 +74,8 @@ func shell(t *testing.T, home string, steps []step) []string {
 		script.WriteString(step.commands + "printf -- '" + strings.TrimSuffix(separator, "\n") + "\\n'\n")
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script.String())
-	cmd.Dir = root
-	cmd.Env = append(cleanEnvironment(), keptFromHome(t)...)
+	cmd.Dir = repositoryRoot
+	cmd.Env = append(cleanEnvironment(), buildEnvironment(t)...)
 	cmd.Env = append(cmd.Env, "HOME="+home)
 	var printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &printed
@@ -85,9 +85,9 @@ func shell(t *testing.T, home string, steps []step) []string {
 	return strings.Split(strings.TrimSuffix(printed.String(), separator), separator)
 }
 
-// keptFromHome names what the real home holds and a build needs: caches, and
+// buildEnvironment names what the real home holds and a build needs: caches, and
 // settings of Go and Git.
-func keptFromHome(t *testing.T) []string {
+func buildEnvironment(t *testing.T) []string {
 	t.Helper()
 	var kept []string
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOENV"} {
@@ -104,8 +104,8 @@ func keptFromHome(t *testing.T) []string {
 	return append(kept, "GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"))
 }
 
-// varying are the parts of output that differ from run to run.
-var varying = []struct {
+// variableParts are the parts of output that differ from run to run.
+var variableParts = []struct {
 	form *regexp.Regexp
 	name string
 }{
@@ -116,8 +116,8 @@ var varying = []struct {
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 
-func normalized(text string) []string {
-	for _, part := range varying {
+func normalizedLines(text string) []string {
+	for _, part := range variableParts {
 		text = part.form.ReplaceAllString(text, part.name)
 	}
 	var lines []string
@@ -129,11 +129,11 @@ func normalized(text string) []string {
 	return lines
 }
 
-// missingLines is the first line shown that was not printed after the lines
+// firstMissingLine is the first line shown that was not printed after the lines
 // before it; empty when there is none.
-func missingLines(shown, printed string) string {
-	rest := normalized(printed)
-	for _, line := range normalized(shown) {
+func firstMissingLine(shown, printed string) string {
+	rest := normalizedLines(printed)
+	for _, line := range normalizedLines(shown) {
 		found := false
 		for n, candidate := range rest {
 			if candidate == line {
@@ -148,15 +148,15 @@ func missingLines(shown, printed string) string {
 	return ""
 }
 
-func TestStepsAreReadFromAPage(t *testing.T) {
+func TestParseSteps(t *testing.T) {
 	page := "# Title\n```sh\none\ntwo\n```\ntext\n```console\nshown\n```\n```bash\nto be read\n```\n```sh\nthree\n```\n"
 	want := []step{{"one\ntwo\n", "shown\n"}, {"three\n", ""}}
-	if diff := cmp.Diff(want, stepsOf(page), cmp.AllowUnexported(step{})); diff != "" {
+	if diff := cmp.Diff(want, parseSteps(page), cmp.AllowUnexported(step{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestOutputIsComparedWithoutWhatVaries(t *testing.T) {
+func TestFirstMissingLine(t *testing.T) {
 	tests := map[string]struct {
 		shown, printed, want string
 	}{
@@ -168,7 +168,7 @@ func TestOutputIsComparedWithoutWhatVaries(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := missingLines(test.shown, test.printed); got != test.want {
+			if got := firstMissingLine(test.shown, test.printed); got != test.want {
 				t.Errorf("missing %q, want %q", got, test.want)
 			}
 		})

@@ -15,22 +15,22 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-var registerCommand = regexp.MustCompile(`^karmadactl (register 127\.0\.0\.1:\d+ --token ([a-z0-9]{6})\.[a-z0-9]{16} --discovery-token-ca-cert-hash sha256:[0-9a-f]{64})\n$`)
+var registerCommandPattern = regexp.MustCompile(`^karmadactl (register 127\.0\.0\.1:\d+ --token ([a-z0-9]{6})\.[a-z0-9]{16} --discovery-token-ca-cert-hash sha256:[0-9a-f]{64})\n$`)
 
-// TestAClusterRegistersAsThePageTellsAndLeaves types what token create prints. It
+// TestRegisterAndUnregister types what token create prints. It
 // runs alone: others join the same member.
-func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
+func TestRegisterAndUnregister(t *testing.T) {
 	const edge = "edge"
 	made := shared.karmadactl(t.Context(), "token", "create", "--print-register-command", "--ttl=1h", "--description", "for the edge")
 	made.mustSucceed(t)
-	command := registerCommand.FindStringSubmatch(made.stdout)
+	command := registerCommandPattern.FindStringSubmatch(made.stdout)
 	if command == nil {
 		t.Fatalf("the register command is %q", made.stdout)
 	}
 	id := command[2]
-	register := func(args ...string) result {
-		typed := append(strings.Fields(command[1]), "--kubeconfig", shared.membersConfig(), "--context", spare)
-		return invoke(t.Context(), nil, "karmadactl", append(typed, args...)...)
+	register := func(args ...string) commandResult {
+		typed := append(strings.Fields(command[1]), "--kubeconfig", shared.membersConfig(), "--context", spareMember)
+		return runProgram(t.Context(), nil, "karmadactl", append(typed, args...)...)
 	}
 	register("--cluster-name", member1).mustFail(t, 1, `Cluster "member1" exists`)
 	dry := register("--cluster-name", edge, "--dry-run")
@@ -44,7 +44,7 @@ func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
 	if want := fmt.Sprintf("cluster(%s) is joined successfully\n", edge); joined.stdout != want {
 		t.Errorf("it says %q, want %q", joined.stdout, want)
 	}
-	if err := shared.awaitReady(t.Context(), edge); err != nil {
+	if err := shared.awaitClustersReady(t.Context(), edge); err != nil {
 		t.Fatal(err)
 	}
 	register("--cluster-name", "other").mustFail(t, 1, "[preflight] some fatal errors occurred", "Deployment karmada-system/karmada-agent exists")
@@ -58,36 +58,36 @@ func TestAClusterRegistersAsThePageTellsAndLeaves(t *testing.T) {
 	}
 	shared.karmadactl(t.Context(), "token", "delete", id).mustFail(t, 1, `err: secrets "bootstrap-token-`+id+`" not found`)
 	shared.karmadactl(t.Context(), "token", "delete", "no-token").mustFail(t, 2, "given token didn't match pattern")
-	namespace := inNamespace(t)
-	settings := &corev1.ConfigMap{ObjectMeta: named(namespace, "settings")}
-	create(t, shared, configMap(namespace, "settings", "ours"), every(configMaps).to(namespace, edge))
+	namespace := newNamespace(t)
+	settings := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings")}
+	createObjects(t, shared, newConfigMap(namespace, "settings", "ours"), selectAll(configMapSelector).propagationPolicy(namespace, edge))
 	eventually(t, "the ConfigMap at the edge", func(ctx context.Context) error {
-		return shared.members[spare].Get(ctx, client.ObjectKeyFromObject(settings), settings)
+		return shared.members[spareMember].Get(ctx, client.ObjectKeyFromObject(settings), settings)
 	})
 
-	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spareMember}
 	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
 	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
 	// Clients pass along how they reach the control plane themselves.
 	global := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
 	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), global...)...)
-	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spare, shared.membersConfig())) {
+	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spareMember, shared.membersConfig())) {
 		t.Errorf("the member is not named in\n%s", unregistered.stderr)
 	}
 	for what, remains := range map[string]struct {
 		side   client.Client
 		object client.Object
 	}{
-		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: named("", edge)}},
-		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: named("", clusterv1alpha1.ExecutionNamespacePrefix+edge)}},
-		"rights":                    {shared.karmada, &rbacv1.ClusterRole{ObjectMeta: named("", "system:karmada:"+edge+":agent")}},
-		"propagated ConfigMap":      {shared.members[spare], settings},
-		"agent":                     {shared.members[spare], &appsv1.Deployment{ObjectMeta: named("karmada-system", "karmada-agent")}},
-		"credentials of the agent":  {shared.members[spare], &corev1.Secret{ObjectMeta: named("karmada-system", "karmada-kubeconfig")}},
-		"ClusterRole in the member": {shared.members[spare], &rbacv1.ClusterRole{ObjectMeta: named("", "karmada-agent")}},
+		"Cluster":                   {shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("", edge)}},
+		"execution namespace":       {shared.karmada, &corev1.Namespace{ObjectMeta: objectMeta("", clusterv1alpha1.ExecutionNamespacePrefix+edge)}},
+		"rights":                    {shared.karmada, &rbacv1.ClusterRole{ObjectMeta: objectMeta("", "system:karmada:"+edge+":agent")}},
+		"propagated ConfigMap":      {shared.members[spareMember], settings},
+		"agent":                     {shared.members[spareMember], &appsv1.Deployment{ObjectMeta: objectMeta("karmada-system", "karmada-agent")}},
+		"credentials of the agent":  {shared.members[spareMember], &corev1.Secret{ObjectMeta: objectMeta("karmada-system", "karmada-kubeconfig")}},
+		"ClusterRole in the member": {shared.members[spareMember], &rbacv1.ClusterRole{ObjectMeta: objectMeta("", "karmada-agent")}},
 	} {
 		eventually(t, fmt.Sprintf("no %s after unregister", what), func(ctx context.Context) error {
-			return gone(ctx, remains.side, remains.object)
+			return checkAbsent(ctx, remains.side, remains.object)
 		})
 	}
 }

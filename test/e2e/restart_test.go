@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// TestAnAgentOutlivesItsControlPlane registers a member with a control plane of its
+// TestAgentReconnectsAfterControlPlaneRestart registers a member with a control plane of its
 // own, and kills and stops that one: the agent, which runs elsewhere, goes on by
 // itself, and nothing is made anew. It runs alone: others join the same member.
-func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
+func TestAgentReconnectsAfterControlPlaneRestart(t *testing.T) {
 	const edge = "edge"
-	ctx, cancel := context.WithTimeout(t.Context(), startPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	away := &installation{dir: filepath.Join(t.TempDir(), "away")}
 	t.Cleanup(away.remove)
@@ -23,27 +23,27 @@ func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 	made := away.karmadactl(ctx, "token", "create", "--print-register-command")
 	made.mustSucceed(t)
 	typed := strings.Fields(made.stdout)[1:]
-	invoke(ctx, nil, "karmadactl", append(typed, "--kubeconfig", shared.membersConfig(), "--context", spare, "--cluster-name", edge)...).mustSucceed(t)
+	runProgram(ctx, nil, "karmadactl", append(typed, "--kubeconfig", shared.membersConfig(), "--context", spareMember, "--cluster-name", edge)...).mustSucceed(t)
 	t.Cleanup(func() {
-		leave := []string{"unregister", edge, "--force", "--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spare}
+		leave := []string{"unregister", edge, "--force", "--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spareMember}
 		away.karmadactl(context.WithoutCancel(t.Context()), leave...).mustSucceed(t)
 	})
 
-	settings := configMap("default", "settings", "1")
-	create(t, away, settings, every(configMaps).to("default", edge))
-	id := holds(t, spare, settings, "1")
+	settings := newConfigMap("default", "settings", "1")
+	createObjects(t, away, settings, selectAll(configMapSelector).propagationPolicy("default", edge))
+	id := awaitConfigMapValue(t, spareMember, settings, "1")
 	ends := map[string]func(){
 		"2": func() {
-			pid, err := away.pid(controlPlane)
+			pid, err := away.processID(controlPlane)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			away.awaitEnd(t, stopPatience)
+			away.awaitProcessesEnded(t, stopTimeout)
 		},
-		"3": func() { invoke(ctx, nil, "karmada", "down", "--data-dir", away.dir).mustSucceed(t) },
+		"3": func() { runProgram(ctx, nil, "karmada", "down", "--data-dir", away.dir).mustSucceed(t) },
 	}
 	for value, end := range ends {
 		end()
@@ -51,7 +51,7 @@ func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 			t.Fatal(err)
 		}
 		away.changeSettings(t, value)
-		if now := holds(t, spare, settings, value); now != id {
+		if now := awaitConfigMapValue(t, spareMember, settings, value); now != id {
 			t.Errorf("the ConfigMap was made anew: %s, before %s", now, id)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// program is a Deployment whose Pods run in a simulated member: the scheduler, which
+// newProgramDeployment is a Deployment whose Pods run in a simulated member: the scheduler, which
 // waits there for a lease that it may not take.
-func program(t *testing.T, namespace string) (file string, template *appsv1.Deployment) {
+func newProgramDeployment(t *testing.T, namespace string) (file string, template *appsv1.Deployment) {
 	t.Helper()
-	template = deployment(namespace, "program", 1)
+	template = newDeployment(namespace, "program", 1)
 	template.APIVersion, template.Kind = "apps/v1", "Deployment"
 	template.Spec.Template.Spec.Containers[0].Image = "karmada-scheduler:latest"
 	text, err := json.Marshal(template)
@@ -32,8 +32,8 @@ func program(t *testing.T, namespace string) (file string, template *appsv1.Depl
 	return file, template
 }
 
-// verb runs karmadactl in a namespace.
-func verb(t *testing.T, namespace string, args ...string) result {
+// runKarmadactl runs karmadactl in a namespace.
+func runKarmadactl(t *testing.T, namespace string, args ...string) commandResult {
 	t.Helper()
 	// Options of karmadactl end where the command of a container begins.
 	at := slices.Index(args, "--")
@@ -43,8 +43,8 @@ func verb(t *testing.T, namespace string, args ...string) result {
 	return shared.karmadactl(t.Context(), slices.Insert(args, at, "-n", namespace)...)
 }
 
-// prints demands that a verb succeeds and prints each of the given things.
-func prints(t *testing.T, ended result, parts ...string) {
+// checkOutput demands that a verb succeeds and prints each of the given things.
+func checkOutput(t *testing.T, ended commandResult, parts ...string) {
 	t.Helper()
 	ended.mustSucceed(t)
 	if !containsAll(ended.stdout, parts) {
@@ -52,8 +52,8 @@ func prints(t *testing.T, ended result, parts ...string) {
 	}
 }
 
-// reaches waits until the copy of a template in a member is as it should be.
-func reaches(t *testing.T, member string, template *appsv1.Deployment, what string, fits func(*appsv1.Deployment) bool) {
+// awaitDeployment waits until the copy of a template in a member is as it should be.
+func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment, what string, fits func(*appsv1.Deployment) bool) {
 	t.Helper()
 	eventually(t, what+" in "+member, func(ctx context.Context) error {
 		found := &appsv1.Deployment{}
@@ -67,61 +67,61 @@ func reaches(t *testing.T, member string, template *appsv1.Deployment, what stri
 	})
 }
 
-func TestVerbsOfKubectlActOnBothSides(t *testing.T) {
+func TestKubectlCommands(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	file, template := program(t, namespace)
-	prints(t, verb(t, namespace, "apply", "-f", file, "-C", member1),
+	namespace := newNamespace(t)
+	file, template := newProgramDeployment(t, namespace)
+	checkOutput(t, runKarmadactl(t, namespace, "apply", "-f", file, "-C", member1),
 		"deployment.apps/program created\n", "propagationpolicy.policy.karmada.io/program-", " created\n")
 
-	within(t, startPatience, "the log of a program in "+member1, func(context.Context) error {
-		if ended := verb(t, namespace, "logs", "deployment/program", "--cluster", member1); ended.code != 0 || ended.stdout == "" {
+	eventuallyWithin(t, startTimeout, "the log of a program in "+member1, func(context.Context) error {
+		if ended := runKarmadactl(t, namespace, "logs", "deployment/program", "--cluster", member1); ended.code != 0 || ended.stdout == "" {
 			return fmt.Errorf("exit code %d: %s", ended.code, ended.stderr)
 		}
 		return nil
 	})
-	prints(t, verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "karmada-scheduler", "version"), "karmada-scheduler")
-	ended := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/karmada-scheduler", "--no-such-flag")
+	checkOutput(t, runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "karmada-scheduler", "version"), "karmada-scheduler")
+	ended := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/karmada-scheduler", "--no-such-flag")
 	if ended.code != 2 || !strings.Contains(ended.stderr, "--no-such-flag") {
 		t.Errorf("exec ended with %d, want 2, after %q\n%s", ended.code, ended.stdout, ended.stderr)
 	}
-	foreign := verb(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
+	foreign := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
 	if foreign.code == 0 || foreign.stdout != "" || !strings.Contains(foreign.stderr, "no other command runs") {
 		t.Errorf("a shell ended with %d, after %q\n%s", foreign.code, foreign.stdout, foreign.stderr)
 	}
-	prints(t, verb(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
-	prints(t, verb(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
-	everywhere := verb(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
-	prints(t, everywhere, "deployment.apps/program\ndeployment.apps/program\n")
+	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
+	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
+	everywhere := runKarmadactl(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
+	checkOutput(t, everywhere, "deployment.apps/program\ndeployment.apps/program\n")
 	if everywhere.stderr != "" {
 		t.Errorf("%s rightly lacks the Deployment, and is told to:\n%s", member2, everywhere.stderr)
 	}
-	prints(t, verb(t, namespace, "get", "rb", "-o", "wide"),
+	checkOutput(t, runKarmadactl(t, namespace, "get", "rb", "-o", "wide"),
 		"SCHEDULED-REASON", "FULLYAPPLIED-REASON", "CLUSTERS", "Success", `[{"name":"`+member1+`","replicas":1}]`)
 
-	prints(t, verb(t, namespace, "label", "deployment", "program", "tier=gold"), "deployment.apps/program labeled\n")
-	prints(t, verb(t, namespace, "patch", "deployment", "program", "-p", `{"spec":{"replicas":0}}`), "deployment.apps/program patched\n")
+	checkOutput(t, runKarmadactl(t, namespace, "label", "deployment", "program", "tier=gold"), "deployment.apps/program labeled\n")
+	checkOutput(t, runKarmadactl(t, namespace, "patch", "deployment", "program", "-p", `{"spec":{"replicas":0}}`), "deployment.apps/program patched\n")
 	changed := func(found *appsv1.Deployment) bool {
 		return found.Labels["tier"] == "gold" && *found.Spec.Replicas == 0
 	}
-	reaches(t, member1, template, "label and replicas", changed)
+	awaitDeployment(t, member1, template, "label and replicas", changed)
 
-	prints(t, verb(t, namespace, "apply", "-f", file, "-C", member1+","+member2), "policy.karmada.io/program-", " configured\n")
-	reaches(t, member2, template, "the Deployment", func(*appsv1.Deployment) bool { return true })
+	checkOutput(t, runKarmadactl(t, namespace, "apply", "-f", file, "-C", member1+","+member2), "policy.karmada.io/program-", " configured\n")
+	awaitDeployment(t, member2, template, "the Deployment", func(*appsv1.Deployment) bool { return true })
 	list := struct{ Items []any }{}
-	whole := verb(t, namespace, "get", "deployments", "-s", "members", "-C", member1+","+member2, "-o", "json")
+	whole := runKarmadactl(t, namespace, "get", "deployments", "-s", "members", "-C", member1+","+member2, "-o", "json")
 	whole.mustSucceed(t)
 	if err := json.Unmarshal([]byte(whole.stdout), &list); err != nil || len(list.Items) != 2 {
 		t.Errorf("%d objects, want one list of 2: %v", len(list.Items), err)
 	}
 
-	prints(t, verb(t, namespace, "delete", "deployment", "program"), `deployment.apps "program" deleted`)
+	checkOutput(t, runKarmadactl(t, namespace, "delete", "deployment", "program"), `deployment.apps "program" deleted`)
 	for _, name := range []string{member1, member2} {
-		leaves(t, name, template)
+		awaitRemoval(t, name, template)
 	}
 }
 
-func TestVerbsTellWhereTheyCannotAct(t *testing.T) {
+func TestKubectlCommandErrors(t *testing.T) {
 	t.Parallel()
 	shared.karmadactl(t.Context(), "logs", "web", "-C", "nowhere").mustFail(t, 1, `clusters.cluster.karmada.io "nowhere" not found`, member1)
 	shared.karmadactl(t.Context(), "describe", "nodes", "-s", "members").mustFail(t, 2, "--cluster")
@@ -136,36 +136,36 @@ func TestVerbsTellWhereTheyCannotAct(t *testing.T) {
 	}
 }
 
-func TestCommandsThatDoNotExist(t *testing.T) {
+func TestUnknownCommands(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"karmada", "karmadactl", "kubectl-karmada"} {
 		for _, args := range []string{"frob", "frob --help", "help frob"} {
-			invoke(t.Context(), nil, program, strings.Fields(args)...).mustFail(t, 1, `error: unknown command "frob" for "`)
+			runProgram(t.Context(), nil, program, strings.Fields(args)...).mustFail(t, 1, `error: unknown command "frob" for "`)
 		}
 	}
-	invoke(t.Context(), nil, "karmada", "stauts").mustFail(t, 1, "did you mean status?")
-	invoke(t.Context(), nil, "karmadactl", "token", "crate").mustFail(t, 1, "did you mean create?")
-	invoke(t.Context(), nil, "karmadactl", "init", "--help").mustFail(t, 1, "init is a command of Karmada that this version of karmadactl does not have yet")
+	runProgram(t.Context(), nil, "karmada", "stauts").mustFail(t, 1, "did you mean status?")
+	runProgram(t.Context(), nil, "karmadactl", "token", "crate").mustFail(t, 1, "did you mean create?")
+	runProgram(t.Context(), nil, "karmadactl", "init", "--help").mustFail(t, 1, "init is a command of Karmada that this version of karmadactl does not have yet")
 }
 
-func TestOutputForPrograms(t *testing.T) {
+func TestMachineReadableOutput(t *testing.T) {
 	t.Parallel()
 	found := struct {
 		Kubeconfig string
 		Components []struct{ Kind, Name, State string }
 	}{}
-	ended := invoke(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "json")
+	ended := runProgram(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "json")
 	ended.mustSucceed(t)
 	if err := json.Unmarshal([]byte(ended.stdout), &found); err != nil || found.Kubeconfig != shared.karmadaConfig() || len(found.Components) < 3 {
 		t.Errorf("status: %v in\n%s", err, ended.stdout)
 	}
-	prints(t, invoke(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "name"), "controlplane/karmada\n", "cluster/"+member1+"\n")
+	checkOutput(t, runProgram(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "name"), "controlplane/karmada\n", "cluster/"+member1+"\n")
 
 	made := shared.karmadactl(t.Context(), "token", "create", "--ttl", "10m", "--description", "for a program")
 	made.mustSucceed(t)
 	id, _, _ := strings.Cut(made.stdout, ".")
-	prints(t, shared.karmadactl(t.Context(), "token", "list", "-o", "name"), id+"\n")
-	prints(t, shared.karmadactl(t.Context(), "token", "list", "-o", "json"), `"description": "for a program"`)
+	checkOutput(t, shared.karmadactl(t.Context(), "token", "list", "-o", "name"), id+"\n")
+	checkOutput(t, shared.karmadactl(t.Context(), "token", "list", "-o", "json"), `"description": "for a program"`)
 	shared.karmadactl(t.Context(), "token", "delete", id).mustSucceed(t)
-	prints(t, shared.karmadactl(t.Context(), "get", "clusters", "-o", "wide"), "PROXY-URL", "TAINTS", "<none>")
+	checkOutput(t, shared.karmadactl(t.Context(), "get", "clusters", "-o", "wide"), "PROXY-URL", "TAINTS", "<none>")
 }

@@ -15,8 +15,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// worksFor lists the Works of a cluster that were made of templates of a namespace.
-func worksFor(ctx context.Context, i *installation, cluster, namespace string) ([]workv1alpha1.Work, error) {
+// listWorks lists the Works of a cluster that were made of templates of a namespace.
+func listWorks(ctx context.Context, i *installation, cluster, namespace string) ([]workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
 	if err := i.karmada.List(ctx, list, client.InNamespace(clusterv1alpha1.ExecutionNamespacePrefix+cluster)); err != nil {
 		return nil, err
@@ -30,12 +30,12 @@ func worksFor(ctx context.Context, i *installation, cluster, namespace string) (
 	return found, nil
 }
 
-// awaitApplied waits for what the only Work of the template's namespace says about
+// awaitWorkApplied waits for what the only Work of the template's namespace says about
 // its delivery to a cluster.
-func awaitApplied(t *testing.T, template client.Object, cluster string, want metav1.ConditionStatus, parts ...string) {
+func awaitWorkApplied(t *testing.T, template client.Object, cluster string, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("Work of %s for %s with Applied=%s", template.GetName(), cluster, want), func(ctx context.Context) error {
-		works, err := worksFor(ctx, shared, cluster, template.GetNamespace())
+		works, err := listWorks(ctx, shared, cluster, template.GetNamespace())
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// readyEverywhere waits until the control plane shows the sum of ready replicas.
-func readyEverywhere(t *testing.T, template *appsv1.Deployment, replicas int32) {
+// awaitReadyReplicas waits until the control plane shows the sum of ready replicas.
+func awaitReadyReplicas(t *testing.T, template *appsv1.Deployment, replicas int32) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s with %d ready replicas", template.Name, replicas), func(ctx context.Context) error {
 		stored := &appsv1.Deployment{}
@@ -29,37 +29,37 @@ func readyEverywhere(t *testing.T, template *appsv1.Deployment, replicas int32) 
 	})
 }
 
-func TestADeploymentLivesAndDiesInItsClusters(t *testing.T) {
+func TestDeploymentIsPropagatedAndDeleted(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	web := deployment(namespace, "web", 2)
-	create(t, shared, web, every(deployments).to(namespace, member1, member2))
-	readyEverywhere(t, web, 4)
+	namespace := newNamespace(t)
+	web := newDeployment(namespace, "web", 2)
+	createObjects(t, shared, web, selectAll(deploymentSelector).propagationPolicy(namespace, member1, member2))
+	awaitReadyReplicas(t, web, 4)
 	if err := shared.karmada.Delete(t.Context(), web); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{member1, member2} {
 		eventually(t, "no Deployment in "+name, func(ctx context.Context) error {
-			return gone(ctx, shared.members[name], &appsv1.Deployment{ObjectMeta: named(namespace, "web")})
+			return checkAbsent(ctx, shared.members[name], &appsv1.Deployment{ObjectMeta: objectMeta(namespace, "web")})
 		})
 	}
 }
 
-func TestAPolicyForAnUnknownKindWaitsForTheKind(t *testing.T) {
+func TestPolicyWaitsForUnknownKind(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
+	namespace := newNamespace(t)
 	widgets := policyv1alpha1.ResourceSelector{APIVersion: "e2e.example.io/v1", Kind: "Widget"}
 	// Nothing is known of widgets yet, which keeps nothing else from working.
-	create(t, shared, every(widgets, configMaps).to(namespace, member1), configMap(namespace, "plain", "1"))
+	createObjects(t, shared, selectAll(widgets, configMapSelector).propagationPolicy(namespace, member1), newConfigMap(namespace, "plain", "1"))
 	eventually(t, "the ConfigMap of the same policy", func(ctx context.Context) error {
 		return shared.members[member1].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "plain"}, &corev1.ConfigMap{})
 	})
 
 	definition := widgetDefinition()
-	create(t, shared, every(policyv1alpha1.ResourceSelector{
+	createObjects(t, shared, selectAll(policyv1alpha1.ResourceSelector{
 		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
-	}).toAll("e2e-widgets", member1), definition)
-	widget := widget(namespace)
+	}).clusterPropagationPolicy("e2e-widgets", member1), definition)
+	widget := newWidget(namespace)
 	eventually(t, "making a widget", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(shared.karmada.Create(ctx, widget))
 	})
@@ -68,7 +68,7 @@ func TestAPolicyForAnUnknownKindWaitsForTheKind(t *testing.T) {
 	})
 }
 
-func widget(namespace string) *unstructured.Unstructured {
+func newWidget(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "e2e.example.io/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": namespace, "name": "gear"},
@@ -93,45 +93,45 @@ func widgetDefinition() *unstructured.Unstructured {
 	}}
 }
 
-func TestAMistakeInAnOverrideIsToldAndHoldsUpOneClusterOnly(t *testing.T) {
+func TestOverrideErrorBlocksOneClusterOnly(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	web := deployment(namespace, "web", 1)
+	namespace := newNamespace(t)
+	web := newDeployment(namespace, "web", 1)
 	override := &policyv1alpha1.OverridePolicy{
-		ObjectMeta: named(namespace, "mistaken"),
+		ObjectMeta: objectMeta(namespace, "mistaken"),
 		Spec: policyv1alpha1.OverrideSpec{
-			ResourceSelectors: []policyv1alpha1.ResourceSelector{deployments},
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{deploymentSelector},
 			OverrideRules: []policyv1alpha1.RuleWithCluster{{
 				TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
 				Overriders:    policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/absent/field", Operator: policyv1alpha1.OverriderOpRemove}}},
 			}},
 		},
 	}
-	create(t, shared, override, web, every(deployments).to(namespace, member1, member2))
-	warned(t, web, policyv1alpha1.EventReasonApplyOverridePolicyFailed,
+	createObjects(t, shared, override, web, selectAll(deploymentSelector).propagationPolicy(namespace, member1, member2))
+	awaitWarningEvent(t, web, policyv1alpha1.EventReasonApplyOverridePolicyFailed,
 		member2, `OverridePolicy "`+namespace+`/mistaken"`, "plaintext[0]", `"/spec/absent/field"`)
-	readyEverywhere(t, web, 1)
-	if err := gone(t.Context(), shared.members[member2], &appsv1.Deployment{ObjectMeta: named(namespace, "web")}); err != nil {
+	awaitReadyReplicas(t, web, 1)
+	if err := checkAbsent(t.Context(), shared.members[member2], &appsv1.Deployment{ObjectMeta: objectMeta(namespace, "web")}); err != nil {
 		t.Errorf("a manifest that is not as the policies want it was delivered: %v", err)
 	}
 
-	update(t, override, func(p *policyv1alpha1.OverridePolicy) {
+	updateObject(t, override, func(p *policyv1alpha1.OverridePolicy) {
 		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Path = "/spec/minReadySeconds"
 		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Operator = policyv1alpha1.OverriderOpAdd
 		p.Spec.OverrideRules[0].Overriders.Plaintext[0].Value.Raw = []byte("1")
 	})
-	readyEverywhere(t, web, 2)
+	awaitReadyReplicas(t, web, 2)
 }
 
-func TestObjectsOfOthersAreTakenOverOnlyOnDemand(t *testing.T) {
+func TestConflictResolutionOverwrite(t *testing.T) {
 	t.Parallel()
-	namespace := inNamespace(t)
-	theirs := configMap(namespace, "settings", "theirs")
+	namespace := newNamespace(t)
+	theirs := newConfigMap(namespace, "settings", "theirs")
 	eventually(t, "an object of somebody else in "+member1, func(ctx context.Context) error {
 		return shared.members[member1].Create(ctx, theirs) // the namespace may be on its way
 	})
-	ours := configMap(namespace, "settings", "ours")
-	create(t, shared, ours, every(configMaps).to(namespace, member1, member2))
+	ours := newConfigMap(namespace, "settings", "ours")
+	createObjects(t, shared, ours, selectAll(configMapSelector).propagationPolicy(namespace, member1, member2))
 	holds := func(cluster, value string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%s in %s", value, cluster), func(ctx context.Context) error {
@@ -145,14 +145,14 @@ func TestObjectsOfOthersAreTakenOverOnlyOnDemand(t *testing.T) {
 			return nil
 		})
 	}
-	awaitApplied(t, ours, member1, metav1.ConditionFalse, "ConfigMap", namespace+"/settings", member1,
+	awaitWorkApplied(t, ours, member1, metav1.ConditionFalse, "ConfigMap", namespace+"/settings", member1,
 		"delete it in the cluster", "work.karmada.io/conflict-resolution: overwrite")
 	holds(member1, "theirs")
 	holds(member2, "ours")
 
-	update(t, ours, func(template *corev1.ConfigMap) {
+	updateObject(t, ours, func(template *corev1.ConfigMap) {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, "work.karmada.io/conflict-resolution", "overwrite")
 	})
-	awaitApplied(t, ours, member1, metav1.ConditionTrue)
+	awaitWorkApplied(t, ours, member1, metav1.ConditionTrue)
 	holds(member1, "ours")
 }

@@ -11,15 +11,15 @@ import (
 // shellBlock is what a page gives to type.
 var shellBlock = regexp.MustCompile("(?ms)^```(?:sh|bash)\n(.*?)^```$")
 
-// ourCommand is a line that runs a program of ours.
-var ourCommand = regexp.MustCompile(`(?m)^(\w+=\S+ )*karmada(ctl)? `)
+// karmadaCommand is a line that runs a program of ours.
+var karmadaCommand = regexp.MustCompile(`(?m)^(\w+=\S+ )*karmada(ctl)? `)
 
 const exportPath = "export PATH=$PWD/bin:$PATH\n"
 
-// TestPagesCallTheProgramsInOneWay keeps what users copy alike: the programs by their
+// TestDocsRunProgramsByName keeps what users copy alike: the programs by their
 // names, after one line that makes the shell find them.
-func TestPagesCallTheProgramsInOneWay(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+func TestDocsRunProgramsByName(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs", "*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages found: %v", err)
 	}
@@ -28,15 +28,15 @@ func TestPagesCallTheProgramsInOneWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if problem := callsProblem(string(text)); problem != "" {
+		if problem := commandProblem(string(text)); problem != "" {
 			t.Errorf("docs/%s %s", filepath.Base(path), problem)
 		}
 	}
 }
 
-// callsProblem returns what is wrong with the way in which a page runs our programs,
+// commandProblem returns what is wrong with the way in which a page runs our programs,
 // empty if nothing is.
-func callsProblem(page string) string {
+func commandProblem(page string) string {
 	if strings.Contains(page, "bin/karmada") {
 		return "names a program by its path: write karmadactl or karmada"
 	}
@@ -45,7 +45,7 @@ func callsProblem(page string) string {
 		commands.WriteString(block[1])
 	}
 	before, _, found := strings.Cut(commands.String(), exportPath)
-	first := ourCommand.FindStringIndex(commands.String())
+	first := karmadaCommand.FindStringIndex(commands.String())
 	switch {
 	case first == nil:
 		return ""
@@ -57,7 +57,7 @@ func callsProblem(page string) string {
 	return ""
 }
 
-func TestCallsOfAPage(t *testing.T) {
+func TestCommandProblem(t *testing.T) {
 	const open, end = "```sh\n", "```\n"
 	tests := map[string]struct{ page, want string }{
 		"no commands":         {"text about `karmadactl get`\n", ""},
@@ -70,7 +70,7 @@ func TestCallsOfAPage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := callsProblem(test.page)
+			got := commandProblem(test.page)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

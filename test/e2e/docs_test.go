@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPagesForUsersTellTheTruth applies the manifests of each page, in their
+// TestDocsManifestsHaveDocumentedResults applies the manifests of each page, in their
 // order, and looks for what the page says that becomes of them. It runs alone:
 // some are about every namespace.
-func TestPagesForUsersTellTheTruth(t *testing.T) {
+func TestDocsManifestsHaveDocumentedResults(t *testing.T) {
 	pages := map[string]struct {
 		manifests, outcomes int // at least
 	}{
@@ -30,20 +30,20 @@ func TestPagesForUsersTellTheTruth(t *testing.T) {
 	}
 	for page, want := range pages {
 		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join(root, "docs", page))
+			text, err := os.ReadFile(filepath.Join(repositoryRoot, "docs", page))
 			if err != nil {
 				t.Fatal(err)
 			}
 			// Each page has its own namespace, so that none waits for another.
 			space := strings.TrimSuffix(page, ".md")
-			blocks := fence.FindAllStringSubmatch(strings.ReplaceAll(string(text), "shop", "shop-"+space), -1)
+			blocks := codeBlock.FindAllStringSubmatch(strings.ReplaceAll(string(text), "shop", "shop-"+space), -1)
 			var manifests, outcomes int
 			for n, block := range blocks {
 				switch language, content := block[1], block[2]; {
 				case language == "yaml":
-					manifests += apply(t, content)
+					manifests += applyManifests(t, content)
 				case language == "console" && n > 0 && blocks[n-1][1] == "yaml":
-					outcomes += compare(t, content)
+					outcomes += checkValues(t, content)
 				}
 			}
 			if manifests < want.manifests || outcomes < want.outcomes {
@@ -53,8 +53,8 @@ func TestPagesForUsersTellTheTruth(t *testing.T) {
 	}
 }
 
-// apply makes the control plane hold the manifests, and tells how many there are.
-func apply(t *testing.T, text string) int {
+// applyManifests makes the control plane hold the manifests, and tells how many there are.
+func applyManifests(t *testing.T, text string) int {
 	t.Helper()
 	documents := strings.Split(text, "\n---\n")
 	for _, document := range documents {
@@ -72,7 +72,7 @@ func apply(t *testing.T, text string) int {
 				}
 			})
 		case apierrors.IsAlreadyExists(err):
-			update(t, stored, func(have *unstructured.Unstructured) { have.Object["spec"] = manifest.Object["spec"] })
+			updateObject(t, stored, func(have *unstructured.Unstructured) { have.Object["spec"] = manifest.Object["spec"] })
 		default:
 			t.Fatalf("%v from:\n%s", err, document)
 		}
@@ -80,21 +80,21 @@ func apply(t *testing.T, text string) int {
 	return len(documents)
 }
 
-// question is a command of a page that reads one value.
-var question = regexp.MustCompile(`(?m)^\$ kubectl (?:--context (\S+) )?get (\S+) (\S+) -n (\S+) -o jsonpath='(.+)'\n(.*)$`)
+// valueQuery is a command of a page that reads one value.
+var valueQuery = regexp.MustCompile(`(?m)^\$ kubectl (?:--context (\S+) )?get (\S+) (\S+) -n (\S+) -o jsonpath='(.+)'\n(.*)$`)
 
-// compare waits until what the page reads is what it shows, and tells how many
+// checkValues waits until what the page reads is what it shows, and tells how many
 // such answers there are.
-func compare(t *testing.T, text string) int {
+func checkValues(t *testing.T, text string) int {
 	t.Helper()
-	questions := question.FindAllStringSubmatch(text, -1)
+	questions := valueQuery.FindAllStringSubmatch(text, -1)
 	for _, asked := range questions {
 		side, resource, key, path, want := shared.karmada, asked[2], client.ObjectKey{Namespace: asked[4], Name: asked[3]}, asked[5], asked[6]
 		if asked[1] != "" {
 			side = shared.members[asked[1]]
 		}
 		eventually(t, asked[0], func(ctx context.Context) error {
-			got, err := read(ctx, side, resource, key, path)
+			got, err := readJSONPath(ctx, side, resource, key, path)
 			if err == nil && got != want {
 				err = fmt.Errorf("it is %s", got)
 			}
@@ -104,8 +104,8 @@ func compare(t *testing.T, text string) int {
 	return len(questions)
 }
 
-// read does what kubectl get with a JSON path does.
-func read(ctx context.Context, side client.Client, resource string, key client.ObjectKey, path string) (string, error) {
+// readJSONPath does what kubectl get with a JSON path does.
+func readJSONPath(ctx context.Context, side client.Client, resource string, key client.ObjectKey, path string) (string, error) {
 	if resource == "rb" {
 		resource = "resourcebindings"
 	}

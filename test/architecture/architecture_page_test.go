@@ -9,25 +9,25 @@ import (
 	"testing"
 )
 
-// quoted is a path of this repository as the page names it; elements in brackets stand
+// quotedPath is a path of this repository as the page names it; elements in brackets stand
 // for any name.
-var quoted = regexp.MustCompile("`((?:api|cmd|internal|test)(?:/[a-z<>]+)+)`")
+var quotedPath = regexp.MustCompile("`((?:api|cmd|internal|test)(?:/[a-z<>]+)+)`")
 
-// TestThePageNamesEveryPackageThatThereIs keeps docs/ARCHITECTURE.md a map of the tree:
+// TestArchitecturePageListsAllPackages keeps docs/ARCHITECTURE.md a map of the tree:
 // each package is on it, or one above it is, and what is on it exists.
-func TestThePageNamesEveryPackageThatThereIs(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "ARCHITECTURE.md"))
+func TestArchitecturePageListsAllPackages(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs", "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var paths []string
-	for _, found := range quoted.FindAllStringSubmatch(string(page), -1) {
+	for _, found := range quotedPath.FindAllStringSubmatch(string(page), -1) {
 		paths = append(paths, found[1])
 	}
-	g := load(t)
-	for _, p := range g.own(false) {
+	g := mustLoadGraph(t)
+	for _, p := range g.modulePackages(false) {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
-		if within(path, "internal") && !slices.ContainsFunc(paths, func(named string) bool { return names(named, path) }) {
+		if isWithin(path, "internal") && !slices.ContainsFunc(paths, func(named string) bool { return coversPackage(named, path) }) {
 			t.Errorf("%s is not in docs/ARCHITECTURE.md: add a line that says what it answers", path)
 		}
 	}
@@ -35,15 +35,15 @@ func TestThePageNamesEveryPackageThatThereIs(t *testing.T) {
 		if strings.Contains(named, "<") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(root, named)); err != nil {
+		if _, err := os.Stat(filepath.Join(repositoryRoot, named)); err != nil {
 			t.Errorf("docs/ARCHITECTURE.md names %s, which is not there: %v", named, err)
 		}
 	}
 }
 
-// names reports whether a path of the page is that of a package or of one above it.
+// coversPackage reports whether a path of the page is that of a package or of one above it.
 // What holds folders of equal rank names none of them, but for a pattern.
-func names(named, path string) bool {
+func coversPackage(named, path string) bool {
 	want, have := strings.Split(named, "/"), strings.Split(path, "/")
 	if len(have) < len(want) {
 		return false
@@ -56,7 +56,7 @@ func names(named, path string) bool {
 	return len(have) == len(want) || !slices.Contains([]string{"internal/domain", "internal/access", "internal/standalone"}, named)
 }
 
-func TestAPathOfThePageNamesPackages(t *testing.T) {
+func TestCoversPackage(t *testing.T) {
 	tests := map[string]struct {
 		named, path string
 		want        bool
@@ -71,7 +71,7 @@ func TestAPathOfThePageNamesPackages(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := names(test.named, test.path); got != test.want {
+			if got := coversPackage(test.named, test.path); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reach says what a part of the module must not depend on, however indirectly.
-type reach struct {
+// reachRule says what a part of the module must not depend on, however indirectly.
+type reachRule struct {
 	rule string
 	// from and except are folders relative to the top.
 	from, except []string
@@ -17,34 +17,34 @@ type reach struct {
 	tests bool
 	// target lists packages; a path counts with all below it, apart from those that
 	// leaves names: they depend on nothing but the standard library.
-	target, leaves []string
-	remedy         string
+	forbidden, allowedPackages []string
+	remedy                     string
 }
 
-// embedding lists the folders that may link Kubernetes and etcd servers.
-var embedding = []string{
+// serverEmbedders lists the folders that may link Kubernetes and etcd servers.
+var serverEmbedders = []string{
 	"internal/standalone", "internal/testenv", "cmd/karmada", "cmd/karmada-apiserver",
 	"test/integration", "test/e2e", "test/compat",
 }
 
-var reaches = []reach{
+var reachRules = []reachRule{
 	{
 		rule: "only the standalone programs reach Kubernetes and etcd servers",
-		from: []string{"api", "internal", "cmd", "test"}, except: embedding, tests: true,
-		target: []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdutl/v3", "sigs.k8s.io/kwok"},
-		remedy: "compiling them takes minutes: call internal/standalone from cmd/karmada only, and put tests that need a cluster into test/integration",
+		from: []string{"api", "internal", "cmd", "test"}, except: serverEmbedders, tests: true,
+		forbidden: []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdutl/v3", "sigs.k8s.io/kwok"},
+		remedy:    "compiling them takes minutes: call internal/standalone from cmd/karmada only, and put tests that need a cluster into test/integration",
 	},
 	{
 		rule: "types and decisions do not reach clients",
 		from: []string{"api", "internal/domain"}, tests: true,
-		target: []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc"},
-		leaves: []string{"k8s.io/client-go/util/jsonpath", "k8s.io/client-go/third_party/forked/golang/template"},
-		remedy: "pass in the values that the client would have fetched",
+		forbidden:       []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc"},
+		allowedPackages: []string{"k8s.io/client-go/util/jsonpath", "k8s.io/client-go/third_party/forked/golang/template"},
+		remedy:          "pass in the values that the client would have fetched",
 	},
 	{
 		rule: "the command line does not link controllers into karmadactl",
 		from: []string{"cmd/karmadactl", "cmd/kubectl-karmada"},
-		target: []string{
+		forbidden: []string{
 			module + "/internal/controllers", module + "/internal/scheduler",
 			module + "/internal/programs", module + "/internal/servers",
 		},
@@ -52,11 +52,11 @@ var reaches = []reach{
 	},
 }
 
-func TestPackagesDoNotReachWhatTheyMustNot(t *testing.T) {
-	g := load(t)
-	for _, rule := range reaches {
+func TestForbiddenDependencies(t *testing.T) {
+	g := mustLoadGraph(t)
+	for _, rule := range reachRules {
 		t.Run(rule.rule, func(t *testing.T) {
-			for _, chain := range rule.broken(g) {
+			for _, chain := range rule.violatingChains(g) {
 				t.Errorf("%s\n  remedy: %s", strings.Join(chain, "\n    imports "), rule.remedy)
 			}
 		})
@@ -64,19 +64,19 @@ func TestPackagesDoNotReachWhatTheyMustNot(t *testing.T) {
 }
 
 // A program that judges time zones must know them all, whatever the machine holds.
-func TestProgramsThatJudgeTimeZonesBringThem(t *testing.T) {
-	g := load(t)
+func TestProgramsLinkTimeZoneData(t *testing.T) {
+	g := mustLoadGraph(t)
 	for _, program := range []string{"cmd/karmada", "cmd/karmada-webhook"} {
-		if g.way(module+"/"+program, func(at string) bool { return at == "time/tzdata" }) == nil {
+		if g.importChain(module+"/"+program, func(at string) bool { return at == "time/tzdata" }) == nil {
 			t.Errorf("%s does not link time/tzdata: import it where time zones are loaded", program)
 		}
 	}
 }
 
-func TestIndirectImportsAreFound(t *testing.T) {
-	g := graph{}
+func TestForbiddenDependencyChains(t *testing.T) {
+	g := importGraph{}
 	link := func(from string, to ...string) {
-		g[from] = &pkg{ImportPath: from, Imports: to, DepOnly: !within(from, module)}
+		g[from] = &goPackage{ImportPath: from, Imports: to, DepOnly: !isWithin(from, module)}
 	}
 	cli := module + "/internal/cli"
 	link(cli, "example.com/innocent", "fmt")
@@ -88,20 +88,20 @@ func TestIndirectImportsAreFound(t *testing.T) {
 		{cli, "example.com/innocent", "k8s.io/kubernetes/pkg/apis/core"},
 		{cli + ".test", cli, "example.com/innocent", "k8s.io/kubernetes/pkg/apis/core"},
 	}
-	if diff := cmp.Diff(want, reaches[0].broken(g)); diff != "" {
+	if diff := cmp.Diff(want, reachRules[0].violatingChains(g)); diff != "" {
 		t.Errorf("broken() (-want +got):\n%s", diff)
 	}
 }
 
-// broken returns the chains of imports that break the rule, one for each package.
-func (r reach) broken(g graph) [][]string {
+// violatingChains returns the chains of imports that break the rule, one for each package.
+func (r reachRule) violatingChains(g importGraph) [][]string {
 	var chains [][]string
-	for _, p := range g.own(r.tests) {
-		path := relative(strings.TrimSuffix(p.ImportPath, ".test"))
-		if !within(path, r.from...) || within(path, r.except...) {
+	for _, p := range g.modulePackages(r.tests) {
+		path := relativePath(strings.TrimSuffix(p.ImportPath, ".test"))
+		if !isWithin(path, r.from...) || isWithin(path, r.except...) {
 			continue
 		}
-		if chain := g.way(p.ImportPath, func(at string) bool { return within(at, r.target...) && !slices.Contains(r.leaves, at) }); chain != nil {
+		if chain := g.importChain(p.ImportPath, func(at string) bool { return isWithin(at, r.forbidden...) && !slices.Contains(r.allowedPackages, at) }); chain != nil {
 			chains = append(chains, chain)
 		}
 	}
