@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// quotedPath is a path of this repository as the page names it; elements in brackets stand
-// for any name.
+// quotedPath matches a path of this repository in the page. Elements in angle brackets
+// match any name.
 var quotedPath = regexp.MustCompile("`((?:api|cmd|internal|test)(?:/[a-z<>]+)+)`")
 
-// TestArchitecturePageListsAllPackages keeps docs/ARCHITECTURE.md a map of the tree:
-// each package is on it, or one above it is, and what is on it exists.
+// TestArchitecturePageListsAllPackages checks that docs/ARCHITECTURE.md lists each package
+// or a parent of it, and that all listed paths exist.
 func TestArchitecturePageListsAllPackages(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs", "ARCHITECTURE.md"))
 	if err != nil {
@@ -28,7 +28,7 @@ func TestArchitecturePageListsAllPackages(t *testing.T) {
 	for _, p := range g.modulePackages(false) {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
 		if isWithin(path, "internal") && !slices.ContainsFunc(paths, func(named string) bool { return coversPackage(named, path) }) {
-			t.Errorf("%s is not in docs/ARCHITECTURE.md: add a line that says what it answers", path)
+			t.Errorf("%s is not in docs/ARCHITECTURE.md: add a line with its purpose", path)
 		}
 	}
 	for _, named := range paths {
@@ -36,13 +36,14 @@ func TestArchitecturePageListsAllPackages(t *testing.T) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(repositoryRoot, named)); err != nil {
-			t.Errorf("docs/ARCHITECTURE.md names %s, which is not there: %v", named, err)
+			t.Errorf("docs/ARCHITECTURE.md lists %s, which does not exist: %v", named, err)
 		}
 	}
 }
 
-// coversPackage reports whether a path of the page is that of a package or of one above it.
-// What holds folders of equal rank names none of them, but for a pattern.
+// coversPackage reports whether a path of the page is the path of a package or of a parent
+// of it. The folders domain, access and standalone do not cover their subfolders: the page
+// must list each of them.
 func coversPackage(named, path string) bool {
 	want, have := strings.Split(named, "/"), strings.Split(path, "/")
 	if len(have) < len(want) {
@@ -61,13 +62,13 @@ func TestCoversPackage(t *testing.T) {
 		named, path string
 		want        bool
 	}{
-		"itself":                      {"internal/domain/work", "internal/domain/work", true},
-		"one below":                   {"internal/domain/interpreter", "internal/domain/interpreter/builtin", true},
-		"no other one":                {"internal/domain/work", "internal/domain/workload", false},
-		"any in a pattern":            {"internal/controllers/<name>", "internal/controllers/binding", true},
-		"no one of many equals":       {"internal/standalone", "internal/standalone/up", false},
-		"the first of them by itself": {"internal/standalone", "internal/standalone", true},
-		"nothing above":               {"internal/domain/work", "internal/domain", false},
+		"the same path":                        {"internal/domain/work", "internal/domain/work", true},
+		"a subpackage":                         {"internal/domain/interpreter", "internal/domain/interpreter/builtin", true},
+		"not a package with a longer name":     {"internal/domain/work", "internal/domain/workload", false},
+		"any name for a pattern":               {"internal/controllers/<name>", "internal/controllers/binding", true},
+		"not the subfolder of a parent folder": {"internal/standalone", "internal/standalone/up", false},
+		"the parent folder itself":             {"internal/standalone", "internal/standalone", true},
+		"not the parent":                       {"internal/domain/work", "internal/domain", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,10 +1,8 @@
-// Package architecture answers: is the code still laid out as
-// docs/ARCHITECTURE.md says?
+// Package architecture answers: does the code follow the layout in docs/ARCHITECTURE.md?
 //
-// The rules are tables: which layer may import which, what must never be
-// reached, which versions are pinned, how long a file may grow. A failure names
-// the rule and what to do instead. Whoever changes a rule changes the table and
-// the document together.
+// The rules are tables: the allowed imports of each layer, forbidden dependencies, pinned
+// versions, and the maximum length of files. A failure names the rule and the remedy. A
+// change of a rule changes the table and the document together.
 package architecture
 
 import (
@@ -23,10 +21,10 @@ import (
 
 const module = "karmada.io/karmada"
 
-// repositoryRoot is the top of the repository, seen from this package.
+// repositoryRoot is the root of the repository, relative to this package.
 var repositoryRoot = filepath.Join("..", "..")
 
-// goPackage is one package, or one test variant of it, as go list describes it.
+// goPackage is one package, or one test variant of a package, as go list describes it.
 type goPackage struct {
 	ImportPath string
 	ForTest    string
@@ -34,18 +32,18 @@ type goPackage struct {
 	Imports    []string
 }
 
-// isTest tells whether p is compiled for tests only.
+// isTest reports whether p is compiled for tests only.
 func (p *goPackage) isTest() bool {
 	return p.ForTest != "" || p.isTestProgram()
 }
 
-// isTestProgram tells whether p is the main of a package's tests.
+// isTestProgram reports whether p is the main package of a test program.
 func (p *goPackage) isTestProgram() bool {
 	return strings.HasSuffix(p.ImportPath, ".test")
 }
 
-// importGraph holds every package of the module, its tests and all they depend on, by
-// import path.
+// importGraph maps import paths to packages: all packages of the module, their tests and
+// all dependencies.
 type importGraph map[string]*goPackage
 
 var loadGraph = sync.OnceValues(func() (importGraph, error) {
@@ -68,14 +66,14 @@ func parseGraph(r io.Reader) (importGraph, error) {
 		case errors.Is(err, io.EOF):
 			return packages, nil
 		case err != nil:
-			return nil, fmt.Errorf("reading the list of packages: %w", err)
+			return nil, fmt.Errorf("decoding the list of packages: %w", err)
 		}
 		packages[p.ImportPath] = &p
 	}
 }
 
-// modulePackages returns the packages of this module in order, followed each by its test
-// program if tests are wanted.
+// modulePackages returns the packages of this module, sorted by import path. With tests, it
+// includes their test programs.
 func (g importGraph) modulePackages(tests bool) []*goPackage {
 	var found []*goPackage
 	for path, p := range g {
@@ -88,7 +86,7 @@ func (g importGraph) modulePackages(tests bool) []*goPackage {
 }
 
 // importChain returns a shortest chain of imports from one package to the first package
-// that target accepts, both included; nil if there is none.
+// that target accepts, including both. It returns nil if there is none.
 func (g importGraph) importChain(from string, target func(path string) bool) []string {
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -115,7 +113,7 @@ func (g importGraph) importChain(from string, target func(path string) bool) []s
 	return nil
 }
 
-// isWithin tells whether path is one of the given packages or below one of them.
+// isWithin reports whether path is one of the given packages or below one of them.
 func isWithin(path string, parents ...string) bool {
 	return slices.ContainsFunc(parents, func(parent string) bool {
 		return path == parent || strings.HasPrefix(path, parent+"/")

@@ -8,15 +8,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reachRule says what a part of the module must not depend on, however indirectly.
+// reachRule lists packages that a part of the module must not depend on, directly or
+// indirectly.
 type reachRule struct {
 	rule string
-	// from and except are folders relative to the top.
+	// from and except are folders relative to the root.
 	from, except []string
-	// tests makes the rule hold for tests too.
+	// tests applies the rule to tests too.
 	tests bool
-	// target lists packages; a path counts with all below it, apart from those that
-	// leaves names: they depend on nothing but the standard library.
+	// forbidden lists packages, including all packages below them. allowedPackages are
+	// exceptions: they depend on the standard library only.
 	forbidden, allowedPackages []string
 	remedy                     string
 }
@@ -29,17 +30,17 @@ var serverEmbedders = []string{
 
 var reachRules = []reachRule{
 	{
-		rule: "only the standalone programs reach Kubernetes and etcd servers",
+		rule: "only the standalone programs depend on Kubernetes and etcd servers",
 		from: []string{"api", "internal", "cmd", "test"}, except: serverEmbedders, tests: true,
 		forbidden: []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/etcdutl/v3", "sigs.k8s.io/kwok"},
 		remedy:    "compiling them takes minutes: call internal/standalone from cmd/karmada only, and put tests that need a cluster into test/integration",
 	},
 	{
-		rule: "types and decisions do not reach clients",
+		rule: "API types and decisions do not depend on clients",
 		from: []string{"api", "internal/domain"}, tests: true,
 		forbidden:       []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apiserver", "google.golang.org/grpc"},
 		allowedPackages: []string{"k8s.io/client-go/util/jsonpath", "k8s.io/client-go/third_party/forked/golang/template"},
-		remedy:          "pass in the values that the client would have fetched",
+		remedy:          "pass in the values that the client would read",
 	},
 	{
 		rule: "the command line does not link controllers into karmadactl",
@@ -48,7 +49,7 @@ var reachRules = []reachRule{
 			module + "/internal/controllers", module + "/internal/scheduler",
 			module + "/internal/programs", module + "/internal/servers",
 		},
-		remedy: "move the code that both need into internal/domain or internal/access",
+		remedy: "move shared code into internal/domain or internal/access",
 	},
 }
 
@@ -63,12 +64,13 @@ func TestForbiddenDependencies(t *testing.T) {
 	}
 }
 
-// A program that judges time zones must know them all, whatever the machine holds.
+// A program that validates or uses time zones must not depend on the time zone files of the
+// machine.
 func TestProgramsLinkTimeZoneData(t *testing.T) {
 	g := mustLoadGraph(t)
 	for _, program := range []string{"cmd/karmada", "cmd/karmada-webhook"} {
 		if g.importChain(module+"/"+program, func(at string) bool { return at == "time/tzdata" }) == nil {
-			t.Errorf("%s does not link time/tzdata: import it where time zones are loaded", program)
+			t.Errorf("%s does not link time/tzdata: import it in the package that loads time zones", program)
 		}
 	}
 }
@@ -89,11 +91,12 @@ func TestForbiddenDependencyChains(t *testing.T) {
 		{cli + ".test", cli, "example.com/innocent", "k8s.io/kubernetes/pkg/apis/core"},
 	}
 	if diff := cmp.Diff(want, reachRules[0].violatingChains(g)); diff != "" {
-		t.Errorf("broken() (-want +got):\n%s", diff)
+		t.Errorf("violatingChains() (-want +got):\n%s", diff)
 	}
 }
 
-// violatingChains returns the chains of imports that break the rule, one for each package.
+// violatingChains returns the chains of imports that violate the rule, one for each
+// package.
 func (r reachRule) violatingChains(g importGraph) [][]string {
 	var chains [][]string
 	for _, p := range g.modulePackages(r.tests) {

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// shellBlock is what a page gives to type.
+// shellBlock matches a block of commands in a page.
 var shellBlock = regexp.MustCompile("(?ms)^```(?:sh|bash)\n(.*?)^```$")
 
-// karmadaCommand is a line that runs a program of ours.
+// karmadaCommand matches a line that runs karmada or karmadactl.
 var karmadaCommand = regexp.MustCompile(`(?m)^(\w+=\S+ )*karmada(ctl)? `)
 
 const exportPath = "export PATH=$PWD/bin:$PATH\n"
 
-// TestDocsRunProgramsByName keeps what users copy alike: the programs by their
-// names, after one line that makes the shell find them.
+// TestDocsRunProgramsByName checks that the pages run the programs by name, after one line
+// that adds bin to PATH.
 func TestDocsRunProgramsByName(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs", "*.md"))
 	if err != nil || len(pages) == 0 {
@@ -34,11 +34,10 @@ func TestDocsRunProgramsByName(t *testing.T) {
 	}
 }
 
-// commandProblem returns what is wrong with the way in which a page runs our programs,
-// empty if nothing is.
+// commandProblem returns the problem with the commands of a page, or an empty string.
 func commandProblem(page string) string {
 	if strings.Contains(page, "bin/karmada") {
-		return "names a program by its path: write karmadactl or karmada"
+		return "runs a program by its path: write karmadactl or karmada"
 	}
 	var commands strings.Builder
 	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
@@ -60,13 +59,13 @@ func commandProblem(page string) string {
 func TestCommandProblem(t *testing.T) {
 	const open, end = "```sh\n", "```\n"
 	tests := map[string]struct{ page, want string }{
-		"no commands":         {"text about `karmadactl get`\n", ""},
-		"the export first":    {open + exportPath + "karmada up\n" + end + open + "karmadactl get rb\n" + end, ""},
-		"no export":           {open + "karmadactl get rb\n" + end, "before the line"},
-		"the export too late": {open + "A=b karmada up\n" + exportPath + end, "before the line"},
-		"two exports":         {open + exportPath + exportPath + "karmada up\n" + end, "more than once"},
-		"a path":              {open + "bin/karmadactl get rb\n" + end, "by its path"},
-		"output is no call":   {"```console\nkarmadactl register\n```\n", ""},
+		"no commands":             {"text about `karmadactl get`\n", ""},
+		"the export first":        {open + exportPath + "karmada up\n" + end + open + "karmadactl get rb\n" + end, ""},
+		"no export":               {open + "karmadactl get rb\n" + end, "before the line"},
+		"the export too late":     {open + "A=b karmada up\n" + exportPath + end, "before the line"},
+		"two exports":             {open + exportPath + exportPath + "karmada up\n" + end, "more than once"},
+		"a path":                  {open + "bin/karmadactl get rb\n" + end, "by its path"},
+		"output is not a command": {"```console\nkarmadactl register\n```\n", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,23 +9,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layer is a part of the tree whose packages obey the same rule about imports.
+// layer is a part of the repository whose packages have the same import rule.
 type layer struct {
-	// folder is relative to the top. A last element of * makes each folder there
-	// a unit of its own, and no unit may import another one.
+	// folder is relative to the root. With a last element of *, each subfolder is a
+	// separate unit, and units must not import each other.
 	folder string
-	// allowedFolders lists the folders of this module that the layer may import apart from
-	// its own unit.
+	// allowedFolders lists the folders of this module that the layer may import in addition
+	// to its own unit.
 	allowedFolders []string
-	// allowedLibraries, if not nil, lists all foreign packages that it may import.
+	// allowedLibraries, if not nil, lists all packages of other modules that the layer may
+	// import.
 	allowedLibraries []string
-	// forbidden lists packages, of the standard library mostly, that it must not import.
+	// forbidden lists packages of the standard library that the layer must not import.
 	forbidden []string
-	// reason is the reason, and what to do instead.
+	// reason is the reason for the rule, with the remedy.
 	reason string
 }
 
-// foundations are small packages without opinions about Karmada.
+// foundations are small packages that do not depend on Karmada.
 var foundations = []string{"internal/pki", "internal/version"}
 
 var (
@@ -33,18 +34,19 @@ var (
 	controllerImports = append([]string{"internal/access", "internal/step"}, decisionImports...)
 )
 
-// assemblyImports lists what wires programs together: everything but mains and commands.
+// assemblyImports lists the allowed imports of packages that assemble programs: all folders
+// except main packages and commands.
 var assemblyImports = append([]string{
 	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
 	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
 }, controllerImports...)
 
-// layers is the map of the module. The first row that fits a package counts.
+// layers lists the layers of the module. The first row that matches a package applies.
 var layers = []layer{
 	{
 		folder: "api", allowedFolders: []string{"api"},
 		allowedLibraries: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/kube-openapi/pkg"},
-		reason:           "whoever imports our types must not get our dependencies: move code that needs more into internal/domain or internal/access",
+		reason:           "modules that import the API types must not get other dependencies: move code that needs them into internal/domain or internal/access",
 	},
 	{
 		folder: "internal/domain", allowedFolders: []string{"api", "internal/domain"},
@@ -54,32 +56,32 @@ var layers = []layer{
 			"github.com/yuin/gopher-lua", "layeh.com/gopher-json", "k8s.io/client-go/util/jsonpath",
 		},
 		forbidden: []string{"net/http", "os", "os/exec", "net", "log"},
-		reason:    "decisions are values in, values out: let the caller read the world and pass in what it found",
+		reason:    "decisions depend on their arguments only: the caller reads the state and passes it in",
 	},
-	{folder: "internal/console", allowedFolders: []string{"internal/domain/spelling"}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
-	{folder: "internal/pki", allowedFolders: []string{}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
-	{folder: "internal/version", allowedFolders: []string{}, allowedLibraries: []string{}, reason: "a foundation knows nothing of Karmada: pass in what it needs"},
+	{folder: "internal/console", allowedFolders: []string{"internal/domain/spelling"}, reason: "a foundation does not depend on Karmada: pass in the values that it needs"},
+	{folder: "internal/pki", allowedFolders: []string{}, reason: "a foundation does not depend on Karmada: pass in the values that it needs"},
+	{folder: "internal/version", allowedFolders: []string{}, allowedLibraries: []string{}, reason: "a foundation does not depend on Karmada: pass in the values that it needs"},
 	{
 		folder: "internal/step", allowedFolders: append([]string{"internal/access"}, decisionImports...),
-		reason: "the way a reconcile runs knows no controller: pass the step in as a function",
+		reason: "the step runner does not depend on controllers: pass in the step as a function",
 	},
 	{
 		folder: "internal/access", allowedFolders: append([]string{"internal/access"}, decisionImports...),
-		reason: "access wraps one outside thing: the loop that uses it belongs into a controller",
+		reason: "access wraps one external system: move the loop that uses it into a controller",
 	},
-	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers speak through stored objects: move what two of them need into internal/domain or internal/access"},
-	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
-	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler speaks through stored objects: move what it shares into internal/domain or internal/access"},
-	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers stand alone: move what two of them need into internal/domain or internal/access"},
+	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers communicate through stored objects: move shared code into internal/domain or internal/access"},
+	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
+	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
+	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers are independent of each other: move shared code into internal/domain or internal/access"},
 	{folder: "internal/programs", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/programs"},
 	{folder: "internal/standalone", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/standalone"},
-	{folder: "internal/registration", allowedFolders: controllerImports, reason: "joining a cluster is used by commands and by programs: pass in what only one of them has"},
+	{folder: "internal/registration", allowedFolders: controllerImports, reason: "commands and programs join clusters: pass in the values that only one of them has"},
 	{folder: "internal/install", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/install"},
 	{folder: "internal/testenv", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/testenv"},
-	{folder: "internal/cli", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main is imported by nobody: move the code below internal/cli"},
-	{folder: "cmd/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main is a few lines: move the code into internal"},
-	{folder: "test/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "tests of different kinds stand alone: move what they share into internal/testenv"},
-	{folder: "tools/*", allowedFolders: []string{"api"}, reason: "tools read the API and nothing else"},
+	{folder: "internal/cli", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package cannot be imported: move the code below internal/cli"},
+	{folder: "cmd/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package has only a few lines: move the code into internal"},
+	{folder: "test/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "test packages are independent of each other: move shared code into internal/testenv"},
+	{folder: "tools/*", allowedFolders: []string{"api"}, reason: "tools depend on the API only"},
 }
 
 func TestLayerImports(t *testing.T) {
@@ -93,31 +95,31 @@ func TestImportViolations(t *testing.T) {
 		from, to string
 		want     bool
 	}{
-		"api may import apimachinery":                {"api/work/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false},
-		"api may not import client-go":               {"api/work/v1alpha1", "k8s.io/client-go/rest", true},
-		"api may not import internal packages":       {"api/work/v1alpha1", module + "/internal/domain/work", true},
-		"a prefix of a name is not a parent":         {"api/work/v1alpha1", "k8s.io/apiserver", true},
-		"domain may import strings":                  {"internal/domain/work", "strings", false},
-		"domain may not import os":                   {"internal/domain/work", "os", true},
-		"domain may not import unlisted libraries":   {"internal/domain/work", "github.com/google/uuid", true},
-		"domain packages may import each other":      {"internal/domain/work", module + "/internal/domain/binding", false},
-		"controllers may import access":              {"internal/controllers/execution", module + "/internal/access/member", false},
-		"controllers may not import each other":      {"internal/controllers/execution", module + "/internal/controllers/binding", true},
-		"parts of one controller may":                {"internal/controllers/execution", module + "/internal/controllers/execution/apply", false},
-		"the scheduler may not import a controller":  {"internal/scheduler", module + "/internal/controllers/binding", true},
-		"programs may import controllers":            {"internal/programs", module + "/internal/controllers/binding", false},
-		"programs may not import the command line":   {"internal/programs", module + "/internal/cli/join", true},
-		"commands may import the command line":       {"cmd/karmadactl", module + "/internal/cli/join", false},
-		"nothing may import a main":                  {"internal/cli/up", module + "/cmd/karmada", true},
-		"a package outside the map is a violation":   {"internal/util", "strings", true},
-		"a package right above units is a violation": {"internal/controllers", "strings", true},
+		"api may import apimachinery":                            {"api/work/v1alpha1", "k8s.io/apimachinery/pkg/runtime", false},
+		"api may not import client-go":                           {"api/work/v1alpha1", "k8s.io/client-go/rest", true},
+		"api may not import internal packages":                   {"api/work/v1alpha1", module + "/internal/domain/work", true},
+		"k8s.io/api does not cover k8s.io/apiserver":             {"api/work/v1alpha1", "k8s.io/apiserver", true},
+		"domain may import strings":                              {"internal/domain/work", "strings", false},
+		"domain may not import os":                               {"internal/domain/work", "os", true},
+		"domain may not import unlisted libraries":               {"internal/domain/work", "github.com/google/uuid", true},
+		"domain packages may import each other":                  {"internal/domain/work", module + "/internal/domain/binding", false},
+		"controllers may import access":                          {"internal/controllers/execution", module + "/internal/access/member", false},
+		"controllers may not import each other":                  {"internal/controllers/execution", module + "/internal/controllers/binding", true},
+		"packages of one controller may import each other":       {"internal/controllers/execution", module + "/internal/controllers/execution/apply", false},
+		"the scheduler may not import a controller":              {"internal/scheduler", module + "/internal/controllers/binding", true},
+		"programs may import controllers":                        {"internal/programs", module + "/internal/controllers/binding", false},
+		"programs may not import the command line":               {"internal/programs", module + "/internal/cli/join", true},
+		"commands may import the command line":                   {"cmd/karmadactl", module + "/internal/cli/join", false},
+		"no package may import a main package":                   {"internal/cli/up", module + "/cmd/karmada", true},
+		"a package without a layer is a violation":               {"internal/util", "strings", true},
+		"a package in the parent folder of units is a violation": {"internal/controllers", "strings", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			from := module + "/" + test.from
 			g := importGraph{from: {ImportPath: from, Imports: []string{test.to}}}
 			if got := importViolations(g); (len(got) > 0) != test.want {
-				t.Errorf("%s importing %s: violations %q, want some: %t", test.from, test.to, got, test.want)
+				t.Errorf("%s importing %s: violations %q, want violations: %t", test.from, test.to, got, test.want)
 			}
 		})
 	}
@@ -129,19 +131,19 @@ func importViolations(g importGraph) []string {
 		path := relativePath(p.ImportPath)
 		l, unit := layerOf(path)
 		if l == nil {
-			found = append(found, fmt.Sprintf("%s has no place in the layout: put it into a folder that has, or add a row to the table of layers and a line to docs/ARCHITECTURE.md", path))
+			found = append(found, fmt.Sprintf("%s has no layer: move it into the folder of a layer, or add a row to the table of layers and a line to docs/ARCHITECTURE.md", path))
 			continue
 		}
 		for _, imported := range p.Imports {
 			if !l.allows(unit, imported) {
-				found = append(found, fmt.Sprintf("%s imports %s, which %s may not: %s", path, relativePath(imported), l.folder, l.reason))
+				found = append(found, fmt.Sprintf("%s imports %s, which is not allowed in %s: %s", path, relativePath(imported), l.folder, l.reason))
 			}
 		}
 	}
 	return found
 }
 
-// layerOf returns the row for a package and the folder of its unit.
+// layerOf returns the layer of a package and the folder of its unit.
 func layerOf(path string) (l *layer, unit string) {
 	for i := range layers {
 		parent, isolated := strings.CutSuffix(layers[i].folder, "/*")
@@ -170,7 +172,7 @@ func (l *layer) allows(unit, imported string) bool {
 	}
 }
 
-// relativePath shortens the path of a package of this module.
+// relativePath returns the path of a package relative to this module.
 func relativePath(path string) string {
 	return strings.TrimPrefix(path, module+"/")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// impureFunctions lists the functions that make a decision depend on more than its
-// arguments.
+// impureFunctions lists functions that a decision must not use, because their results do
+// not depend on its arguments only.
 var impureFunctions = map[string][]string{
 	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 	"context": {"TODO", "Background"},
@@ -34,12 +34,12 @@ func TestFindImpureCode(t *testing.T) {
 		code string
 		want []string
 	}{
-		"reading the clock":            {"func f() { _ = time.Now() }", []string{"x.go:2:16: uses time.Now"}},
-		"passing the clock on":         {"var clock = time.Now", []string{"x.go:2:13: uses time.Now"}},
-		"starting a goroutine":         {"func f() { go f() }", []string{"x.go:2:12: starts a goroutine"}},
-		"an init function":             {"func init() {}", []string{"x.go:2:1: has an init function"}},
-		"arithmetic with times":        {"func f(now time.Time) time.Time { return now.Add(time.Second) }", nil},
-		"a method that is called init": {"func (t T) init() {}", nil},
+		"reading the clock":          {"func f() { _ = time.Now() }", []string{"x.go:2:16: uses time.Now"}},
+		"using the clock as a value": {"var clock = time.Now", []string{"x.go:2:13: uses time.Now"}},
+		"starting a goroutine":       {"func f() { go f() }", []string{"x.go:2:12: starts a goroutine"}},
+		"an init function":           {"func init() {}", []string{"x.go:2:1: has an init function"}},
+		"arithmetic with times":      {"func f(now time.Time) time.Time { return now.Add(time.Second) }", nil},
+		"a method named init":        {"func (t T) init() {}", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

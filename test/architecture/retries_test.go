@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// retryPackage is the one package that says how long what failed waits.
+// retryPackage is the only package that defines retry delays.
 const retryPackage = "internal/access/queues"
 
 func TestControllersUseRetryOptions(t *testing.T) {
@@ -19,7 +19,7 @@ func TestControllersUseRetryOptions(t *testing.T) {
 			continue
 		}
 		for _, problem := range findSlowRetries(t, s.path, s.content) {
-			t.Errorf("%s\n  rule: what failed is tried again within a minute, where nobody asked for less\n  remedy: take the options from queues.Options", problem)
+			t.Errorf("%s\n  rule: failed requests are retried within one minute, unless configured otherwise\n  remedy: take the options from queues.Options", problem)
 		}
 	}
 }
@@ -29,16 +29,16 @@ func TestFindSlowRetries(t *testing.T) {
 		code string
 		want []string
 	}{
-		"options of its own":        {"var o = controller.Options{}", []string{"x.go:2:9: makes its own controller options"}},
-		"options of its own, typed": {"var o = controller.TypedOptions[item]{}", []string{"x.go:2:9: makes its own controller options"}},
-		"the limits of Kubernetes": {
+		"new options":       {"var o = controller.Options{}", []string{"x.go:2:9: makes its own controller options"}},
+		"new typed options": {"var o = controller.TypedOptions[item]{}", []string{"x.go:2:9: makes its own controller options"}},
+		"the default rate limiter of client-go": {
 			"var l = workqueue.DefaultTypedControllerRateLimiter[item]()", []string{"x.go:2:9: uses workqueue.DefaultTypedControllerRateLimiter"},
 		},
-		"a builder without options":      {"var e = builder.ControllerManagedBy(m).Complete(r)", []string{"x.go: builds 1 controllers, 0 of them with options"}},
-		"a builder without, typed":       {"var e = builder.TypedControllerManagedBy[item](m).Complete(r)", []string{"x.go: builds 1 controllers, 0 of them with options"}},
-		"a builder with options":         {"var e = builder.ControllerManagedBy(m).WithOptions(queues.Options[item](m, 1, b)).Complete(r)", nil},
-		"options that are another's":     {"var o = fanout.Options{}", nil},
-		"a parameter that takes options": {"func f(o controller.TypedOptions[item]) {}", nil},
+		"a builder without options":       {"var e = builder.ControllerManagedBy(m).Complete(r)", []string{"x.go: builds 1 controllers, 0 of them with options"}},
+		"a typed builder without options": {"var e = builder.TypedControllerManagedBy[item](m).Complete(r)", []string{"x.go: builds 1 controllers, 0 of them with options"}},
+		"a builder with options":          {"var e = builder.ControllerManagedBy(m).WithOptions(queues.Options[item](m, 1, b)).Complete(r)", nil},
+		"options of another package":      {"var o = fanout.Options{}", nil},
+		"options as a parameter":          {"func f(o controller.TypedOptions[item]) {}", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func findSlowRetries(t *testing.T, path string, content []byte) []string {
 	return found
 }
 
-// qualifiedName is the name of a type or function of a package, without its type
+// qualifiedName returns the package and name of a type or function, without its type
 // arguments.
 func qualifiedName(of ast.Expr) string {
 	switch of := of.(type) {

@@ -19,14 +19,14 @@ const (
 	maxTestLines = 900
 )
 
-// vagueNames lists names that say nothing about what a package answers.
+// vagueNames lists package names that do not describe the purpose of a package.
 var vagueNames = []string{
 	"base", "common", "commons", "helper", "helpers", "lib", "manager", "misc", "shared", "types", "util", "utils",
 }
 
 var generatedHeader = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// machinePath finds absolute paths into somebody's home or checkout.
+// machinePath matches absolute paths of a home directory or checkout.
 var machinePath = regexp.MustCompile("(?m)(?:^|[\\s\"'`=(:])(/(?:home|Users|root|work)/[^\\s\"'`)]*)")
 
 // source is a text file of the repository.
@@ -51,7 +51,7 @@ func TestFileLength(t *testing.T) {
 			continue
 		}
 		if lines := bytes.Count(s.content, []byte("\n")); lines > s.maxLines() {
-			t.Errorf("%s has %d lines, more than %d: split it by idea", s.path, lines, s.maxLines())
+			t.Errorf("%s has %d lines, more than %d: split it by topic", s.path, lines, s.maxLines())
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestPackageNamesAreSpecific(t *testing.T) {
 	for _, s := range readSources(t) {
 		folder := filepath.Base(filepath.Dir(s.path))
 		if s.isGo() && slices.Contains(vagueNames, folder) {
-			t.Errorf("%s: a package named %q can hold anything, and will: name it after what it answers", s.path, folder)
+			t.Errorf("%s: the package name %q is too general: name the package after its purpose", s.path, folder)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestPackageNamesAreSpecific(t *testing.T) {
 func TestNoMachinePaths(t *testing.T) {
 	for _, s := range readSources(t) {
 		for _, found := range machinePath.FindAllSubmatch(s.content, -1) {
-			t.Errorf("%s names %s, which exists on one machine only: use a path relative to the repository or a temporary one", s.path, found[1])
+			t.Errorf("%s contains %s, which exists on one machine only: use a path relative to the repository or a temporary path", s.path, found[1])
 		}
 	}
 }
@@ -94,8 +94,7 @@ func TestMachinePathPattern(t *testing.T) {
 	}
 }
 
-// readSources returns the text files below the top, without those that Git ignores
-// by folder.
+// readSources returns the text files of the repository, except in folders that Git ignores.
 func readSources(t *testing.T) []source {
 	t.Helper()
 	var found []source
@@ -113,7 +112,7 @@ func readSources(t *testing.T) []source {
 			return err
 		}
 		if bytes.IndexByte(content, 0) >= 0 {
-			return nil // not a text
+			return nil // not a text file
 		}
 		relative, err := filepath.Rel(repositoryRoot, path)
 		found = append(found, source{path: filepath.ToSlash(relative), content: content})
@@ -125,7 +124,7 @@ func readSources(t *testing.T) []source {
 	return found
 }
 
-// parseGo reads Go code. The result tells where a part of it stands.
+// parseGo parses Go code. The function at returns the position of a node.
 func parseGo(t *testing.T, path string, content []byte) (file *ast.File, at func(ast.Node) token.Position) {
 	t.Helper()
 	files := token.NewFileSet()

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// versionPin says which versions of some modules go.mod may name.
+// versionPin is the version, or the range of versions, that go.mod may require of a module.
 type versionPin struct {
 	module string
-	// version is exact, or ends with a dot and is a prefix.
+	// version is an exact version, or a prefix that ends with a dot.
 	version string
 	reason  string
 }
 
-// Kubernetes in one binary works only if all of these move together.
+// Kubernetes in one binary works only if all of these modules are upgraded together.
 var pins = []versionPin{
 	{"k8s.io/kubernetes", "v1.36.3", "its staging modules below must be of the same release"},
-	{"github.com/google/cel-go", "v0.26.", "the API server's CEL environment is built against it; never lift it alone"},
-	{"go.etcd.io/etcd/server/v3", "v3.6.", "3.7 changes what is stored"},
+	{"github.com/google/cel-go", "v0.26.", "the CEL environment of the API server requires it; never upgrade it alone"},
+	{"go.etcd.io/etcd/server/v3", "v3.6.", "3.7 changes the storage format"},
 	{"go.etcd.io/etcd/client/v3", "v3.6.", "client and server are released together"},
-	{"go.etcd.io/etcd/etcdutl/v3", "v3.6.", "it writes what the server reads"},
+	{"go.etcd.io/etcd/etcdutl/v3", "v3.6.", "it writes files that the server reads"},
 	{"go.etcd.io/etcd/api/v3", "v3.6.", "client and server are released together"},
 	{"sigs.k8s.io/controller-runtime", "v0.24.", "0.25 needs a newer Kubernetes"},
 }
 
 const stagingVersion = "v0.36.3"
 
-// nonStagingModules lists the modules under k8s.io that have a life of their own.
+// nonStagingModules lists the modules under k8s.io with their own release cycle.
 var nonStagingModules = []string{"k8s.io/kubernetes", "k8s.io/klog", "k8s.io/utils", "k8s.io/kube-openapi", "k8s.io/gengo"}
 
 func TestModuleVersionPins(t *testing.T) {
@@ -40,14 +40,14 @@ func TestModuleVersionPins(t *testing.T) {
 		versions[r.Mod.Path] = r.Mod.Version
 		if isWithin(r.Mod.Path, "k8s.io") {
 			if !isWithin(r.Mod.Path, nonStagingModules...) && r.Mod.Version != stagingVersion {
-				t.Errorf("%s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; see what lifted it with: go mod graph | grep %q",
+				t.Errorf("%s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; find the module that requires it with: go mod graph | grep %q",
 					r.Mod.Path, r.Mod.Version, stagingVersion, r.Mod.Path+"@"+r.Mod.Version)
 			}
 		}
 	}
 	for _, p := range pins {
 		if version, ok := versions[p.module]; !ok {
-			t.Errorf("go.mod does not name %s", p.module)
+			t.Errorf("go.mod does not require %s", p.module)
 		} else if !p.accepts(version) {
 			t.Errorf("%s is at %s instead of %s: %s", p.module, version, p.version, p.reason)
 		}
@@ -59,10 +59,10 @@ func TestVersionPinAccepts(t *testing.T) {
 		pin, version string
 		want         bool
 	}{
-		"an exact version":                   {"v1.36.3", "v1.36.3", true},
-		"a longer version is another one":    {"v1.36.3", "v1.36.30", false},
-		"any patch release of a minor":       {"v0.26.", "v0.26.7", true},
-		"a minor that begins with the digit": {"v0.2.", "v0.26.7", false},
+		"an exact version":                          {"v1.36.3", "v1.36.3", true},
+		"a version with the same prefix":            {"v1.36.3", "v1.36.30", false},
+		"any patch release of a minor version":      {"v0.26.", "v0.26.7", true},
+		"a minor version with the same first digit": {"v0.2.", "v0.26.7", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func (p versionPin) accepts(version string) bool {
 	return version == p.version || strings.HasSuffix(p.version, ".") && strings.HasPrefix(version, p.version)
 }
 
-// Whoever requires this module does not see its replace directives, so that the
-// module must build without any.
+// Modules that require this module ignore its replace directives. Therefore the module must
+// build without them.
 func TestNoReplaceDirectives(t *testing.T) {
 	for _, name := range []string{"go.mod", filepath.Join("tools", "go.mod")} {
 		for _, r := range readModFile(t, name).Replace {

@@ -26,12 +26,13 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// agentNamespace is where the agent of a member is.
+// agentNamespace is the namespace of the agent in a member.
 const agentNamespace = "karmada-system"
 
-// TestPullMemberRunsAgent starts three members, of which the last one is
-// registered and has an agent, looks at the agent as a user does, and kills it, its
-// member, and everything. The first start is killed amid the registration.
+// TestPullMemberRunsAgent starts three members, of which the last one is registered and
+// runs an agent. It reads the log of the agent and runs commands in its Pod. Then it kills
+// the agent, its member, and the control plane. The first start is killed during the
+// registration.
 func TestPullMemberRunsAgent(t *testing.T) {
 	pulled := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
 	t.Cleanup(pulled.remove)
@@ -131,8 +132,8 @@ func TestPullMemberRunsAgent(t *testing.T) {
 	pulled.awaitSettings(t, spareMember, "3")
 }
 
-// killDuringRegistration starts the installation and kills it when its third member
-// has asked for the certificate of its agent.
+// killDuringRegistration starts the installation and kills it when the third member has
+// requested the certificate of its agent.
 func (i *installation) killDuringRegistration(t *testing.T, args ...string) {
 	t.Helper()
 	f := i.startInForeground(t, args...)
@@ -193,8 +194,8 @@ func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
 	})
 }
 
-// awaitAgent waits until the agent of a member runs after that many restarts, or more:
-// an agent may end for reasons of its own.
+// awaitAgent waits until the agent of a member is ready after at least this number of
+// restarts. The agent may also exit for other reasons.
 func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) *corev1.Pod {
 	t.Helper()
 	var agent *corev1.Pod
@@ -217,7 +218,7 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 	return agent
 }
 
-// processIDOf is the process of a Pod.
+// processIDOf returns the ID of the process of a Pod.
 func processIDOf(t *testing.T, pod *corev1.Pod) int {
 	t.Helper()
 	var pid int
@@ -227,7 +228,7 @@ func processIDOf(t *testing.T, pod *corev1.Pod) int {
 	return pid
 }
 
-// execInPod does what kubectl exec does.
+// execInPod runs a command in a Pod, as kubectl exec does.
 func execInPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, words ...string) (stdout string, err error) {
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {

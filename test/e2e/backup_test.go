@@ -32,13 +32,13 @@ func (i *installation) awaitConfigMapValue(t *testing.T, cluster, name, value st
 	return found.UID
 }
 
-// karmada runs a command of karmada on the data directory.
+// runKarmada runs a karmada command with the data directory.
 func (i *installation) runKarmada(ctx context.Context, command string, args ...string) commandResult {
 	return runProgram(ctx, nil, "karmada", append([]string{command, "--data-dir", i.dir}, args...)...)
 }
 
-// TestBackupAndRestore backs up, changes, restores and confirms, with a
-// member that is pushed to and one that pulls.
+// TestBackupAndRestore follows docs/safety.md: it creates a backup, changes objects,
+// restores and confirms, with one member in push mode and one in pull mode.
 func TestBackupAndRestore(t *testing.T) {
 	i := &installation{dir: filepath.Join(t.TempDir(), "backed-up")}
 	t.Cleanup(i.remove)
@@ -131,7 +131,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// awaitRestoreReport demands that the report names what came after the backup in each member.
+// awaitRestoreReport waits until the report lists, for each member, the object that was
+// created after the backup.
 func (i *installation) awaitRestoreReport(t *testing.T, clusters []string) {
 	t.Helper()
 	eventually(t, "the report", func(ctx context.Context) error {

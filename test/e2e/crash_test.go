@@ -29,8 +29,8 @@ const (
 	burstNamespace       = "default"
 )
 
-// TestControlPlaneResumesAfterKill kills the control plane while it works,
-// starts it again in the foreground, and ends it as a terminal does.
+// TestControlPlaneResumesAfterKill kills the control plane during a burst of Deployments,
+// starts it again in the foreground, and stops it with SIGINT to its process group.
 func TestControlPlaneResumesAfterKill(t *testing.T) {
 	crashed := &installation{dir: filepath.Join(t.TempDir(), "crashed")}
 	t.Cleanup(crashed.remove)
@@ -56,7 +56,7 @@ func TestControlPlaneResumesAfterKill(t *testing.T) {
 			t.Errorf("Deployment %s was stored before the crash and is lost", name)
 		}
 	}
-	// The user, who saw errors, asks for all of them again.
+	// The user got errors and creates all Deployments again.
 	crashed.submitBurst(t.Context(), func(_ string, err error) {
 		if client.IgnoreAlreadyExists(err) != nil {
 			t.Error(err)
@@ -93,7 +93,7 @@ func TestUpInterruptedDuringStart(t *testing.T) {
 	begun.awaitProcessesEnded(t, stopTimeout)
 }
 
-// submitBurst creates the Deployments of the burst, a few at a time.
+// submitBurst creates the Deployments of the burst with four workers.
 func (i *installation) submitBurst(ctx context.Context, done func(name string, err error)) {
 	names := make(chan string)
 	var workers sync.WaitGroup
@@ -111,8 +111,9 @@ func (i *installation) submitBurst(ctx context.Context, done func(name string, e
 	workers.Wait()
 }
 
-// killControlPlaneDuringBurst kills the control plane amid the burst. It returns what was
-// stored before, and what the members held then.
+// killControlPlaneDuringBurst kills the control plane during the burst. It returns the
+// names of the Deployments that were created before, and the UIDs of the Deployments in the
+// members at that time.
 func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
 	t.Helper()
 	pid, err := i.processID(controlPlane)
@@ -146,7 +147,7 @@ func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged [
 	return acknowledged, delivered
 }
 
-// awaitProcessesEnded waits until no process of the installation is left.
+// awaitProcessesEnded waits until no process of the installation runs.
 func (i *installation) awaitProcessesEnded(t *testing.T, limit time.Duration) {
 	t.Helper()
 	eventuallyWithin(t, limit, "end of all processes", func(context.Context) error {
@@ -158,8 +159,8 @@ func (i *installation) awaitProcessesEnded(t *testing.T, limit time.Duration) {
 	})
 }
 
-// awaitBurstDelivered waits until a member runs every Deployment of the burst, and nothing
-// twice.
+// awaitBurstDelivered waits until a member runs every Deployment of the burst, with one Pod
+// and one Work for each.
 func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 	t.Helper()
 	want := map[string]int{}
@@ -182,7 +183,8 @@ func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 	})
 }
 
-// countRunningPods counts the running Pods of each application, and all others as "".
+// countRunningPods counts the running Pods of each application. Pods that do not run are
+// counted under "".
 func countRunningPods(ctx context.Context, side client.Client) (map[string]int, error) {
 	pods := &corev1.PodList{}
 	if err := side.List(ctx, pods, client.InNamespace(burstNamespace)); err != nil {
@@ -211,10 +213,10 @@ func deploymentUIDs(ctx context.Context, side client.Client) (map[string]types.U
 	return found, nil
 }
 
-// klogLine is what libraries log.
+// klogLine matches a log line of klog, which Kubernetes libraries use.
 var klogLine = regexp.MustCompile(`(?m)^[IWEF]\d{4} .*$`)
 
-// foregroundProcess is a `karmada up` that this test runs.
+// foregroundProcess is a program that the test runs in the foreground.
 type foregroundProcess struct {
 	cmd    *exec.Cmd
 	ended  chan error
@@ -222,7 +224,7 @@ type foregroundProcess struct {
 	output bytes.Buffer
 }
 
-// Write collects what the program tells.
+// Write collects the output of the program.
 func (f *foregroundProcess) Write(text []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,7 +237,7 @@ func (f *foregroundProcess) outputText() string {
 	return f.output.String()
 }
 
-// startInForeground starts the installation and does not wait for it.
+// startInForeground starts the installation and does not wait until it is ready.
 func (i *installation) startInForeground(t *testing.T, args ...string) *foregroundProcess {
 	t.Helper()
 	f := &foregroundProcess{ended: make(chan error, 1)}
@@ -250,8 +252,7 @@ func (i *installation) startInForeground(t *testing.T, args ...string) *foregrou
 	return f
 }
 
-// restartInForeground starts the installation again as it was and waits until it is
-// ready.
+// restartInForeground starts the installation again and waits until it is ready.
 func (i *installation) restartInForeground(t *testing.T) *foregroundProcess {
 	t.Helper()
 	f := i.startInForeground(t)
@@ -270,7 +271,7 @@ func (i *installation) restartInForeground(t *testing.T) *foregroundProcess {
 	return f
 }
 
-// interrupt does what Ctrl-C does in a terminal: it signals the whole group.
+// interrupt sends SIGINT to the process group, as Ctrl-C does in a terminal.
 func (f *foregroundProcess) interrupt(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(-f.cmd.Process.Pid, syscall.SIGINT); err != nil {

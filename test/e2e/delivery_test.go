@@ -31,7 +31,8 @@ func (i *installation) bindingOf(ctx context.Context, template client.Object) (*
 	return found, i.karmada.Get(ctx, key, found)
 }
 
-// awaitFullyApplied waits for what the binding of a template says about its delivery.
+// awaitFullyApplied waits until the binding of a template has the condition FullyApplied
+// with a status and with parts of a message.
 func awaitFullyApplied(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
 	shared.awaitFullyApplied(t, template, want, parts...)
@@ -55,7 +56,7 @@ func (i *installation) awaitFullyApplied(t *testing.T, template client.Object, w
 	})
 }
 
-// countWarnings counts the Warning events on a template, and how often each was told.
+// countWarnings returns the sum of the counts of the Warning events of an object.
 func countWarnings(t *testing.T, about client.Object) (count int32) {
 	t.Helper()
 	events := &corev1.EventList{}
@@ -70,8 +71,8 @@ func countWarnings(t *testing.T, about client.Object) (count int32) {
 	return count
 }
 
-// A change that one member refuses is told on the Work, the binding and the
-// template, with what helps, and heals as soon as the cause is gone.
+// A change that one member rejects is reported on the Work, the binding and the template,
+// with its cause. The delivery succeeds when the cause is removed.
 func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -118,7 +119,8 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	}
 }
 
-// A field that cannot be changed is made anew with the object, as the message says.
+// An immutable field gets its new value when the user deletes the object in the member, as
+// the message says.
 func TestImmutableObjectIsRecreatedAfterDeletion(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -146,8 +148,8 @@ func TestImmutableObjectIsRecreatedAfterDeletion(t *testing.T) {
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 }
 
-// TestFrozenOrKilledMemberCatchesUp stops the process of a member,
-// and kills it.
+// TestFrozenOrKilledMemberCatchesUp suspends the process of a member, resumes it, and then
+// kills it.
 func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 	shaky := &installation{dir: filepath.Join(t.TempDir(), "shaky")}
 	t.Cleanup(shaky.remove)
@@ -197,7 +199,7 @@ func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 	signal(syscall.SIGSTOP)
 	release("nginx:2")
 	runs(member1, "nginx:2")
-	// What is said of it later is since when it is lost.
+	// A later message reports the time since which the member is unreachable.
 	shaky.awaitFullyApplied(t, web, metav1.ConditionFalse, member2+": ")
 	signal(syscall.SIGCONT)
 	runs(member2, "nginx:2")
@@ -210,15 +212,15 @@ func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
 }
 
-// A condition that is about the present generation of a binding is believed by
-// whoever waits for it, so it must not come before what it says.
+// Clients rely on a condition with the current generation of a binding. Therefore the
+// condition must not be True before its claim holds.
 func TestBindingConditionsMatchGeneration(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	settings, policy := newConfigMap(namespace, "settings", "0"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
 	createObjects(t, shared, settings, policy)
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
-	// says waits until a condition is about a later generation, and True.
+	// awaitTrue waits until a condition is True for a later generation.
 	says := func(condition string, change func()) *workv1alpha2.ResourceBinding {
 		t.Helper()
 		before, err := shared.bindingOf(t.Context(), settings)
@@ -260,8 +262,8 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 	}
 }
 
-// Whoever stops a cluster for longer than its nodes may be silent, finds Pods that
-// its node controller has declared not ready.
+// When a cluster is stopped for longer than the node monitor grace period, its node
+// controller sets its Pods to not ready. They must become ready again.
 func TestSimulatedPodsBecomeReadyAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

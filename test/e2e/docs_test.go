@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDocsManifestsHaveDocumentedResults applies the manifests of each page, in their
-// order, and looks for what the page says that becomes of them. It runs alone:
-// some are about every namespace.
+// TestDocsManifestsHaveDocumentedResults applies the manifests of each page in order, and
+// checks the results that the page shows. It does not run in parallel, because some
+// manifests affect all namespaces.
 func TestDocsManifestsHaveDocumentedResults(t *testing.T) {
 	pages := map[string]struct {
 		manifests, outcomes int // at least
@@ -34,7 +34,7 @@ func TestDocsManifestsHaveDocumentedResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Each page has its own namespace, so that none waits for another.
+			// Each page has a separate namespace, so that pages do not affect each other.
 			space := strings.TrimSuffix(page, ".md")
 			blocks := codeBlock.FindAllStringSubmatch(strings.ReplaceAll(string(text), "shop", "shop-"+space), -1)
 			var manifests, outcomes int
@@ -53,7 +53,8 @@ func TestDocsManifestsHaveDocumentedResults(t *testing.T) {
 	}
 }
 
-// applyManifests makes the control plane hold the manifests, and tells how many there are.
+// applyManifests creates or updates the manifests in the control plane, and returns their
+// number.
 func applyManifests(t *testing.T, text string) int {
 	t.Helper()
 	documents := strings.Split(text, "\n---\n")
@@ -80,11 +81,11 @@ func applyManifests(t *testing.T, text string) int {
 	return len(documents)
 }
 
-// valueQuery is a command of a page that reads one value.
+// valueQuery matches a command of a page that reads one value, with its output.
 var valueQuery = regexp.MustCompile(`(?m)^\$ kubectl (?:--context (\S+) )?get (\S+) (\S+) -n (\S+) -o jsonpath='(.+)'\n(.*)$`)
 
-// checkValues waits until what the page reads is what it shows, and tells how many
-// such answers there are.
+// checkValues waits until each value is as the page shows it, and returns the number of
+// values.
 func checkValues(t *testing.T, text string) int {
 	t.Helper()
 	questions := valueQuery.FindAllStringSubmatch(text, -1)
@@ -104,7 +105,7 @@ func checkValues(t *testing.T, text string) int {
 	return len(questions)
 }
 
-// readJSONPath does what kubectl get with a JSON path does.
+// readJSONPath returns the value of a JSON path in an object, as kubectl get does.
 func readJSONPath(ctx context.Context, side client.Client, resource string, key client.ObjectKey, path string) (string, error) {
 	if resource == "rb" {
 		resource = "resourcebindings"

@@ -21,9 +21,9 @@ const (
 	finalCheckTimeout = 10 * time.Second
 )
 
-// poll asks until nothing is wrong, and a last time at the end of ctx: the machine may
-// have stood still since the time before. Then it returns what was wrong last, and not
-// that a request was given up.
+// poll calls check until it returns nil. After the end of ctx it calls check once more,
+// because the machine may have been suspended. Then it returns the last error of check that
+// was not caused by the end of ctx.
 func poll(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -49,7 +49,7 @@ func poll(ctx context.Context, check func(context.Context) error) error {
 	}
 }
 
-// eventually demands that nothing is wrong after a while.
+// eventually fails the test if check does not return nil within the default timeout.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	eventuallyWithin(t, defaultTimeout, what, check)
@@ -64,7 +64,7 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func
 	}
 }
 
-// newNamespace makes a namespace for a test in the shared installation.
+// newNamespace creates a namespace for a test in the shared installation.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
@@ -72,8 +72,8 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// createObjects stores objects in the control plane, and deletes them with the test:
-// what has no namespace would meet other tests.
+// createObjects creates objects in the control plane and deletes them after the test,
+// because cluster-scoped objects would affect other tests.
 func createObjects(t *testing.T, i *installation, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
@@ -89,7 +89,7 @@ func createObjects(t *testing.T, i *installation, objects ...client.Object) {
 	}
 }
 
-// checkAbsent tells how an object is there nevertheless.
+// checkAbsent returns an error if the object exists.
 func checkAbsent(ctx context.Context, side client.Client, object client.Object) error {
 	key := client.ObjectKeyFromObject(object)
 	err := side.Get(ctx, key, object)
@@ -102,7 +102,7 @@ func checkAbsent(ctx context.Context, side client.Client, object client.Object) 
 	return err
 }
 
-// updateObject reads an object, changes it and writes it, again on a conflict.
+// updateObject reads an object, changes it and writes it. It retries on a conflict.
 func updateObject[T client.Object](t *testing.T, object T, change func(T)) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {
@@ -115,7 +115,7 @@ func updateObject[T client.Object](t *testing.T, object T, change func(T)) {
 }
 
 // awaitWarningEvent waits for a Warning event on an object of the control plane whose
-// message has all the parts.
+// message contains all the parts.
 func awaitWarningEvent(t *testing.T, about client.Object, reason string, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("warning %s on %s", reason, about.GetName()), func(ctx context.Context) error {

@@ -27,7 +27,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// checkFilePermissions demands that no other user of the machine can reach anything in an
+// checkFilePermissions checks that other users of the machine cannot access the files of an
 // installation.
 func (i *installation) checkFilePermissions(t *testing.T) {
 	t.Helper()
@@ -55,7 +55,7 @@ func (i *installation) checkFilePermissions(t *testing.T) {
 	}
 }
 
-// listenAddresses are the addresses at which the processes of an installation listen.
+// listenAddresses returns the addresses on which the processes of an installation listen.
 func (i *installation) listenAddresses(t *testing.T) []string {
 	t.Helper()
 	sockets := map[string]string{}
@@ -91,7 +91,8 @@ func (i *installation) listenAddresses(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// parseSocketAddress reads an address as the kernel writes it: words of the machine's order.
+// parseSocketAddress parses an address of /proc/net/tcp: hexadecimal words in the byte
+// order of the machine.
 func parseSocketAddress(t *testing.T, text string) string {
 	t.Helper()
 	host, port, _ := strings.Cut(text, ":")
@@ -110,16 +111,16 @@ func parseSocketAddress(t *testing.T, text string) string {
 	return net.JoinHostPort(net.IP(raw).String(), strconv.FormatUint(number, 10))
 }
 
-// clusterInfoPath is what clusters read that register: where the control plane is, and its
-// certificate authority.
+// clusterInfoPath is the path of the ConfigMap that clusters read when they register. It
+// holds the address of the control plane and its certificate authority.
 const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 
-// anonymousPaths answer requests without credentials: how the server is, which version it
-// has, and clusterInfoPath.
+// anonymousPaths are served without credentials: health, version, and the ConfigMap of
+// clusterInfoPath.
 var anonymousPaths = []string{"/healthz", "/livez", "/readyz", "/version", clusterInfoPath}
 
-// TestListenersRejectAnonymousRequests looks for open doors: every address at which a process
-// of an installation listens, asked without credentials.
+// TestListenersRejectAnonymousRequests sends requests without credentials to every address
+// on which a process of an installation listens.
 func TestListenersRejectAnonymousRequests(t *testing.T) {
 	t.Parallel()
 	shared.checkFilePermissions(t)
@@ -163,8 +164,9 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 	}
 }
 
-// countConversions sends reviews as an API server does for webhooks, and returns how many the
-// conversion answers. Admission answers none: it runs inside the API server.
+// countConversions sends reviews as an API server sends them to webhooks, and returns the
+// number of successful conversions. No admission review must succeed: admission runs inside
+// the API server.
 func countConversions(t *testing.T, stranger *http.Client, server string) (conversions int) {
 	t.Helper()
 	const conversion = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"work.karmada.io/v1alpha2","objects":[]}}`
@@ -180,7 +182,7 @@ func countConversions(t *testing.T, stranger *http.Client, server string) (conve
 	return conversions
 }
 
-// requestStatus is the code of an answer, 0 without one.
+// requestStatus returns the status code of the response, or 0 without a response.
 func requestStatus(t *testing.T, stranger *http.Client, method, url, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -196,9 +198,9 @@ func requestStatus(t *testing.T, stranger *http.Client, method, url, body string
 	return response.StatusCode
 }
 
-// TestPodKubeconfigCannotAccessHost does what a user may who can create
-// Secrets and Pods in a member: the program runs, and its kubeconfig names a command,
-// and the keys of the control plane.
+// TestPodKubeconfigCannotAccessHost acts as a user who can create Secrets and Pods in a
+// member. The program runs with kubeconfigs that name a command or the key of the control
+// plane.
 func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 	t.Parallel()
 	mark, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
@@ -249,8 +251,9 @@ func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 	}
 }
 
-// TestPurgeRemovesCredentials joins a cluster of a user, and
-// looks on the way at what the installation keeps of its credentials.
+// TestPurgeRemovesCredentials joins a cluster that does not belong to the installation, and
+// purges the installation. Before, it checks that the files of the installation do not
+// contain the credentials.
 func TestPurgeRemovesCredentials(t *testing.T) {
 	const far, sentinel = "far", "sentinel-that-must-not-be-on-the-disk"
 	i := &installation{dir: filepath.Join(t.TempDir(), "purged")}
@@ -290,7 +293,7 @@ func TestPurgeRemovesCredentials(t *testing.T) {
 	}
 }
 
-// propagateSecret delivers a Secret to a cluster, and returns when a Work holds it.
+// propagateSecret propagates a Secret to a cluster, and returns when its Work exists.
 func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: objectMeta("default", "propagated"), Data: map[string][]byte{"a": []byte(text)}}
@@ -309,8 +312,8 @@ func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
 	})
 }
 
-// checkNoSecretsOnDisk demands that what is in Secrets, and the given text of another one,
-// is in no file of the control plane, and that its audit log tells of them.
+// checkNoSecretsOnDisk checks that no file of the control plane contains the tokens of its
+// Secrets or the given text, and that the audit log has entries for the Secrets.
 func (i *installation) checkNoSecretsOnDisk(t *testing.T, text string) {
 	t.Helper()
 	secrets := &corev1.SecretList{}

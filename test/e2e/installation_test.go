@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// startTimeout is how long an installation may take to start.
+	// startTimeout limits the start of an installation.
 	startTimeout = 6 * time.Minute
-	// stopTimeout is how long one may take to stop.
+	// stopTimeout limits the stop of an installation.
 	stopTimeout = time.Minute
 )
 
-// installation is one data directory of karmada, seen from outside.
+// installation is one data directory of karmada, with clients for its API servers.
 type installation struct {
 	dir     string
 	karmada client.Client
@@ -42,7 +42,7 @@ func (i *installation) karmadaConfig() string {
 }
 func (i *installation) membersConfig() string { return filepath.Join(i.dir, "members.config") }
 
-// up starts it in the background and opens its clients.
+// up starts the installation in the background and creates its clients.
 func (i *installation) up(ctx context.Context, args ...string) error {
 	args = append([]string{"up", "--data-dir", i.dir, "--detach"}, args...)
 	if result := runProgram(ctx, nil, "karmada", args...); result.code != 0 {
@@ -51,7 +51,7 @@ func (i *installation) up(ctx context.Context, args ...string) error {
 	return i.connectClients()
 }
 
-// remove stops it and removes what it has left.
+// remove stops the installation and deletes its data.
 func (i *installation) remove() {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (i *installation) karmadactl(ctx context.Context, args ...string) commandRe
 	return runProgram(ctx, []string{"KUBECONFIG=" + i.karmadaConfig()}, "karmadactl", args...)
 }
 
-// connectClients opens clients for what the kubeconfigs lead to.
+// connectClients creates a client for each context of the kubeconfigs.
 func (i *installation) connectClients() error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -105,7 +105,7 @@ func newClient(scheme *runtime.Scheme, path, context string) (client.Client, err
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// awaitClustersReady waits until clusters are Ready.
+// awaitClustersReady waits until the clusters are Ready.
 func (i *installation) awaitClustersReady(ctx context.Context, names ...string) error {
 	return poll(ctx, func(ctx context.Context) error {
 		for _, name := range names {
@@ -121,10 +121,10 @@ func (i *installation) awaitClustersReady(ctx context.Context, names ...string) 
 	})
 }
 
-// controlPlane is the name of the process of the control plane.
+// controlPlane is the name of the control plane process in processes.json.
 const controlPlane = "karmada"
 
-// processID is the process of the control plane or of a member.
+// processID returns the ID of the process of the control plane or of a member.
 func (i *installation) processID(name string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(i.dir, "processes.json"))
 	if err != nil {
@@ -145,8 +145,8 @@ func (i *installation) processID(name string) (int, error) {
 	return 0, fmt.Errorf("no process %s among %v", name, processes)
 }
 
-// processCommandLines are the command lines of all living processes that were started for
-// the data directory. One that ended and was not waited for has none.
+// processCommandLines returns the command lines of all running processes that were started
+// for the data directory. A zombie process has no command line.
 func (i *installation) processCommandLines() ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -165,7 +165,7 @@ func (i *installation) processCommandLines() ([]string, error) {
 	return found, nil
 }
 
-// logTails are the last lines of every log.
+// logTails returns the last lines of every log file.
 func (i *installation) logTails() string {
 	files, err := filepath.Glob(filepath.Join(i.dir, "logs", "*.log"))
 	if err != nil {

@@ -26,7 +26,7 @@ func TestSecondUpNamesRunningProcess(t *testing.T) {
 	}
 	runProgram(t.Context(), nil, "karmada", "up", "--data-dir", shared.dir).mustFail(t, 1,
 		shared.dir, "process "+strconv.Itoa(pid), "karmada down --data-dir "+shared.dir)
-	// The first one is none the worse for it.
+	// The first process is not affected.
 	if err := shared.awaitClustersReady(t.Context(), member1, member2); err != nil {
 		t.Error(err)
 	}
@@ -90,7 +90,8 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
-// unreachableKubeconfig is the kubeconfig of the members with addresses where nobody listens.
+// unreachableKubeconfig returns a copy of the kubeconfig of the members with addresses on
+// which no process listens.
 func unreachableKubeconfig(t *testing.T) string {
 	t.Helper()
 	config, err := os.ReadFile(shared.membersConfig())
@@ -125,7 +126,7 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 		return shared.members[spareMember].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
 	})
 
-	// No context has the name of the guest, and the current one leads to another cluster.
+	// No context has the name of the guest, and the current context is another cluster.
 	shared.karmadactl(t.Context(), "unjoin", guest, "--cluster-kubeconfig", shared.membersConfig()).mustFail(t, 1, "leads to another cluster")
 	shared.karmadactl(t.Context(), append([]string{"unjoin", guest}, memberFlags...)...).mustSucceed(t)
 
@@ -150,8 +151,8 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 	}
 }
 
-// checkRejoinRepairsCredentials revokes the token that the control plane has for a cluster
-// and does what docs/credentials.md says.
+// checkRejoinRepairsCredentials revokes the token of the control plane for a cluster and
+// follows docs/credentials.md.
 func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
 	t.Helper()
 	again := func() commandResult {

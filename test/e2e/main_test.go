@@ -1,10 +1,10 @@
-// Package e2e answers "does it work the way a user meets it?": the programs as
-// they are built, started and stopped by their commands, talked to over their
-// kubeconfigs. The README is run from its own text.
+// Package e2e answers: do the built programs work for a user? The tests start and stop the
+// programs with their commands and use the kubeconfigs that the programs write. The
+// commands of the README are read from its text.
 //
-// One installation with three members, of which two are joined, is shared by the
-// tests; they run in parallel, each in a namespace of its own. Tests that stop or
-// kill something bring their own installation and run one after the other.
+// The tests share one installation with three members, of which two are joined. They run in
+// parallel, each in a separate namespace. Tests that stop or kill a process start their own
+// installation and run one after the other.
 package e2e
 
 import (
@@ -18,21 +18,21 @@ import (
 	"time"
 )
 
-// Names of the members of the shared installation. The last one is not joined:
-// tests of joining take it.
+// Names of the members of the shared installation. The last one is not joined: tests of
+// join and register use it.
 const (
 	member1     = "member1"
 	member2     = "member2"
 	spareMember = "member3"
 )
 
-// repositoryRoot is the top of the repository, seen from this package.
+// repositoryRoot is the root of the repository, relative to this package.
 const repositoryRoot = "../.."
 
 var (
-	// binDir holds the programs.
+	// binDir is the directory of the programs.
 	binDir string
-	// shared is the installation for tests that stop nothing.
+	// shared is the installation for tests that stop no process.
 	shared *installation
 )
 
@@ -69,8 +69,8 @@ func run(m *testing.M, given string) int {
 	return m.Run()
 }
 
-// programDir is the directory of the programs. They are built unless somebody names
-// a directory; make does nothing where all is up to date.
+// programDir returns the directory of the programs. It builds them unless a directory is
+// given; make rebuilds only what changed.
 func programDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
@@ -84,8 +84,8 @@ func programDir(given string) (string, error) {
 	return filepath.Abs(filepath.Join(repositoryRoot, "bin"))
 }
 
-// startSharedInstallation starts an installation and joins its first two members the way
-// clusters of a user are joined.
+// startSharedInstallation starts an installation and joins its first two members with
+// karmadactl join.
 func startSharedInstallation(ctx context.Context, i *installation) error {
 	if err := i.up(ctx, "--members", "3", "--nodes-per-member", "1", "--join=false",
 		"--feature-gates", "PropagationPolicyPreemption=true"); err != nil {

@@ -43,12 +43,13 @@ var (
 	configMapSelector  = policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
 )
 
-// resourceSelectors begins a policy about objects of some kinds.
+// resourceSelectors are the selectors of a new policy.
 type resourceSelectors []policyv1alpha1.ResourceSelector
 
 func selectAll(kinds ...policyv1alpha1.ResourceSelector) resourceSelectors { return kinds }
 
-// propagationPolicy is the policy that sends every such object of the namespace to clusters.
+// propagationPolicy returns a policy that propagates the selected objects of the namespace
+// to clusters.
 func (s resourceSelectors) propagationPolicy(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: objectMeta(namespace, "everywhere"),
@@ -56,7 +57,8 @@ func (s resourceSelectors) propagationPolicy(namespace string, clusters ...strin
 	}
 }
 
-// clusterPropagationPolicy is the same for objects without a namespace.
+// clusterPropagationPolicy returns a policy that propagates the selected cluster-scoped
+// objects to clusters.
 func (s resourceSelectors) clusterPropagationPolicy(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
 	return &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

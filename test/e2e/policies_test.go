@@ -15,7 +15,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// awaitConfigMapValue waits until a member has a ConfigMap with a value, and tells its id.
+// awaitConfigMapValue waits until a member has a ConfigMap with a value, and returns its
+// UID.
 func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMap, value string) types.UID {
 	t.Helper()
 	found := &corev1.ConfigMap{}
@@ -31,7 +32,7 @@ func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMa
 	return found.UID
 }
 
-// awaitRemoval waits until a member has the object no more.
+// awaitRemoval waits until the object does not exist in a member.
 func awaitRemoval(t *testing.T, cluster string, object client.Object) {
 	t.Helper()
 	eventually(t, object.GetName()+" leaves "+cluster, func(ctx context.Context) error {
@@ -39,7 +40,7 @@ func awaitRemoval(t *testing.T, cluster string, object client.Object) {
 	})
 }
 
-// changePlacement changes where a policy sends its objects.
+// changePlacement changes the clusters of a policy.
 func changePlacement(t *testing.T, to *policyv1alpha1.PropagationPolicy, clusters ...string) {
 	t.Helper()
 	updateObject(t, to, func(p *policyv1alpha1.PropagationPolicy) {
@@ -73,7 +74,7 @@ func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 		return nil
 	})
 	changeValue(t, settings, "2") // nobody decides where this version goes
-	// What was delivered is still looked after.
+	// Drift of the delivered version is still repaired.
 	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
 	if err := shared.members[member1].Patch(t.Context(), theirs, client.Merge); err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// commandResult is what a program left when it ended.
+// commandResult is the output and the exit code of a program.
 type commandResult struct {
 	stdout, stderr string
 	code           int
 }
 
-// runProgram runs a program to its end. A program that cannot be run, or that the end
-// of ctx killed, has code -1.
+// runProgram runs a program until it exits. The code is -1 if the program cannot be run, or
+// if it is killed because ctx ends.
 func runProgram(ctx context.Context, environment []string, program string, args ...string) commandResult {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, program), args...)
@@ -37,8 +37,8 @@ func runProgram(ctx context.Context, environment []string, program string, args 
 	return ended
 }
 
-// cleanEnvironment is the environment without what would lead a program, or a
-// make that make started, astray.
+// cleanEnvironment returns the environment without variables that change the behavior of a
+// program or of a nested make.
 func cleanEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -46,8 +46,8 @@ func cleanEnvironment() []string {
 	})
 }
 
-// mustFail demands that a program refused, in the way that its exit code tells,
-// and told on stderr, and there alone, each of the given things.
+// mustFail requires an exit code, an empty stdout, and that stderr contains each of the
+// given texts.
 func (r commandResult) mustFail(t *testing.T, code int, told ...string) {
 	t.Helper()
 	if r.code != code {

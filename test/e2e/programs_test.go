@@ -28,15 +28,15 @@ import (
 const (
 	controllerManager = "karmada-controller-manager"
 	scheduler         = "karmada-scheduler"
-	// leaseDuration is how long a standby waits for a leader that was killed,
-	// renewDeadline how long a leader tries to keep its Lease: longer than a machine
-	// that has other things to do stands still.
+	// leaseDuration is the time after which a standby replaces a killed leader.
+	// renewDeadline is the time for which a leader tries to renew its Lease. Both are
+	// longer than a busy machine pauses a process.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 12 * time.Second
 )
 
-// startProgram starts a component of Karmada as a process of its own, against the
-// API server of a kubeconfig.
+// startProgram starts a component of Karmada as a separate process, with the API server of
+// a kubeconfig.
 func startProgram(t *testing.T, program, kubeconfig string, args ...string) *foregroundProcess {
 	t.Helper()
 	f := &foregroundProcess{ended: make(chan error, 1)}
@@ -49,7 +49,8 @@ func startProgram(t *testing.T, program, kubeconfig string, args ...string) *for
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever waits for the end takes it from the channel, and puts it back.
+	// A function that waits for the exit receives the error from the channel and sends it
+	// back.
 	go func() { f.ended <- f.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = f.cmd.Process.Kill()
@@ -61,7 +62,7 @@ func startProgram(t *testing.T, program, kubeconfig string, args ...string) *for
 	return f
 }
 
-// awaitExit waits until the program has ended by itself, and returns its exit code.
+// awaitExit waits until the program exits, and returns its exit code.
 func (f *foregroundProcess) awaitExit(t *testing.T, limit time.Duration) int {
 	t.Helper()
 	timer := time.NewTimer(limit)
@@ -83,7 +84,7 @@ func (f *foregroundProcess) sendSignal(t *testing.T, which syscall.Signal) {
 	}
 }
 
-// leaseHolder is who holds a Lease of the control plane; empty if nobody does.
+// leaseHolder returns the holder of a Lease in the control plane, or an empty string.
 func (i *installation) leaseHolder(ctx context.Context, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := i.karmada.Get(ctx, client.ObjectKey{Namespace: "karmada-system", Name: name}, lease)
@@ -93,7 +94,7 @@ func (i *installation) leaseHolder(ctx context.Context, name string) (string, er
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// awaitNewLeaseHolder waits until somebody holds a Lease who did not before.
+// awaitNewLeaseHolder waits until a Lease has a holder other than before.
 func (i *installation) awaitNewLeaseHolder(t *testing.T, name, before string) string {
 	t.Helper()
 	var now string
@@ -107,8 +108,8 @@ func (i *installation) awaitNewLeaseHolder(t *testing.T, name, before string) st
 	return now
 }
 
-// TestStandbyControllerManagerTakesOver kills the controller manager that leads amid its work. The
-// one that stands by does the rest, and nothing twice.
+// TestStandbyControllerManagerTakesOver kills the leading controller manager during a
+// burst. The standby delivers the remaining Deployments and repeats no write.
 func TestStandbyControllerManagerTakesOver(t *testing.T) {
 	i := &installation{dir: filepath.Join(t.TempDir(), "replicas")}
 	t.Cleanup(i.remove)
@@ -144,8 +145,8 @@ func TestStandbyControllerManagerTakesOver(t *testing.T) {
 	}
 }
 
-// killProgramDuringBurst submits the burst and kills a program in the middle of it. It
-// returns what the members held then.
+// killProgramDuringBurst submits the burst and kills a program during it. It returns the
+// UIDs of the Deployments in the members at that time.
 func (i *installation) killProgramDuringBurst(t *testing.T, victim *foregroundProcess) map[string]map[string]types.UID {
 	t.Helper()
 	delivered := map[string]map[string]types.UID{}
@@ -177,8 +178,8 @@ func (i *installation) killProgramDuringBurst(t *testing.T, victim *foregroundPr
 	return delivered
 }
 
-// checkWrittenOnce demands that what a member held stayed, and that nothing in it was
-// written more than once.
+// checkWrittenOnce checks that no delivered Deployment was recreated in a member, and that
+// each Deployment was written only once.
 func (i *installation) checkWrittenOnce(t *testing.T, member string, delivered map[string]types.UID) {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
@@ -195,7 +196,8 @@ func (i *installation) checkWrittenOnce(t *testing.T, member string, delivered m
 	}
 }
 
-// isolatedSchedulerFlags lets a scheduler run beside that of the shared installation.
+// isolatedSchedulerFlags returns flags for a scheduler that runs beside the scheduler of
+// the shared installation and schedules no bindings of it.
 func isolatedSchedulerFlags(lease string) []string {
 	return []string{"--scheduler-name=e2e", "--leader-elect-resource-name=" + lease}
 }
@@ -245,7 +247,8 @@ func TestHealthAndMetricsShareAnAddress(t *testing.T) {
 	}
 }
 
-// memberKubeconfig is a kubeconfig that leads to one member.
+// memberKubeconfig writes a kubeconfig whose current context is one member, and returns its
+// path.
 func (i *installation) memberKubeconfig(t *testing.T, member string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(i.membersConfig())
@@ -260,8 +263,8 @@ func (i *installation) memberKubeconfig(t *testing.T, member string) string {
 	return path
 }
 
-// TestProgramReportsMissingAPIs runs a program against an API server that has
-// nothing of Karmada.
+// TestProgramReportsMissingAPIs runs a program with an API server without the APIs of
+// Karmada.
 func TestProgramReportsMissingAPIs(t *testing.T) {
 	t.Parallel()
 	program := startProgram(t, controllerManager, shared.memberKubeconfig(t, spareMember), "--leader-elect-resource-namespace=elections")
@@ -321,8 +324,8 @@ func httpGet(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// freeAddress is an address that nobody listened on a moment ago, with a port that no
-// system takes for the near end of a connection.
+// freeAddress returns a local address on which no process listens, with a port below the
+// ephemeral ports.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {

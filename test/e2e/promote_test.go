@@ -13,8 +13,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// TestPromoteDeployment hands a running Deployment over, and
-// then changes it and sends it further, with its Pods left as they are.
+// TestPromoteDeployment promotes a running Deployment and then changes it through its
+// template. The Pods are not recreated by the promotion.
 func TestPromoteDeployment(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -53,7 +53,7 @@ func TestPromoteDeployment(t *testing.T) {
 	}
 }
 
-// podUID is the only Pod of the Deployment in member1.
+// podUID returns the UID of the only Pod of the namespace in member1.
 func podUID(t *testing.T, namespace string) (uid types.UID) {
 	t.Helper()
 	eventually(t, "one Pod in "+member1, func(ctx context.Context) error {

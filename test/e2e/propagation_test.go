@@ -49,7 +49,8 @@ func TestPolicyWaitsForUnknownKind(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	widgets := policyv1alpha1.ResourceSelector{APIVersion: "e2e.example.io/v1", Kind: "Widget"}
-	// Nothing is known of widgets yet, which keeps nothing else from working.
+	// The kind Widget does not exist yet. This must not delay the other kinds of the
+	// policy.
 	createObjects(t, shared, selectAll(widgets, configMapSelector).propagationPolicy(namespace, member1), newConfigMap(namespace, "plain", "1"))
 	eventually(t, "the ConfigMap of the same policy", func(ctx context.Context) error {
 		return shared.members[member1].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "plain"}, &corev1.ConfigMap{})

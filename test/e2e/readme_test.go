@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// step is a block of commands of a page and what the page shows as its output.
+// step is a block of commands of a page, with the output that the page shows.
 type step struct{ commands, output string }
 
-// codeBlock is a fenced block: its language and its text.
+// codeBlock matches a fenced block: its language and its text.
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// parseSteps reads a page: blocks in sh are to be run, in order and in one shell; a
-// console block is what the commands before it print. Other blocks are to be read.
+// parseSteps parses a page. Blocks in sh are commands, which run in order and in one shell.
+// A console block is the output of the commands before it. Other blocks are ignored.
 func parseSteps(page string) []step {
 	var steps []step
 	for _, block := range codeBlock.FindAllStringSubmatch(page, -1) {
@@ -40,7 +40,7 @@ func TestREADMESteps(t *testing.T) {
 	}
 	var steps []step
 	for _, step := range parseSteps(string(page)) {
-		// The tests are what is running here.
+		// This test runs as part of make test.
 		if step.commands != "make test\n" {
 			steps = append(steps, step)
 		}
@@ -64,8 +64,8 @@ func TestREADMESteps(t *testing.T) {
 	}
 }
 
-// runInShell runs the steps in one shell, as a reader does, in a home of its own, and
-// returns what each printed.
+// runInShell runs the steps in one shell with a separate home directory, and returns the
+// output of each step.
 func runInShell(t *testing.T, home string, steps []step) []string {
 	t.Helper()
 	const separator = "-- next step --\n"
@@ -85,8 +85,8 @@ func runInShell(t *testing.T, home string, steps []step) []string {
 	return strings.Split(strings.TrimSuffix(printed.String(), separator), separator)
 }
 
-// buildEnvironment names what the real home holds and a build needs: caches, and
-// settings of Go and Git.
+// buildEnvironment returns variables for the files in the real home directory that a build
+// needs: caches, and settings of Go and Git.
 func buildEnvironment(t *testing.T) []string {
 	t.Helper()
 	var kept []string
@@ -104,7 +104,7 @@ func buildEnvironment(t *testing.T) []string {
 	return append(kept, "GIT_CONFIG_GLOBAL="+filepath.Join(home, ".gitconfig"))
 }
 
-// variableParts are the parts of output that differ from run to run.
+// variableParts are the parts of the output that differ between runs.
 var variableParts = []struct {
 	form *regexp.Regexp
 	name string
@@ -129,8 +129,8 @@ func normalizedLines(text string) []string {
 	return lines
 }
 
-// firstMissingLine is the first line shown that was not printed after the lines
-// before it; empty when there is none.
+// firstMissingLine returns the first line of shown that printed does not contain after the
+// lines before it. It is empty when no line is missing.
 func firstMissingLine(shown, printed string) string {
 	rest := normalizedLines(printed)
 	for _, line := range normalizedLines(shown) {

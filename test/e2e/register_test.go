@@ -17,8 +17,8 @@ import (
 
 var registerCommandPattern = regexp.MustCompile(`^karmadactl (register 127\.0\.0\.1:\d+ --token ([a-z0-9]{6})\.[a-z0-9]{16} --discovery-token-ca-cert-hash sha256:[0-9a-f]{64})\n$`)
 
-// TestRegisterAndUnregister types what token create prints. It
-// runs alone: others join the same member.
+// TestRegisterAndUnregister runs the command that token create prints. It does not run in
+// parallel, because other tests join the same member.
 func TestRegisterAndUnregister(t *testing.T) {
 	const edge = "edge"
 	made := shared.karmadactl(t.Context(), "token", "create", "--print-register-command", "--ttl=1h", "--description", "for the edge")
@@ -68,7 +68,7 @@ func TestRegisterAndUnregister(t *testing.T) {
 	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spareMember}
 	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
 	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
-	// Clients pass along how they reach the control plane themselves.
+	// Clients pass their own flags for the control plane.
 	global := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
 	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), global...)...)
 	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spareMember, shared.membersConfig())) {

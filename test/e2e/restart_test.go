@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// TestAgentReconnectsAfterControlPlaneRestart registers a member with a control plane of its
-// own, and kills and stops that one: the agent, which runs elsewhere, goes on by
-// itself, and nothing is made anew. It runs alone: others join the same member.
+// TestAgentReconnectsAfterControlPlaneRestart registers a member with a second control
+// plane, and kills and stops this control plane. The agent runs in the other installation
+// and reconnects by itself. No object is recreated. The test does not run in parallel,
+// because other tests join the same member.
 func TestAgentReconnectsAfterControlPlaneRestart(t *testing.T) {
 	const edge = "edge"
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)

@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// newProgramDeployment is a Deployment whose Pods run in a simulated member: the scheduler, which
-// waits there for a lease that it may not take.
+// newProgramDeployment returns a Deployment whose Pods run as processes in a simulated
+// member: the scheduler, which waits there for a Lease that it cannot get. file is its
+// manifest.
 func newProgramDeployment(t *testing.T, namespace string) (file string, template *appsv1.Deployment) {
 	t.Helper()
 	template = newDeployment(namespace, "program", 1)
@@ -32,10 +33,10 @@ func newProgramDeployment(t *testing.T, namespace string) (file string, template
 	return file, template
 }
 
-// runKarmadactl runs karmadactl in a namespace.
+// runKarmadactl runs karmadactl with a namespace.
 func runKarmadactl(t *testing.T, namespace string, args ...string) commandResult {
 	t.Helper()
-	// Options of karmadactl end where the command of a container begins.
+	// Flags of karmadactl end before the command of a container.
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)
@@ -43,7 +44,7 @@ func runKarmadactl(t *testing.T, namespace string, args ...string) commandResult
 	return shared.karmadactl(t.Context(), slices.Insert(args, at, "-n", namespace)...)
 }
 
-// checkOutput demands that a verb succeeds and prints each of the given things.
+// checkOutput requires that a command succeeded and that stdout contains all parts.
 func checkOutput(t *testing.T, ended commandResult, parts ...string) {
 	t.Helper()
 	ended.mustSucceed(t)
@@ -52,7 +53,8 @@ func checkOutput(t *testing.T, ended commandResult, parts ...string) {
 	}
 }
 
-// awaitDeployment waits until the copy of a template in a member is as it should be.
+// awaitDeployment waits until the Deployment of a template in a member fulfills a
+// condition.
 func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment, what string, fits func(*appsv1.Deployment) bool) {
 	t.Helper()
 	eventually(t, what+" in "+member, func(ctx context.Context) error {

@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// listWorks lists the Works of a cluster that were made of templates of a namespace.
+// listWorks returns the Works of a cluster whose templates are in a namespace.
 func listWorks(ctx context.Context, i *installation, cluster, namespace string) ([]workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
 	if err := i.karmada.List(ctx, list, client.InNamespace(clusterv1alpha1.ExecutionNamespacePrefix+cluster)); err != nil {
@@ -30,8 +30,8 @@ func listWorks(ctx context.Context, i *installation, cluster, namespace string) 
 	return found, nil
 }
 
-// awaitWorkApplied waits for what the only Work of the template's namespace says about
-// its delivery to a cluster.
+// awaitWorkApplied waits until the only Work of the template's namespace has the condition
+// Applied with a status and with parts of a message.
 func awaitWorkApplied(t *testing.T, template client.Object, cluster string, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("Work of %s for %s with Applied=%s", template.GetName(), cluster, want), func(ctx context.Context) error {
