@@ -1,10 +1,10 @@
-// Command bench answers: how fast does a Karmada control plane propagate, and
-// what does that cost?
+// Command bench answers: how fast does a Karmada control plane propagate, and at which
+// cost?
 //
-// It is a black box: it knows kubeconfigs and process ids, creates Deployments
-// as a user would, and watches them arrive. Whatever implements Karmada's API can
-// be measured, and two versions compared. Times are those at which the watches of
-// this program deliver, so that they include one hop of the network.
+// It treats the control plane as a black box: it needs only kubeconfigs and process IDs. It
+// creates Deployments as a user does, and watches them in the members. It can measure each
+// implementation of Karmada's API and compare versions. A time is measured when the watch
+// of this program delivers the change, so it includes one network hop.
 package main
 
 import (
@@ -59,23 +59,23 @@ type bench struct {
 	report  *report
 }
 
-// scenario is one thing to measure.
+// scenario is one measurement.
 type scenario struct {
 	name string
 	help string
 	run  func(*bench, context.Context) error
 }
 
-// scenarios are run in this order: update and delete find the templates that
-// burst made, or make their own.
+// scenarios run in this order. update and delete use the templates of burst, or create
+// them.
 var scenarios = []scenario{
-	{"latency", "templates one at a time: how long until they run everywhere and say so", (*bench).latency},
-	{"burst", "many templates at once: how many a second, at which cost", (*bench).burst},
-	{"update", "a new image for all of them", (*bench).update},
-	{"restart", "the control plane restarts: how soon it works again, and what it writes meanwhile", (*bench).restart},
-	{"frozen", "templates while one more member accepts connections and never answers", (*bench).frozen},
-	{"delete", "all of them deleted", (*bench).remove},
-	{"idle", "many more members, in the memory of this program, in which nothing happens", (*bench).idle},
+	{"latency", "templates one at a time: the time until they are ready in all members and show it in their status", (*bench).latency},
+	{"burst", "many templates at once: the rate and the cost", (*bench).burst},
+	{"update", "a new image for all templates", (*bench).update},
+	{"restart", "a restart of the control plane: the time until it propagates again, and its writes", (*bench).restart},
+	{"frozen", "templates while an additional member accepts connections and never responds", (*bench).frozen},
+	{"delete", "the deletion of all templates", (*bench).remove},
+	{"idle", "many additional members without changes, in the memory of this program", (*bench).idle},
 }
 
 func chooseScenarios(names []string) ([]scenario, error) {
@@ -96,7 +96,8 @@ func chooseScenarios(names []string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// measure runs the chosen scenarios and removes what they left, whatever happens.
+// measure runs the chosen scenarios. It always deletes the created objects, also after an
+// error.
 func (b *bench) measure(ctx context.Context, chosen []scenario) (err error) {
 	defer func() {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.options.timeout)
@@ -124,8 +125,8 @@ func (b *bench) runWithTimeout(ctx context.Context, doing string, act func(conte
 	return nil
 }
 
-// prepare makes the namespace and the policy, and waits until a first template
-// has gone the whole way, so that no scenario pays for connections and caches.
+// prepare creates the namespace and the policy, and waits until a first template is
+// propagated, so that no scenario includes the setup of connections and caches.
 func (b *bench) prepare(ctx context.Context) error {
 	if err := b.fleet.createNamespaceAndPolicy(ctx); err != nil {
 		return err

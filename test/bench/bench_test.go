@@ -17,10 +17,10 @@ func TestChooseScenariosOrder(t *testing.T) {
 		got = append(got, s.name)
 	}
 	if diff := cmp.Diff([]string{"latency", "update", "delete"}, got); diff != "" {
-		t.Errorf("choose() (-want +got):\n%s", diff)
+		t.Errorf("chooseScenarios() (-want +got):\n%s", diff)
 	}
 	if _, err := chooseScenarios([]string{"latency", "typo"}); err == nil {
-		t.Error("an unknown scenario is no error")
+		t.Error("an unknown scenario returned no error")
 	}
 }
 
@@ -30,11 +30,11 @@ func TestOptionsValidate(t *testing.T) {
 		flags []string
 		valid bool
 	}{
-		"kubeconfigs suffice":                 {nil, true},
+		"only kubeconfigs":                 {nil, true},
 		"no templates":                        {[]string{"--templates=0"}, false},
-		"two sources of processes":            {[]string{"--process=karmada=1", "--processes-file=p"}, false},
-		"a restart without a command":         {[]string{"--run=restart"}, false},
-		"a restart with a command":            {[]string{"--run=restart", "--restart-command=true"}, true},
+		"both process flags":            {[]string{"--process=karmada=1", "--processes-file=p"}, false},
+		"restart without a command":         {[]string{"--run=restart"}, false},
+		"restart with a command":            {[]string{"--run=restart", "--restart-command=true"}, true},
 		"no kubeconfig for the control plane": {[]string{"--karmada-kubeconfig="}, false},
 		"no members":                          {[]string{"--members-kubeconfig="}, false},
 	}

@@ -16,11 +16,11 @@ import (
 // bulkChange is one change to all templates at once.
 type bulkChange struct {
 	scenario string
-	// apply sends the change.
+	// apply sends the requests of the change.
 	apply func(ctx context.Context, names []string) error
-	// memberCondition is what every member shows when the change has come.
+	// memberCondition is met in a member when the change has arrived there.
 	memberCondition condition
-	// templateCondition is what the template shows when it knows.
+	// templateCondition is met when the template has the aggregated status of the change.
 	templateCondition condition
 }
 
@@ -51,7 +51,7 @@ func (b *bench) bulkCreation() bulkChange {
 	return bulkChange{scenario: "burst", apply: b.create, memberCondition: isPresent, templateCondition: isReady(b.allReplicas())}
 }
 
-// measureBulkChange measures a change: the time it takes, and what it costs.
+// measureBulkChange measures the duration and the cost of a change.
 func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		list := b.burstTemplateNames()
@@ -80,7 +80,8 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 	})
 }
 
-// propagate creates templates that do not exist yet and waits until all run everywhere.
+// propagate creates the templates that do not exist and waits until all are ready in all
+// members.
 func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) error {
 	arrived := o.expectInKarmada(list, isReady(b.allReplicas()))
 	if err := b.create(ctx, list); err != nil {
@@ -89,7 +90,8 @@ func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) e
 	return awaitAll(ctx, arrived...)
 }
 
-// ensureTemplates makes a scenario independent of those before it.
+// ensureTemplates creates missing templates, so that a scenario does not depend on previous
+// ones.
 func (b *bench) ensureTemplates(ctx context.Context) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		return b.propagate(ctx, o, b.burstTemplateNames())
@@ -138,7 +140,7 @@ func (b *bench) delete(ctx context.Context, list []string) error {
 	})
 }
 
-// forEach runs act for every name, some at the same time, and stops at an error.
+// forEach runs act for every name, several at the same time, and returns the first error.
 func (b *bench) forEach(list []string, act func(name string) error) error {
 	var group errgroup.Group
 	group.SetLimit(b.options.concurrency)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is one API server: that of the control plane or of a member.
+// cluster is one API server: the API server of the control plane or of a member.
 type cluster struct {
 	name  string
 	typed kubernetes.Interface
@@ -25,9 +25,9 @@ type cluster struct {
 type fleet struct {
 	karmada *cluster
 	members []*cluster
-	// policies writes propagation policies to the control plane.
+	// policies accesses propagation policies and Clusters of the control plane.
 	policies dynamic.Interface
-	// namespace holds everything that this run creates; no two runs share one.
+	// namespace contains all templates of this run. Each run has its own namespace.
 	namespace string
 }
 
@@ -55,7 +55,7 @@ func connectTo(kubeconfig, contextName, name string) (*cluster, dynamic.Interfac
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading context %q of %s: %w", contextName, kubeconfig, err)
 	}
-	config.QPS = -1 // the generator of load must not be what is measured
+	config.QPS = -1 // the client of the benchmark must not be the bottleneck
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
@@ -75,8 +75,8 @@ func (f *fleet) memberNames() []string {
 	return names
 }
 
-// createNamespaceAndPolicy makes what templates need: a namespace, and a policy that
-// sends every template to all members.
+// createNamespaceAndPolicy creates the namespace of the templates, and a policy that
+// propagates all templates to all members.
 func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	if _, err := f.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -89,8 +89,8 @@ func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
 	return nil
 }
 
-// cleanUp removes everything that the run created in the control plane, which
-// removes it from the members.
+// cleanUp deletes the objects of the run in the control plane. Karmada then deletes them in
+// the members.
 func (f *fleet) cleanUp(ctx context.Context) error {
 	background := metav1.DeletePropagationBackground
 	err := f.karmada.typed.AppsV1().Deployments(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})

@@ -11,9 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// frozen measures what a member that accepts connections and never answers costs
-// the others: a burst to all and one member more, then another while the process
-// of that member is stopped, and how soon it has everything when it goes on.
+// frozen measures how a member that accepts connections and never responds slows down the
+// other members. It runs a burst to all members and one additional member, and a second
+// burst while the process of this member is suspended. Then it measures the time until the
+// resumed member has all templates.
 func (b *bench) frozen(ctx context.Context) (err error) {
 	pid, err := b.frozenProcess()
 	if err != nil {
@@ -72,9 +73,9 @@ func (b *bench) templateNames(prefix string) []string {
 	return numberedNames(prefix, b.options.templates)
 }
 
-// measureBurst creates templates and returns how long it took until the observed
-// members had them; then it waits until their Pods run, so that the next burst
-// finds as quiet a fleet.
+// measureBurst creates templates and returns the time until the watched members have them.
+// Then it waits until their Pods run, so that the next burst starts under the same
+// conditions.
 func (b *bench) measureBurst(ctx context.Context, prefix string) (took time.Duration, err error) {
 	err = b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		list := b.templateNames(prefix)
@@ -93,7 +94,7 @@ func (b *bench) measureBurst(ctx context.Context, prefix string) (took time.Dura
 	return took, err
 }
 
-// measureCatchUp returns how long it takes until a member has all templates.
+// measureCatchUp returns the time until a member has all templates.
 func (b *bench) measureCatchUp(ctx context.Context, member *cluster, list []string) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errors.New("the member has caught up"))
@@ -112,7 +113,7 @@ func (b *bench) measureCatchUp(ctx context.Context, member *cluster, list []stri
 	return lastMetAt(present).Sub(start), nil
 }
 
-// setPolicyMembers changes the members that the policy names.
+// setPolicyMembers changes the members in the placement of the policy.
 func (b *bench) setPolicyMembers(ctx context.Context, members []string) error {
 	policies := b.fleet.policies.Resource(policyResource).Namespace(b.fleet.namespace)
 	wanted := policyFor(b.fleet.namespace, members)

@@ -23,8 +23,8 @@ const (
 	pollInterval         = 500 * time.Millisecond
 )
 
-// idle measures what registered members cost in which nothing happens: API servers
-// in the memory of this program, each with ten nodes and three hundred Pods.
+// idle measures the cost of registered members without changes: API servers in the memory
+// of this program, each with 10 nodes and 300 Pods.
 func (b *bench) idle(ctx context.Context) (err error) {
 	members, err := b.registerIdleMembers(ctx)
 	defer func() {
@@ -44,7 +44,7 @@ func (b *bench) idle(ctx context.Context) (err error) {
 	return b.measureIdle(ctx)
 }
 
-// measureIdle reads the meters at the begin and the end of a quiet time.
+// measureIdle takes a sample at the beginning and at the end of a period without changes.
 func (b *bench) measureIdle(ctx context.Context) error {
 	before, err := b.sample(ctx)
 	if err != nil {
@@ -72,8 +72,8 @@ func (b *bench) measureIdle(ctx context.Context) error {
 
 func idleMemberName(i int) string { return fmt.Sprintf("idle-%03d", i) }
 
-// registerIdleMembers starts the members and makes them known. Those that it has started
-// are returned with an error, too.
+// registerIdleMembers starts the members and registers them. After an error, it also
+// returns the members that it started.
 func (b *bench) registerIdleMembers(ctx context.Context) ([]*memoryMember, error) {
 	var members []*memoryMember
 	for i := range b.options.idleMembers {
@@ -111,7 +111,7 @@ func (b *bench) registerMember(ctx context.Context, name string, member *memoryM
 	return nil
 }
 
-// awaitIdleMembersReady waits until all members are found ready.
+// awaitIdleMembersReady waits until all Clusters are Ready.
 func (b *bench) awaitIdleMembersReady(ctx context.Context) error {
 	return poll(ctx, func() (bool, error) {
 		list, err := b.fleet.policies.Resource(clusterResource).List(ctx, metav1.ListOptions{})
@@ -136,7 +136,7 @@ func isReadyCluster(cluster *unstructured.Unstructured) bool {
 	})
 }
 
-// removeIdleMembers removes the members again and ends them.
+// removeIdleMembers unregisters the members and stops their servers.
 func (b *bench) removeIdleMembers(ctx context.Context, members []*memoryMember) error {
 	var errs []error
 	for i := range members {
@@ -166,7 +166,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// poll asks until the answer is yes, an error, or the end of ctx.
+// poll calls ask until it returns true or an error, or until ctx ends.
 func poll(ctx context.Context, ask func() (bool, error)) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

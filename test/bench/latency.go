@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// propagationTimes is the way of one template, each time counted from its creation.
+// propagationTimes are the times of one template. Each time is measured from its creation.
 type propagationTimes struct {
-	// presentAfter is when the last member had the Deployment.
+	// presentAfter is the time until the last member has the Deployment.
 	presentAfter time.Duration
-	// aggregatedAfter is when the template showed the ready replicas of all members.
+	// aggregatedAfter is the time until the template shows the ready replicas of all
+	// members.
 	aggregatedAfter time.Duration
-	// memberReadyTime is what the slowest member itself took from having the Deployment to
-	// its being ready. No control plane can be faster than that.
+	// memberReadyTime is the time that the slowest member takes from the creation of the
+	// Deployment in the member until it is ready. The control plane does not influence it.
 	memberReadyTime time.Duration
 }
 
-// controlPlaneTime is the part of the journey that the control plane answers for.
+// controlPlaneTime is the part of the time for which the control plane is responsible.
 func (j propagationTimes) controlPlaneTime() time.Duration {
 	return j.aggregatedAfter - j.memberReadyTime
 }
 
-// latency sends templates one at a time, each when the one before has arrived.
+// latency creates templates one at a time, each after the previous one is propagated.
 func (b *bench) latency(ctx context.Context) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		var journeys []propagationTimes
@@ -58,8 +59,8 @@ func (b *bench) measurePropagation(ctx context.Context, o *fleetTracker, name st
 	}, nil
 }
 
-// slowestMemberTime returns how long the member that was ready last took by itself. Both
-// lists are in the order of the members.
+// slowestMemberTime returns the time from present to ready in the member that is ready
+// last. Both lists are in the order of the members.
 func slowestMemberTime(present, ready []*expectation) time.Duration {
 	at := 0
 	for i, e := range ready {
@@ -89,7 +90,8 @@ func (b *bench) reportLatency(journeys []propagationTimes) {
 	}
 }
 
-// allReplicas is what the template counts when every member has all replicas.
+// allReplicas returns the number of ready replicas in the template when every member has
+// all replicas.
 func (b *bench) allReplicas() int32 {
 	return b.options.replicas * int32(len(b.fleet.members))
 }

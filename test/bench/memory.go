@@ -17,18 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// memoryMember is an API server that keeps its objects in memory: enough of one
-// for a member in which nothing happens, and so cheap that a machine runs many.
-// Objects are created, read, listed, watched and deleted, but never changed.
+// memoryMember is an API server that keeps its objects in memory. It supports only the
+// requests that a member without changes needs, so that one machine can run many. Objects
+// can be created, read, listed, watched and deleted, but not updated.
 type memoryMember struct {
 	*httptest.Server
-	// discoveryDocuments describes what is served, by the path that tells it.
+	// discoveryDocuments holds the discovery responses by path.
 	discoveryDocuments map[string][]byte
 
 	mu       sync.Mutex
 	version  int
 	objects  map[string]*unstructured.Unstructured // by path
-	watchers map[chan watchEvent]string            // the collection of each
+	watchers map[chan watchEvent]string            // by channel, the path of the collection
 }
 
 type watchEvent struct {
@@ -36,7 +36,7 @@ type watchEvent struct {
 	Object *unstructured.Unstructured `json:"object"`
 }
 
-// startMemoryMember runs one with some nodes and Pods.
+// startMemoryMember starts a member with nodes and Pods.
 func startMemoryMember(nodes, pods int) (*memoryMember, error) {
 	m := &memoryMember{discoveryDocuments: map[string][]byte{}, objects: map[string]*unstructured.Unstructured{}, watchers: map[chan watchEvent]string{}}
 	for root, described := range map[string]apidiscoveryv2.APIGroupDiscoveryList{"/api": coreAPI(), "/apis": customAPIs()} {
@@ -68,7 +68,7 @@ func coreAPI() apidiscoveryv2.APIGroupDiscoveryList {
 	return apiList(apiGroup("", apidiscoveryv2.ScopeCluster, "Namespace", "Node"))
 }
 
-// customAPIs are as many as clusters usually have.
+// customAPIs returns about as many APIs as clusters usually serve.
 func customAPIs() apidiscoveryv2.APIGroupDiscoveryList {
 	var groups []apidiscoveryv2.APIGroupDiscovery
 	for i := range 40 {
@@ -130,7 +130,7 @@ func (m *memoryMember) serveDiscovery(w http.ResponseWriter, r *http.Request, ro
 	_, _ = w.Write(m.discoveryDocuments[root])
 }
 
-// serveRead answers with one object, or with those of a collection.
+// serveRead returns one object, or the objects of a collection.
 func (m *memoryMember) serveRead(w http.ResponseWriter, at string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,9 +184,9 @@ func (m *memoryMember) serveDelete(w http.ResponseWriter, at string) {
 	respond(w, http.StatusOK, object)
 }
 
-// serveWatch tells of what changes from now on.
+// serveWatch streams the changes of a collection from now on.
 func (m *memoryMember) serveWatch(w http.ResponseWriter, r *http.Request, at string) {
-	// Nobody here changes more objects at once.
+	// The buffer is larger than the number of objects that are changed at once.
 	events := make(chan watchEvent, 1000)
 	m.mu.Lock()
 	m.watchers[events] = at
@@ -239,11 +239,11 @@ func (m *memoryMember) notifyWatchers(collection string, event watchEvent) {
 	}
 }
 
-// isObjectPath tells a path of one object from that of a collection. Only objects of
-// the core group that are in no namespace are kept.
+// isObjectPath reports whether a path is the path of an object and not of a collection. The
+// member stores only cluster-scoped paths of the core group.
 func isObjectPath(at string) bool { return strings.Count(at, "/") == 4 }
 
-// kindOf is the kind of the objects in a collection.
+// kindOf returns the kind of the objects in a collection.
 func kindOf(collection string) string {
 	resource := strings.TrimSuffix(path.Base(collection), "s")
 	return strings.ToUpper(resource[:1]) + resource[1:]

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMemoryMemberServesClients asks one with a real client what a control plane
-// asks of a member.
+// TestMemoryMemberServesClients sends the requests of a control plane with a real client.
 func TestMemoryMemberServesClients(t *testing.T) {
 	member, err := startMemoryMember(3, 5)
 	if err != nil {
@@ -50,14 +49,14 @@ func TestMemoryMemberServesClients(t *testing.T) {
 	}
 	defer watcher.Stop()
 	if _, err := core.Namespaces().Get(t.Context(), "shop", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Fatalf("before it is created: %v", err)
+		t.Fatalf("get before create: %v", err)
 	}
 	made, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{})
 	if err != nil || made.UID == "" {
 		t.Fatalf("created %v, %v", made, err)
 	}
 	if _, err := core.Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-		t.Fatalf("created again: %v", err)
+		t.Fatalf("second create: %v", err)
 	}
 	if err := core.Namespaces().Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

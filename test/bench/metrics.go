@@ -11,16 +11,16 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// writeKind is a kind of request that changes something.
+// writeKind is a resource with the verb of a write request.
 type writeKind struct {
-	// resource is plural, with its subresource: works/status.
+	// resource is the plural name, with the subresource: works/status.
 	resource string
 	verb     string
 }
 
 func (w writeKind) String() string { return w.verb + " " + w.resource }
 
-// writeCounts is how often each kind of write happened.
+// writeCounts is the number of write requests of each kind.
 type writeCounts map[writeKind]float64
 
 func (w writeCounts) total() float64 {
@@ -31,16 +31,16 @@ func (w writeCounts) total() float64 {
 	return sum
 }
 
-// counters are those of one API server.
+// counters are the request counters of one API server.
 type counters struct {
-	// started identifies the run of the server, by when it began.
+	// started is the start time of the server process. It identifies the process.
 	started float64
-	// writes were counted since then.
+	// writes are the requests since then.
 	writes writeCounts
 }
 
-// writesSince returns what was written after an earlier reading. The counters of a
-// server that was restarted in between began at zero.
+// writesSince returns the writes after an earlier reading. After a restart of the server,
+// its counters began at zero.
 func (c counters) writesSince(before counters) writeCounts {
 	grown := writeCounts{}
 	for kind, count := range c.writes {
@@ -62,8 +62,8 @@ const (
 var (
 	writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 
-	// ignoredResources are resources whose writes say nothing about propagation: they
-	// renew, narrate, or are questions in the form of a write.
+	// ignoredResources are resources whose writes are not part of the propagation: renewals
+	// of Leases, events, and reviews.
 	ignoredResources = []string{
 		"leases", "events", "tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews",
 		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews", "serviceaccounts/token",
@@ -101,10 +101,11 @@ func parseCounters(text io.Reader) (counters, error) {
 	return c, nil
 }
 
-// writeKindFrom tells which write a counter counts, if it is one that matters.
+// writeKindFrom returns the kind of write that a counter counts, and whether the benchmark
+// reports it.
 func writeKindFrom(labels map[string]string) (writeKind, bool) {
 	w := writeKind{resource: labels["resource"], verb: labels["verb"]}
-	if w.resource == "" { // a path that is no resource
+	if w.resource == "" { // not a resource request
 		return writeKind{}, false
 	}
 	if subresource := labels["subresource"]; subresource != "" {

@@ -51,17 +51,17 @@ func TestWritesSince(t *testing.T) {
 		before, after counters
 		want          writeCounts
 	}{
-		"counters that grew count by what they grew": {
+		"increased counters return the increase": {
 			before: counters{started: 1, writes: writeCounts{post: 3}},
 			after:  counters{started: 1, writes: writeCounts{post: 5, patch: 2}},
 			want:   writeCounts{post: 2, patch: 2},
 		},
-		"kinds that did not grow are left out": {
+		"unchanged counters are left out": {
 			before: counters{started: 1, writes: writeCounts{post: 3}},
 			after:  counters{started: 1, writes: writeCounts{post: 3}},
 			want:   writeCounts{},
 		},
-		"a restarted server counts from zero, even if it wrote more than before": {
+		"counters of a restarted server begin at zero": {
 			before: counters{started: 1, writes: writeCounts{post: 3}},
 			after:  counters{started: 2, writes: writeCounts{post: 5}},
 			want:   writeCounts{post: 5},
@@ -70,7 +70,7 @@ func TestWritesSince(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.after.writesSince(test.before), cmp.AllowUnexported(writeKind{})); diff != "" {
-				t.Errorf("since() (-want +got):\n%s", diff)
+				t.Errorf("writesSince() (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// usage is what a process has used.
+// usage is the CPU time and the memory of a process.
 type usage struct {
-	cpu time.Duration // user and system time since it started
+	cpu time.Duration // user and system time since the start of the process
 	rss int64         // resident bytes now
 }
 
@@ -22,13 +22,13 @@ func (u usage) add(other usage) usage {
 	return usage{cpu: u.cpu + other.cpu, rss: u.rss + other.rss}
 }
 
-// tick is the unit of times in /proc: Linux fixed it at 1/100 s for its users.
+// tick is the unit of times in /proc: 1/100 s on Linux (USER_HZ).
 const tick = 10 * time.Millisecond
 
 // processReader reads the usage of named processes of this machine.
 type processReader struct {
-	proc     fs.FS // what is mounted at /proc
-	children bool  // count descendants too
+	proc     fs.FS // the file system of /proc
+	children bool  // include descendants
 }
 
 // usageByName returns the usage of each named process.
@@ -47,7 +47,7 @@ func (p processReader) usageByName(pids map[string]int) (map[string]usage, error
 			return nil, fmt.Errorf("measuring process %s: %w", name, err)
 		}
 		for _, child := range descendants(parents, pid) {
-			// One that has ended meanwhile does not count.
+			// A child that has exited in the meantime is not counted.
 			if u, err := p.usage(child); err == nil {
 				total = total.add(u)
 			}
@@ -75,25 +75,25 @@ func (p processReader) usage(pid int) (usage, error) {
 	return usage{cpu: cpu, rss: rss}, err
 }
 
-// parseStat reads CPU time and parent from /proc/<pid>/stat. The name of the
-// program, second of the fields, may contain blanks and parentheses.
+// parseStat parses CPU time and parent of /proc/<pid>/stat. The second field, the name of
+// the program, may contain spaces and parentheses.
 func parseStat(stat string) (cpu time.Duration, parent int, err error) {
-	const parentField, userField, systemField = 1, 11, 12 // counted behind the name
+	const parentField, userField, systemField = 1, 11, 12 // index after the name
 	end := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[end+1:])
 	if end < 0 || len(fields) <= systemField {
-		return 0, 0, fmt.Errorf("unexpected form of stat: %q", stat)
+		return 0, 0, fmt.Errorf("unexpected format of stat: %q", stat)
 	}
 	var numbers [3]int64
 	for i, field := range []int{parentField, userField, systemField} {
 		if numbers[i], err = strconv.ParseInt(fields[field], 10, 64); err != nil {
-			return 0, 0, fmt.Errorf("unexpected form of stat: %w", err)
+			return 0, 0, fmt.Errorf("unexpected format of stat: %w", err)
 		}
 	}
 	return time.Duration(numbers[1]+numbers[2]) * tick, int(numbers[0]), nil
 }
 
-// parseStatus reads the resident bytes from /proc/<pid>/status.
+// parseStatus parses the resident memory, in bytes, of /proc/<pid>/status.
 func parseStatus(status []byte) (int64, error) {
 	for line := range bytes.Lines(status) {
 		value, ok := bytes.CutPrefix(line, []byte("VmRSS:"))
@@ -102,11 +102,11 @@ func parseStatus(status []byte) (int64, error) {
 		}
 		kibibytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(value)), "kB")), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("unexpected form of VmRSS: %w", err)
+			return 0, fmt.Errorf("unexpected format of VmRSS: %w", err)
 		}
 		return kibibytes << 10, nil
 	}
-	return 0, nil // a process that is about to end has no memory
+	return 0, nil // an exiting process has no memory
 }
 
 func (p processReader) childrenByParent() (map[int][]int, error) {
@@ -122,7 +122,7 @@ func (p processReader) childrenByParent() (map[int][]int, error) {
 		}
 		stat, err := fs.ReadFile(p.proc, entry.Name()+"/stat")
 		if err != nil {
-			continue // ended meanwhile
+			continue // the process has exited
 		}
 		if _, parent, err := parseStat(string(stat)); err == nil {
 			children[parent] = append(children[parent], pid)
@@ -140,7 +140,7 @@ func descendants(children map[int][]int, pid int) []int {
 	return found
 }
 
-// pids returns the processes to measure, which a restart may have changed.
+// pids returns the IDs of the processes to measure. A restart can change them.
 func (o *options) pids() (map[string]int, error) {
 	if o.processesFile == "" {
 		return maps.Clone(o.processes), nil

@@ -32,8 +32,8 @@ func TestProcessUsage(t *testing.T) {
 		children bool
 		want     usage
 	}{
-		"a process alone":                  {false, usage{3 * time.Second, 1 << 20}},
-		"a process with all of its family": {true, usage{9 * time.Second, 1<<20 + 1<<19 + 1<<18}},
+		"without descendants":                  {false, usage{3 * time.Second, 1 << 20}},
+		"with descendants": {true, usage{9 * time.Second, 1<<20 + 1<<19 + 1<<18}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestProcessUsage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(map[string]usage{"karmada": test.want}, got, cmp.AllowUnexported(usage{})); diff != "" {
-				t.Errorf("of() (-want +got):\n%s", diff)
+				t.Errorf("usageByName() (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -51,7 +51,7 @@ func TestProcessUsage(t *testing.T) {
 func TestUsageOfMissingProcess(t *testing.T) {
 	var proc fs.FS = fstest.MapFS{}
 	if got, err := (processReader{proc: proc}).usageByName(map[string]int{"karmada": 10}); err == nil {
-		t.Errorf("of() = %v, want an error", got)
+		t.Errorf("usageByName() = %v, want an error", got)
 	}
 }
 
@@ -62,7 +62,7 @@ func FuzzParseStat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stat string) {
 		cpu, parent, err := parseStat(stat)
 		if err != nil && (cpu != 0 || parent != 0) {
-			t.Errorf("parseStat(%q) = %v, %d beside error %v", stat, cpu, parent, err)
+			t.Errorf("parseStat(%q) = %v, %d with error %v", stat, cpu, parent, err)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// report collects results in the order in which they come.
+// report collects results in the order in which they are added.
 type report struct {
 	Machine   string `json:"machine"`
 	Members   int    `json:"members"`
@@ -23,7 +23,7 @@ type report struct {
 	Rows      []row  `json:"results"`
 }
 
-// row is one number.
+// row is one result.
 type row struct {
 	Scenario string  `json:"scenario"`
 	What     string  `json:"what"`
@@ -44,13 +44,13 @@ func (r *report) add(scenario, what string, value float64, unit string) {
 	r.Rows = append(r.Rows, row{scenario, what, value, unit})
 }
 
-// addDuration reports how long something took for count templates, and its rate.
+// addDuration reports a duration for count templates, and the rate.
 func (r *report) addDuration(scenario, what string, span time.Duration, count int) {
 	r.add(scenario, what, span.Seconds(), "s")
 	r.add(scenario, what, float64(count)/span.Seconds(), "templates/s")
 }
 
-// addCost reports what lies between two samples, for each of count templates.
+// addCost reports the difference between two samples, divided by the number of templates.
 func (r *report) addCost(scenario string, before, after sample, count int) {
 	for _, name := range slices.Sorted(maps.Keys(after.processes)) {
 		cpu := after.processes[name].cpu - before.processes[name].cpu
@@ -67,8 +67,7 @@ func (r *report) addMemory(scenario string, s sample) {
 	}
 }
 
-// addWrites reports the sum of some writes, then every kind of them, the most
-// frequent first.
+// addWrites reports the sum of writes, then each kind, the most frequent first.
 func (r *report) addWrites(scenario, what string, w writeCounts, count int) {
 	r.add(scenario, what, w.total()/float64(count), "requests")
 	kinds := slices.SortedFunc(maps.Keys(w), func(a, b writeKind) int {
@@ -79,7 +78,7 @@ func (r *report) addWrites(scenario, what string, w writeCounts, count int) {
 	}
 }
 
-// save prints the results, and writes them to a file if one is named.
+// save prints the results. If file is not empty, it also writes them to the file as JSON.
 func (r *report) save(out io.Writer, file string) error {
 	if err := r.markdown(out); err != nil {
 		return fmt.Errorf("printing the results: %w", err)
@@ -108,7 +107,8 @@ func (r *report) markdown(out io.Writer) error {
 	return err
 }
 
-// formatSignificant prints three digits that matter, and never an exponent.
+// formatSignificant formats a value with at least three significant digits and without an
+// exponent.
 func formatSignificant(value float64) string {
 	decimals := 2
 	if magnitude := math.Abs(value); magnitude >= 100 {
@@ -119,8 +119,8 @@ func formatSignificant(value float64) string {
 	return fmt.Sprintf("%.*f", decimals, value)
 }
 
-// percentile returns the smallest of the values that at least p percent of them
-// do not exceed (the nearest rank); zero if there are none.
+// percentile returns the smallest value that at least p percent of the values do not exceed
+// (nearest rank). It returns zero without values.
 func percentile(values []time.Duration, p float64) time.Duration {
 	if len(values) == 0 {
 		return 0

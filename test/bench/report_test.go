@@ -19,12 +19,12 @@ func TestPercentile(t *testing.T) {
 		p      float64
 		want   time.Duration
 	}{
-		"of nothing is zero":                       {nil, 50, 0},
-		"of one value is that value":               {[]time.Duration{7}, 99, 7},
-		"the median of an odd number":              {[]time.Duration{3, 1, 2}, 50, 2},
-		"the median of an even number is the less": {[]time.Duration{4, 3, 1, 2}, 50, 2},
-		"the hundredth is the greatest":            {[]time.Duration{1, 3, 2}, 100, 3},
-		"the zeroth is the least":                  {[]time.Duration{2, 1, 3}, 0, 1},
+		"no values":                       {nil, 50, 0},
+		"one value":               {[]time.Duration{7}, 99, 7},
+		"median of an odd number of values":              {[]time.Duration{3, 1, 2}, 50, 2},
+		"median of an even number of values is the lower one": {[]time.Duration{4, 3, 1, 2}, 50, 2},
+		"the 100th is the maximum":            {[]time.Duration{1, 3, 2}, 100, 3},
+		"the 0th is the minimum":                  {[]time.Duration{2, 1, 3}, 0, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPercentileRank(t *testing.T) {
 		}
 		got := percentile(values, p)
 		if !slices.Contains(values, got) {
-			t.Fatalf("percentile(%v, %v) = %d is none of the values", values, p, got)
+			t.Fatalf("percentile(%v, %v) = %d is not one of the values", values, p, got)
 		}
 		below, notAbove := 0, 0
 		for _, v := range values {
@@ -122,7 +122,7 @@ func TestFormatSignificant(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := formatSignificant(test.value); got != test.want {
-				t.Errorf("significant(%v) = %q, want %q", test.value, got, test.want)
+				t.Errorf("formatSignificant(%v) = %q, want %q", test.value, got, test.want)
 			}
 		})
 	}

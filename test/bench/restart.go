@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// restart measures how soon a control plane that was restarted with all its
-// templates propagates again, and what it writes although nothing has changed.
-// The best number of writes is what one probe template costs.
+// restart measures the time until a control plane that was restarted with all its templates
+// propagates again, and its writes without a change. The best possible number of writes is
+// the number for one probe template.
 func (b *bench) restart(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
@@ -52,8 +52,8 @@ func (b *bench) runRestartCommand(ctx context.Context) error {
 	return nil
 }
 
-// probe returns when a new template was known to run everywhere, once the others
-// do so too.
+// probe returns the time at which a new template has ready replicas in all members. It
+// returns after the other templates are ready too.
 func (b *bench) probe(ctx context.Context) (arrived time.Time, err error) {
 	err = b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		probe := o.karmada.expect("probe", isReady(b.allReplicas()))

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// sample is a reading of all meters. Two of them tell what lies between.
+// sample is one reading of all processes and counters. The difference of two samples is the
+// cost of a scenario.
 type sample struct {
 	processes map[string]usage
 	karmada   counters
@@ -40,8 +41,9 @@ func (b *bench) usage() (map[string]usage, error) {
 	return processReader{proc: os.DirFS("/proc"), children: b.options.children}.usageByName(pids)
 }
 
-// sampleSettled ends a measurement. Processor time is read at once, since an idle
-// control plane uses some too; writes are counted when late ones have happened.
+// sampleSettled takes the sample at the end of a measurement. It reads CPU time at once,
+// because an idle control plane uses CPU time too. It reads the write counters after a
+// delay, so that late writes are included.
 func (b *bench) sampleSettled(ctx context.Context) (sample, error) {
 	used, err := b.usage()
 	if err != nil {
@@ -55,7 +57,7 @@ func (b *bench) sampleSettled(ctx context.Context) (sample, error) {
 	return s, err
 }
 
-// waitForLateWrites lets late writes happen.
+// waitForLateWrites waits for the duration of --settle.
 func (b *bench) waitForLateWrites(ctx context.Context) error {
 	timer := time.NewTimer(b.options.settle)
 	defer timer.Stop()
@@ -67,12 +69,12 @@ func (b *bench) waitForLateWrites(ctx context.Context) error {
 	}
 }
 
-// karmadaWrites returns what the control plane has stored since an earlier sample.
+// karmadaWrites returns the writes to the control plane since an earlier sample.
 func (s sample) karmadaWrites(before sample) writeCounts {
 	return s.karmada.writesSince(before.karmada)
 }
 
-// memberWrites returns what all members together have stored since an earlier sample.
+// memberWrites returns the sum of the writes to all members since an earlier sample.
 func (s sample) memberWrites(before sample) writeCounts {
 	sum := writeCounts{}
 	for i, counted := range s.members {

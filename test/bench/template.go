@@ -17,9 +17,9 @@ const (
 
 var policyResource = schema.GroupVersionResource{Group: "policy.karmada.io", Version: "v1alpha1", Resource: "propagationpolicies"}
 
-// policyFor sends every Deployment of a namespace to all given members, each
-// with all of its replicas. It is written without Karmada's Go types: the program
-// must measure what it was not built with.
+// policyFor returns a policy that propagates every Deployment of a namespace to the
+// members, each with all replicas. It does not use Karmada's Go types, because the program
+// must also measure other versions of Karmada.
 func policyFor(namespace string, members []string) *unstructured.Unstructured {
 	names := make([]any, 0, len(members))
 	for _, member := range members {
@@ -51,7 +51,7 @@ func templateFor(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// numberedNames returns count names of templates with a common beginning.
+// numberedNames returns count names of templates with a common prefix.
 func numberedNames(prefix string, count int) []string {
 	list := make([]string, count)
 	for i := range list {
@@ -60,7 +60,7 @@ func numberedNames(prefix string, count int) []string {
 	return list
 }
 
-// condition is a claim about a Deployment, which is nil while it does not exist.
+// condition is a condition on a Deployment. The Deployment is nil while it does not exist.
 type condition struct {
 	description string
 	holds       func(*appsv1.Deployment) bool
@@ -68,7 +68,7 @@ type condition struct {
 
 var (
 	isPresent = condition{"exists", func(d *appsv1.Deployment) bool { return d != nil }}
-	isAbsent  = condition{"is gone", func(d *appsv1.Deployment) bool { return d == nil }}
+	isAbsent  = condition{"does not exist", func(d *appsv1.Deployment) bool { return d == nil }}
 )
 
 func isReady(replicas int32) condition {
@@ -83,7 +83,7 @@ func hasImage(image string) condition {
 	}}
 }
 
-// isRolledOut says that a template knows that all replicas run a new image.
+// isRolledOut is met when the status of a template shows that all replicas run a new image.
 func isRolledOut(image string, replicas int32) condition {
 	return condition{"has rolled out " + image, func(d *appsv1.Deployment) bool {
 		return hasImage(image).holds(d) && d.Status.ObservedGeneration == d.Generation &&

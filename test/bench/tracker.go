@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// tracker follows the Deployments of one cluster through one watch and notes
-// when what is expected of them comes true. Polling would be load of its own.
+// tracker watches the Deployments of one cluster and records the time at which expectations
+// are met. It uses one watch, because polling would add load.
 type tracker struct {
 	cluster string
 
@@ -24,26 +24,27 @@ type tracker struct {
 	expected map[string][]*expectation
 }
 
-// observedState is the latest state of a Deployment and when it arrived.
+// observedState is the latest state of a Deployment, with the time at which the watch
+// delivered it.
 type observedState struct {
 	deployment *appsv1.Deployment
 	at         time.Time
 }
 
-// expectation comes true at most once.
+// expectation is a condition on one Deployment. It is met at most once.
 type expectation struct {
 	cluster, name string
 	condition     condition
 	done          chan struct{}
-	at            time.Time // valid when done is closed
+	at            time.Time // set when done is closed
 }
 
 func newTracker(cluster string) *tracker {
 	return &tracker{cluster: cluster, states: map[string]observedState{}, expected: map[string][]*expectation{}}
 }
 
-// expect registers a condition; register it before the act that brings it about.
-// A condition that holds already came true with the latest sighting.
+// expect registers a condition. Call it before the request that changes the Deployment. A
+// condition that is already met has the time of the latest state.
 func (t *tracker) expect(name string, c condition) *expectation {
 	e := &expectation{cluster: t.cluster, name: name, condition: c, done: make(chan struct{})}
 	t.mu.Lock()
@@ -57,7 +58,7 @@ func (t *tracker) expect(name string, c condition) *expectation {
 	return e
 }
 
-// observe takes in a new state; nil means that the Deployment is gone.
+// observe records a new state. A nil Deployment means that it is deleted.
 func (t *tracker) observe(name string, d *appsv1.Deployment, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,8 +75,7 @@ func (t *tracker) observe(name string, d *appsv1.Deployment, at time.Time) {
 	t.expected[name] = open
 }
 
-// watchCluster feeds the tracker from a cluster until the context ends; it returns
-// once the first list is in.
+// watchCluster watches a cluster until the context ends. It returns after the first list.
 func (t *tracker) watchCluster(ctx context.Context, c *cluster, namespace string) error {
 	deployments := c.typed.AppsV1().Deployments(namespace)
 	sight := func(object any) {
@@ -110,14 +110,14 @@ func (t *tracker) watchCluster(ctx context.Context, c *cluster, namespace string
 	return nil
 }
 
-// awaitAll returns once all expectations came true. If the context ends first, the
-// error tells how many are open and names one of them.
+// awaitAll returns when all expectations are met. If the context ends before, the error
+// contains the number of unmet expectations and names one of them.
 func awaitAll(ctx context.Context, expectations ...*expectation) error {
 	for i, e := range expectations {
 		select {
 		case <-e.done:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d expectations are open, such as that %s in %s %s: %w",
+			return fmt.Errorf("%d of %d expectations are not met, for example that %s in %s %s: %w",
 				countUnmet(expectations[i:]), len(expectations), e.name, e.cluster, e.condition.description, context.Cause(ctx))
 		}
 	}
@@ -136,7 +136,8 @@ func countUnmet(expectations []*expectation) int {
 	return count
 }
 
-// lastMetAt returns when the last of some expectations came true, all of which must have.
+// lastMetAt returns the time at which the last of the expectations was met. All must be
+// met.
 func lastMetAt(expectations []*expectation) time.Time {
 	var latest time.Time
 	for _, e := range expectations {
@@ -147,13 +148,13 @@ func lastMetAt(expectations []*expectation) time.Time {
 	return latest
 }
 
-// fleetTracker watches the whole fleet.
+// fleetTracker holds the trackers of the control plane and of all members.
 type fleetTracker struct {
 	karmada *tracker
 	members []*tracker
 }
 
-// expectInMembers expects a condition of every name in every member.
+// expectInMembers registers a condition for every name in every member.
 func (o *fleetTracker) expectInMembers(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
@@ -164,7 +165,7 @@ func (o *fleetTracker) expectInMembers(names []string, c condition) []*expectati
 	return expectations
 }
 
-// expectInKarmada expects a condition of every template.
+// expectInKarmada registers a condition for every template.
 func (o *fleetTracker) expectInKarmada(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
@@ -176,7 +177,7 @@ func (o *fleetTracker) expectInKarmada(names []string, c condition) []*expectati
 // withFleetTracker watches the fleet while act runs.
 func (b *bench) withFleetTracker(ctx context.Context, act func(context.Context, *fleetTracker) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(errors.New("the scenario is over"))
+	defer cancel(errors.New("the scenario has ended"))
 	o := &fleetTracker{karmada: newTracker(b.fleet.karmada.name)}
 	if err := o.karmada.watchCluster(ctx, b.fleet.karmada, b.fleet.namespace); err != nil {
 		return err

@@ -29,12 +29,12 @@ func TestExpectationIsMetByFirstMatchingState(t *testing.T) {
 	member.observe("web", withReady(1), epoch)
 	member.observe("other", withReady(2), epoch)
 	if isMet(ready) {
-		t.Fatal("one ready replica, or another Deployment, met the expectation of two")
+		t.Fatal("one ready replica or another Deployment met the expectation of two ready replicas")
 	}
 	member.observe("web", withReady(2), epoch.Add(time.Second))
 	member.observe("web", withReady(2), epoch.Add(time.Minute))
 	if !isMet(ready) || !ready.at.Equal(epoch.Add(time.Second)) {
-		t.Errorf("met: %t, at %v, want the first sighting of two ready replicas", isMet(ready), ready.at)
+		t.Errorf("met: %t, at %v, want the time of the first state with two ready replicas", isMet(ready), ready.at)
 	}
 }
 
@@ -51,11 +51,11 @@ func TestExpectationIsMetByDeletion(t *testing.T) {
 	member.observe("web", withReady(2), epoch)
 	gone := member.expect("web", isAbsent)
 	if isMet(gone) {
-		t.Fatal("a Deployment that exists counts as absent")
+		t.Fatal("a Deployment that exists met the expectation of absence")
 	}
 	member.observe("web", nil, epoch.Add(time.Second))
 	if !isMet(gone) {
-		t.Error("the deletion went unnoticed")
+		t.Error("the deletion did not meet the expectation")
 	}
 }
 
@@ -68,11 +68,11 @@ func TestIsRolledOut(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   bool
 	}{
-		"everything is new":                   {func(*appsv1.Deployment) {}, true},
-		"the status is of an older template":  {func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }, false},
-		"one replica has the old image":       {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
-		"one replica is not ready":            {func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, false},
-		"the template still has an old image": {func(d *appsv1.Deployment) { d.Spec = withReady(2).Spec }, false},
+		"all replicas updated and ready":                   {func(*appsv1.Deployment) {}, true},
+		"status of an old generation":  {func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }, false},
+		"one replica with the old image":       {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
+		"one replica not ready":            {func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, false},
+		"template with the old image": {func(d *appsv1.Deployment) { d.Spec = withReady(2).Spec }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,12 +89,12 @@ func TestAwaitErrorNamesUnmetExpectation(t *testing.T) {
 	member := newTracker("member1")
 	member.observe("web-0000", withReady(1), epoch)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("out of patience"))
+	cancel(errors.New("timeout"))
 
 	err := awaitAll(ctx, member.expect("web-0001", isPresent), member.expect("web-0000", isPresent), member.expect("web-0002", isPresent))
-	want := "2 of 3 expectations are open, such as that web-0001 in member1 exists: out of patience"
+	want := "2 of 3 expectations are not met, for example that web-0001 in member1 exists: timeout"
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("await() = %v, want %q", err, want)
+		t.Errorf("awaitAll() = %v, want %q", err, want)
 	}
 }
 
@@ -127,10 +127,10 @@ func TestSlowestMemberTime(t *testing.T) {
 		return list
 	}
 	if got := slowestMemberTime(at(1, 4, 2), at(3, 5, 9)); got != 7*time.Second {
-		t.Errorf("slowest() = %v, want the 7 s of the third member, which was ready last", got)
+		t.Errorf("slowestMemberTime() = %v, want the 7 s of the third member, which was ready last", got)
 	}
 	j := propagationTimes{presentAfter: 4 * time.Second, aggregatedAfter: 10 * time.Second, memberReadyTime: 7 * time.Second}
 	if got := j.controlPlaneTime(); got != 3*time.Second {
-		t.Errorf("above() = %v, want 3s", got)
+		t.Errorf("controlPlaneTime() = %v, want 3s", got)
 	}
 }

@@ -58,32 +58,32 @@ func TestPullMemberRunsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := pulled.awaitAgent(t, spareMember, 0)
-	t.Run("its log is there", func(t *testing.T) {
+	t.Run("the log of the agent can be read", func(t *testing.T) {
 		text, err := member.CoreV1().Pods(agentNamespace).GetLogs(agent.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(text), `"Registered" cluster="member3"`) {
-			t.Errorf("the log does not tell of the registration (%v):\n%s", err, text)
+			t.Errorf("the log does not contain the registration (%v):\n%s", err, text)
 		}
 	})
-	t.Run("only the agent itself runs beside it", func(t *testing.T) {
+	t.Run("exec runs only the agent program", func(t *testing.T) {
 		stdout, err := execInPod(t.Context(), config, agent, "karmada-agent", "version")
 		if err != nil || !strings.Contains(stdout, "karmada-agent") {
-			t.Errorf("it is %q (%v)", stdout, err)
+			t.Errorf("the version output is %q (%v)", stdout, err)
 		}
 		stdout, err = execInPod(t.Context(), config, agent, "cat", "/etc/kubeconfig/karmada-kubeconfig")
 		if err == nil || stdout != "" || !strings.Contains(err.Error(), "no other command runs") {
-			t.Errorf("another program of the machine ran: %q (%v)", stdout, err)
+			t.Errorf("exec ran another program of the machine: %q (%v)", stdout, err)
 		}
 	})
-	t.Run("what is simulated says so", func(t *testing.T) {
+	t.Run("the log of a simulated Pod is rejected", func(t *testing.T) {
 		web := &corev1.Pod{ObjectMeta: objectMeta("default", "simulated"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}
 		if err := pulled.members[spareMember].Create(t.Context(), web); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "a refusal that explains itself", func(ctx context.Context) error {
+		eventually(t, "an error that names the simulated Pod", func(ctx context.Context) error {
 			log, err := member.CoreV1().Pods("default").GetLogs(web.Name, &corev1.PodLogOptions{}).Stream(ctx)
 			switch {
 			case err == nil:
-				return errors.Join(errors.New("it has a log"), log.Close())
+				return errors.Join(errors.New("the simulated Pod has a log"), log.Close())
 			case !strings.Contains(err.Error(), "default/simulated is simulated"):
 				return err
 			}
@@ -105,7 +105,7 @@ func TestPullMemberRunsAgent(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyWithin(t, 5*time.Second, "end of the agent with its member", func(context.Context) error {
+	eventuallyWithin(t, 5*time.Second, "exit of the agent with its member", func(context.Context) error {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second))
 		if err == nil && len(line) > 0 {
 			return fmt.Errorf("process %d runs %q", second, line)
@@ -150,7 +150,7 @@ func (i *installation) killDuringRegistration(t *testing.T, args ...string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("there are %d requests: %s", len(requests.Items), f.outputText())
+		return fmt.Errorf("%d requests: %s", len(requests.Items), f.outputText())
 	})
 	if err := f.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
 			return err
 		}
 		if have.Data["key"] != value {
-			return fmt.Errorf("they are %v", have.Data)
+			return fmt.Errorf("the settings are %v", have.Data)
 		}
 		return nil
 	})
@@ -205,7 +205,7 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 			return err
 		}
 		if len(pods.Items) != 1 {
-			return fmt.Errorf("there are %d Pods", len(pods.Items))
+			return fmt.Errorf("%d Pods", len(pods.Items))
 		}
 		agent = &pods.Items[0]
 		for _, status := range agent.Status.ContainerStatuses {
@@ -213,7 +213,7 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 				return nil
 			}
 		}
-		return fmt.Errorf("its status is %+v", agent.Status)
+		return fmt.Errorf("the status of the agent is %+v", agent.Status)
 	})
 	return agent
 }

@@ -25,7 +25,7 @@ func (i *installation) awaitConfigMapValue(t *testing.T, cluster, name, value st
 			return err
 		}
 		if found.Data["key"] != value {
-			return fmt.Errorf("it has %q", found.Data["key"])
+			return fmt.Errorf("its value is %q", found.Data["key"])
 		}
 		return nil
 	})
@@ -86,7 +86,7 @@ func TestBackupAndRestore(t *testing.T) {
 	restored := i.runKarmada(ctx, "restore", file)
 	restored.mustSucceed(t)
 	if before, err := filepath.Glob(filepath.Join(i.dir, "control-plane.before-restore-*", "etcd")); err != nil || len(before) != 1 || !strings.Contains(restored.stderr, filepath.Dir(before[0])) {
-		t.Errorf("the data of before is kept in %v, %v:\n%s", before, err, restored.stderr)
+		t.Errorf("the previous data is in %v, %v:\n%s", before, err, restored.stderr)
 	}
 
 	if err := i.up(ctx); err != nil {
@@ -97,13 +97,13 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	status := i.runKarmada(ctx, "status")
 	if !strings.Contains(status.stdout, "restored from a backup of") || !strings.Contains(status.stdout, "not confirmed") {
-		t.Errorf("status does not tell of the restore:\n%s", status.stdout)
+		t.Errorf("status does not report the restore:\n%s", status.stdout)
 	}
 	i.awaitRestoreReport(t, both)
 	if err := i.karmada.Delete(ctx, newConfigMap("default", "settings", "")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "deletions that wait", func(ctx context.Context) error {
+	eventually(t, "held deletions", func(ctx context.Context) error {
 		report := i.runKarmada(ctx, "restore", "--report").stdout
 		if strings.Count(report, "deletion held") != len(both) {
 			return errors.New(report)
@@ -115,11 +115,11 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	i.runKarmada(ctx, "restore", "--confirm").mustSucceed(t)
 	for _, name := range both {
-		eventually(t, "end of the settings in "+name, func(ctx context.Context) error {
+		eventually(t, "deletion of the settings in "+name, func(ctx context.Context) error {
 			return checkAbsent(ctx, i.members[name], newConfigMap("default", "settings", ""))
 		})
 		if now := i.awaitConfigMapValue(t, name, "late", "1"); now != kept[name] {
-			t.Errorf("%s: what no Work wants was replaced", name)
+			t.Errorf("%s: the object without a Work was recreated", name)
 		}
 	}
 	put(newConfigMap("default", "fresh", "1"))
@@ -127,7 +127,7 @@ func TestBackupAndRestore(t *testing.T) {
 		i.awaitConfigMapValue(t, name, "fresh", "1")
 	}
 	if status := i.runKarmada(ctx, "status"); strings.Contains(status.stdout, "restored") {
-		t.Errorf("status still tells of the restore:\n%s", status.stdout)
+		t.Errorf("status still reports the restore:\n%s", status.stdout)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestBackupAndRestore(t *testing.T) {
 // created after the backup.
 func (i *installation) awaitRestoreReport(t *testing.T, clusters []string) {
 	t.Helper()
-	eventually(t, "the report", func(ctx context.Context) error {
+	eventually(t, "the restore report", func(ctx context.Context) error {
 		answer := i.runKarmada(ctx, "restore", "--report", "-o", "json")
 		var report struct {
 			Clusters []struct {
@@ -150,11 +150,11 @@ func (i *installation) awaitRestoreReport(t *testing.T, clusters []string) {
 			return fmt.Errorf("%w: %s", err, answer.stderr)
 		}
 		if len(report.Clusters) != len(clusters) {
-			return fmt.Errorf("clusters %+v", report.Clusters)
+			return fmt.Errorf("the clusters are %+v", report.Clusters)
 		}
 		for _, each := range report.Clusters {
 			if len(each.Differences) != 1 || each.Differences[0].Difference != "no Work wants it" || each.Differences[0].Object.Name != "late" || each.Failure != "" {
-				return fmt.Errorf("differences %+v", each)
+				return fmt.Errorf("the differences are %+v", each)
 			}
 		}
 		return nil

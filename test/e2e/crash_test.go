@@ -53,7 +53,7 @@ func TestControlPlaneResumesAfterKill(t *testing.T) {
 	}
 	for _, name := range acknowledged {
 		if stored[name] == "" {
-			t.Errorf("Deployment %s was stored before the crash and is lost", name)
+			t.Errorf("Deployment %s was created before the crash and is lost", name)
 		}
 	}
 	// The user got errors and creates all Deployments again.
@@ -70,7 +70,7 @@ func TestControlPlaneResumesAfterKill(t *testing.T) {
 		}
 		for deployment, id := range delivered[name] {
 			if now[deployment] != id {
-				t.Errorf("Deployment %s of %s was made anew", deployment, name)
+				t.Errorf("Deployment %s of %s was recreated", deployment, name)
 			}
 		}
 	}
@@ -82,10 +82,10 @@ func TestUpInterruptedDuringStart(t *testing.T) {
 	begun := &installation{dir: filepath.Join(t.TempDir(), "begun")}
 	t.Cleanup(begun.remove)
 	foreground := begun.startInForeground(t, "--members", "2")
-	eventuallyWithin(t, startTimeout, "members that are starting", func(context.Context) error {
+	eventuallyWithin(t, startTimeout, "start of the members", func(context.Context) error {
 		running, err := begun.processCommandLines()
 		if err == nil && len(running) < 3 {
-			err = fmt.Errorf("there run %q", running)
+			err = fmt.Errorf("the running processes are %q", running)
 		}
 		return err
 	})
@@ -142,7 +142,7 @@ func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged [
 		}
 	})
 	if len(acknowledged) == burstSize {
-		t.Fatal("the burst was over before the control plane was killed")
+		t.Fatal("all Deployments of the burst were created before the control plane was killed")
 	}
 	return acknowledged, delivered
 }
@@ -150,10 +150,10 @@ func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged [
 // awaitProcessesEnded waits until no process of the installation runs.
 func (i *installation) awaitProcessesEnded(t *testing.T, limit time.Duration) {
 	t.Helper()
-	eventuallyWithin(t, limit, "end of all processes", func(context.Context) error {
+	eventuallyWithin(t, limit, "exit of all processes", func(context.Context) error {
 		left, err := i.processCommandLines()
 		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("there still run %q", left)
+			err = fmt.Errorf("these processes still run: %q", left)
 		}
 		return err
 	})
@@ -177,7 +177,7 @@ func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 		}
 		works, err := listWorks(ctx, i, member, burstNamespace)
 		if err == nil && len(works) != burstSize {
-			err = fmt.Errorf("there are %d Works for %d Deployments", len(works), burstSize)
+			err = fmt.Errorf("%d Works for %d Deployments", len(works), burstSize)
 		}
 		return err
 	})
@@ -266,7 +266,7 @@ func (i *installation) restartInForeground(t *testing.T) *foregroundProcess {
 		t.Fatal(err)
 	}
 	if names := slices.Sorted(maps.Keys(i.members)); !slices.Equal(names, []string{member1, member2}) {
-		t.Fatalf("the second start has the members %v", names)
+		t.Fatalf("the members after the second start are %v", names)
 	}
 	return f
 }
@@ -282,12 +282,12 @@ func (f *foregroundProcess) interrupt(t *testing.T) {
 	select {
 	case err := <-f.ended:
 		if err != nil {
-			t.Errorf("karmada up ended with %v:\n%s", err, f.outputText())
+			t.Errorf("karmada up exited with %v:\n%s", err, f.outputText())
 		}
 		if logged := klogLine.FindString(f.outputText()); logged != "" {
-			t.Errorf("the terminal is for people, it shows the log line %q", logged)
+			t.Errorf("the output for users contains the log line %q", logged)
 		}
 	case <-limit.C:
-		t.Errorf("karmada up has not ended %s after Ctrl-C", stopTimeout)
+		t.Errorf("karmada up has not exited %s after SIGINT", stopTimeout)
 	}
 }

@@ -48,9 +48,9 @@ func (i *installation) awaitFullyApplied(t *testing.T, template client.Object, w
 		condition := meta.FindStatusCondition(of.Status.Conditions, workv1alpha2.FullyApplied)
 		switch {
 		case condition == nil || condition.ObservedGeneration < of.Generation:
-			return errors.New("it says nothing yet")
+			return errors.New("the condition is not current")
 		case condition.Status != want || !containsAll(condition.Message, parts):
-			return fmt.Errorf("it says %s: %s", condition.Status, condition.Message)
+			return fmt.Errorf("the condition is %s: %s", condition.Status, condition.Message)
 		}
 		return nil
 	})
@@ -99,13 +99,13 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	awaitWarningEvent(t, web, "SyncFailed", cause...)
 	awaitWorkApplied(t, web, member1, metav1.ConditionTrue)
 	updateObject(t, web, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) })
-	eventually(t, "the change in the member that refuses nothing", func(ctx context.Context) error {
+	eventually(t, "the change in the member that rejects nothing", func(ctx context.Context) error {
 		there := &corev1.Service{}
 		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
 			return err
 		}
 		if port := there.Spec.Ports[0].TargetPort; port.IntValue() != 8080 {
-			return fmt.Errorf("its target is port %s", port.String())
+			return fmt.Errorf("the target port is %s", port.String())
 		}
 		return nil
 	})
@@ -115,7 +115,7 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	}
 	awaitFullyApplied(t, web, metav1.ConditionTrue)
 	if count := countWarnings(t, web); count != 1 {
-		t.Errorf("one cluster refused for one cause, the template has %d warnings", count)
+		t.Errorf("one cluster rejected the change for one cause, but the template has %d warnings", count)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestImmutableObjectIsRecreatedAfterDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := awaitConfigMapValue(t, member2, settings, "2"); after == before {
-		t.Error("an immutable object was changed")
+		t.Error("the immutable object was updated instead of recreated")
 	}
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 }
@@ -190,7 +190,7 @@ func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 				return err
 			}
 			if got := there.Spec.Template.Spec.Containers[0].Image; got != image {
-				return fmt.Errorf("it runs %s", got)
+				return fmt.Errorf("the image is %s", got)
 			}
 			return nil
 		})
@@ -235,7 +235,7 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 			}
 			said := meta.FindStatusCondition(after.Status.Conditions, condition)
 			if after.Generation == before.Generation || said == nil || said.ObservedGeneration < after.Generation || said.Status != metav1.ConditionTrue {
-				return fmt.Errorf("generation %d says %v", after.Generation, said)
+				return fmt.Errorf("generation %d has the condition %v", after.Generation, said)
 			}
 			return nil
 		})
@@ -250,13 +250,13 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 				t.Fatal(err)
 			}
 			if there.Data["key"] != value {
-				t.Fatalf("FullyApplied is True, and %s has %s instead of %s", cluster, there.Data["key"], value)
+				t.Fatalf("FullyApplied is True, but %s has %s instead of %s", cluster, there.Data["key"], value)
 			}
 		}
 		want := []string{member1, member2}[round%2]
 		placed := says(workv1alpha2.Scheduled, func() { changePlacement(t, policy, want) })
 		if got := placed.Spec.Clusters; len(got) != 1 || got[0].Name != want {
-			t.Fatalf("Scheduled is True, and the clusters are %v instead of %s", got, want)
+			t.Fatalf("Scheduled is True, but the clusters are %v instead of %s", got, want)
 		}
 		says(workv1alpha2.FullyApplied, func() { changePlacement(t, policy, member1, member2) })
 	}
@@ -271,7 +271,7 @@ func TestSimulatedPodsBecomeReadyAgain(t *testing.T) {
 	createObjects(t, shared, web, selectAll(deploymentSelector).propagationPolicy(namespace, member1))
 	awaitReadyReplicas(t, web, 1)
 	pod := &corev1.Pod{}
-	eventually(t, "a Pod that is declared not ready", func(ctx context.Context) error {
+	eventually(t, "setting the Pod to not ready", func(ctx context.Context) error {
 		pods := &corev1.PodList{}
 		if err := shared.members[member1].List(ctx, pods, client.InNamespace(namespace)); err != nil || len(pods.Items) != 1 {
 			return fmt.Errorf("%d Pods, error %w", len(pods.Items), err)
@@ -293,7 +293,7 @@ func TestSimulatedPodsBecomeReadyAgain(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("its conditions are %v", pod.Status.Conditions)
+		return fmt.Errorf("the conditions of the Pod are %v", pod.Status.Conditions)
 	})
 	awaitReadyReplicas(t, web, 1)
 }

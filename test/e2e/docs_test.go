@@ -22,7 +22,7 @@ import (
 // manifests affect all namespaces.
 func TestDocsManifestsHaveDocumentedResults(t *testing.T) {
 	pages := map[string]struct {
-		manifests, outcomes int // at least
+		manifests, outcomes int // minimum numbers
 	}{
 		"propagate.md":    {6, 1},
 		"override.md":     {10, 5},
@@ -97,7 +97,7 @@ func checkValues(t *testing.T, text string) int {
 		eventually(t, asked[0], func(ctx context.Context) error {
 			got, err := readJSONPath(ctx, side, resource, key, path)
 			if err == nil && got != want {
-				err = fmt.Errorf("it is %s", got)
+				err = fmt.Errorf("the value is %s", got)
 			}
 			return err
 		})

@@ -60,7 +60,7 @@ func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	if err := poll(ctx, check); err != nil {
-		t.Fatalf("%s: still wrong after %s: %v", what, limit, err)
+		t.Fatalf("%s: not successful after %s: %v", what, limit, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func checkAbsent(ctx context.Context, side client.Client, object client.Object) 
 	err := side.Get(ctx, key, object)
 	switch {
 	case err == nil:
-		return fmt.Errorf("%T %s is there, with finalizers %v", object, key, object.GetFinalizers())
+		return fmt.Errorf("%T %s exists, with finalizers %v", object, key, object.GetFinalizers())
 	case apierrors.IsNotFound(err):
 		return nil
 	}
@@ -133,7 +133,7 @@ func awaitWarningEvent(t *testing.T, about client.Object, reason string, parts .
 			}
 			seen = append(seen, fmt.Errorf("%s %s: %s", event.Type, event.Reason, event.Message))
 		}
-		return fmt.Errorf("none with %q among: %w", parts, errors.Join(seen...))
+		return fmt.Errorf("no event with %q among: %w", parts, errors.Join(seen...))
 	})
 }
 

@@ -33,14 +33,14 @@ func (i *installation) checkFilePermissions(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(i.dir, func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // it went meanwhile
+			return nil // deleted in the meantime
 		}
 		if err != nil {
 			return err
 		}
 		info, err := entry.Info()
 		if err != nil || info.Mode()&fs.ModeSymlink != 0 {
-			return nil //nolint:nilerr // it went meanwhile
+			return nil //nolint:nilerr // deleted in the meantime
 		}
 		name := strings.TrimPrefix(path, i.dir)
 		mode := info.Mode().Perm()
@@ -126,10 +126,10 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 	shared.checkFilePermissions(t)
 	listeners := shared.listenAddresses(t)
 	if len(listeners) < 4 {
-		t.Fatalf("only %q listen: the search finds too little", listeners)
+		t.Fatalf("found only %q: the search for listeners is incomplete", listeners)
 	}
 	stranger := &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // it asks for less
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // an anonymous client needs no verification
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var informing, converting int
@@ -139,7 +139,7 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ip := net.ParseIP(host); !ip.IsLoopback() {
-			t.Errorf("%s is reached from other machines", address)
+			t.Errorf("%s can be reached from other machines", address)
 		}
 		for _, scheme := range []string{"http", "https"} {
 			for _, path := range append([]string{
@@ -153,14 +153,14 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 					informing++
 				case slices.Contains(anonymousPaths, path):
 				default:
-					t.Errorf("%s://%s%s answers a stranger with %d", scheme, address, path, code)
+					t.Errorf("%s://%s%s responds to an anonymous request with %d", scheme, address, path, code)
 				}
 			}
 			converting += countConversions(t, stranger, scheme+"://"+address)
 		}
 	}
 	if informing != 1 || converting != 1 {
-		t.Errorf("%d ports answer %s and %d convert, want one of each: those of the control plane", informing, clusterInfoPath, converting)
+		t.Errorf("%d ports serve %s and %d ports convert, want one of each: the ports of the control plane", informing, clusterInfoPath, converting)
 	}
 }
 
@@ -176,7 +176,7 @@ func countConversions(t *testing.T, stranger *http.Client, server string) (conve
 	}
 	for _, path := range []string{"/mutate-work", "/validate-propagationpolicy", "/validate-resourcedeletionprotection", "/validate-agentquota"} {
 		if code := requestStatus(t, stranger, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
-			t.Errorf("POST %s%s is answered with %d", server, path, code)
+			t.Errorf("POST %s%s returned %d", server, path, code)
 		}
 	}
 	return conversions
@@ -237,10 +237,10 @@ func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 				}
 				t.Cleanup(func() { _ = shared.members[spareMember].Delete(context.WithoutCancel(t.Context()), object) })
 			}
-			eventually(t, "what stopped it", func(ctx context.Context) error {
+			eventually(t, "the permission error in the log", func(ctx context.Context) error {
 				log, err := member.CoreV1().Pods("default").GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 				if err == nil && !bytes.Contains(log, []byte("permission denied")) {
-					err = fmt.Errorf("its log is\n%s", log)
+					err = fmt.Errorf("the log is\n%s", log)
 				}
 				return err
 			})
@@ -286,10 +286,10 @@ func TestPurgeRemovesCredentials(t *testing.T) {
 	remedy, _, _ = strings.Cut(remedy, "`")
 	i.karmadactl(ctx, strings.Fields(strings.ReplaceAll(remedy, placeholder, shared.memberKubeconfig(t, member2)))...).mustSucceed(t)
 	account := &corev1.ServiceAccount{ObjectMeta: objectMeta("karmada-cluster", "karmada-"+far)}
-	eventually(t, "no account in the member", func(ctx context.Context) error { return checkAbsent(ctx, shared.members[member2], account) })
+	eventually(t, "deletion of the ServiceAccount in the member", func(ctx context.Context) error { return checkAbsent(ctx, shared.members[member2], account) })
 	purge().mustSucceed(t)
 	if _, err := os.Stat(i.dir); !os.IsNotExist(err) {
-		t.Errorf("the data is still there (%v)", err)
+		t.Errorf("the data directory still exists (%v)", err)
 	}
 }
 
@@ -306,7 +306,7 @@ func (i *installation) propagateSecret(t *testing.T, cluster, text string) {
 	eventually(t, "a Work with the Secret", func(ctx context.Context) error {
 		works, err := listWorks(ctx, i, cluster, "default")
 		if err == nil && len(works) == 0 {
-			err = errors.New("there is none")
+			err = errors.New("no Works")
 		}
 		return err
 	})
@@ -327,7 +327,7 @@ func (i *installation) checkNoSecretsOnDisk(t *testing.T, text string) {
 		}
 	}
 	if len(tokens) == 0 {
-		t.Fatalf("no credentials among %d Secrets", len(secrets.Items))
+		t.Fatalf("no tokens in %d Secrets", len(secrets.Items))
 	}
 	tokens["propagated"], tokens["propagated as base64"] = []byte(text), []byte(base64.StdEncoding.EncodeToString([]byte(text)))
 	audited := false
@@ -341,7 +341,7 @@ func (i *installation) checkNoSecretsOnDisk(t *testing.T, text string) {
 		}
 		for name, token := range tokens {
 			if bytes.Contains(data, token) {
-				t.Errorf("what is in Secret %s stands in %s", name, strings.TrimPrefix(path, i.dir))
+				t.Errorf("the value of Secret %s is in file %s", name, strings.TrimPrefix(path, i.dir))
 			}
 			secret, _, _ := strings.Cut(name, " ")
 			audited = audited || entry.Name() == "audit.log" && bytes.Contains(data, []byte(`"resource":"secrets","namespace":"karmada-cluster","name":"`+secret+`"`))
@@ -352,6 +352,6 @@ func (i *installation) checkNoSecretsOnDisk(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	if !audited {
-		t.Error("the audit log does not tell of the Secrets")
+		t.Error("the audit log has no entry for the Secrets")
 	}
 }

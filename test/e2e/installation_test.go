@@ -82,7 +82,7 @@ func (i *installation) connectClients() error {
 	i.members = map[string]client.Client{}
 	config, err := clientcmd.LoadFromFile(i.membersConfig())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has none
+		return nil // the installation has no members
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (i *installation) processCommandLines() ([]string, error) {
 	for _, file := range files {
 		line, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has exited
 		}
 		if words := strings.Split(string(line), "\x00"); strings.Contains(string(line), i.dir) {
 			found = append(found, strings.Join(words, " "))

@@ -40,35 +40,35 @@ func TestJoinErrors(t *testing.T) {
 		code          int
 		told          []string
 	}{
-		"a context that does not exist lists those that do": {
+		"unknown context lists the existing contexts": {
 			name: "other", context: "absent", code: 1, told: []string{`"absent"`, member1, member2, spareMember},
 		},
-		"a kubeconfig that does not exist is named": {
+		"missing kubeconfig is named": {
 			name: "other", kubeconfig: func(*testing.T) string { return "/absent.config" }, code: 1, told: []string{"/absent.config"},
 		},
-		"a member without an answer is named with its address": {
+		"unreachable member is named with its address": {
 			name: "other", context: spareMember, kubeconfig: unreachableKubeconfig, code: 1,
 			told: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
 		},
-		"a cluster has one name": {
+		"cluster registered under another name": {
 			name: "other", context: member1, code: 1, told: []string{`registered as Cluster "member1"`, "unjoin it first"},
 		},
-		"a name has one cluster": {
+		"name used by another cluster": {
 			name: member1, context: spareMember, code: 1, told: []string{"cluster name " + member1 + " has been registered"},
 		},
-		"a cluster is joined once": {
+		"cluster joined before": {
 			name: member1, context: member1, code: 1, told: []string{`Cluster "member1" is this very cluster`, "nothing was changed"},
 		},
-		"the control plane is no member of itself": {
+		"control plane as a member": {
 			name: "other", kubeconfig: func(*testing.T) string { return shared.karmadaConfig() }, code: 1, told: []string{"control plane itself"},
 		},
-		"the context with the name of the cluster is taken, not the current one": {
+		"default context has the name of the cluster": {
 			name: member2, code: 1, told: []string{
 				fmt.Sprintf("member %q is context %q of kubeconfig ", member2, member2), "(it has the name of the cluster): server https://",
 				fmt.Sprintf("Cluster %q is this very cluster", member2),
 			},
 		},
-		"names are checked before anything is asked": {
+		"invalid name is a usage error": {
 			name: "Not_A_Name", context: spareMember, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
 		},
 	}
@@ -122,7 +122,7 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 
 	checkRejoinRepairsCredentials(t, guest, memberFlags)
 	createObjects(t, shared, newConfigMap(namespace, "repaired", "ours"))
-	eventually(t, "a ConfigMap with the repaired credentials", func(ctx context.Context) error {
+	eventually(t, "a ConfigMap delivered with the repaired credentials", func(ctx context.Context) error {
 		return shared.members[spareMember].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
 	})
 
@@ -163,14 +163,14 @@ func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []s
 	if err := shared.members[spareMember].Delete(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "refused credentials of "+cluster, func(ctx context.Context) error {
+	eventually(t, "rejected credentials of "+cluster, func(ctx context.Context) error {
 		stored := &clusterv1alpha1.Cluster{}
 		if err := shared.karmada.Get(ctx, client.ObjectKey{Name: cluster}, stored); err != nil {
 			return err
 		}
 		valid := meta.FindStatusCondition(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
 		if valid == nil || valid.Reason != clusterv1alpha1.CredentialsRefusedReason {
-			return fmt.Errorf("it says %v", valid)
+			return fmt.Errorf("the condition is %v", valid)
 		}
 		return nil
 	})
@@ -181,7 +181,7 @@ func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []s
 		fmt.Sprintf("repaired the credentials of Cluster %q: stored a new token in Secret karmada-cluster/%s in the control plane\n", cluster, cluster),
 	} {
 		if !strings.Contains(repaired.stderr, want) {
-			t.Errorf("stderr does not say %q:\n%s", want, repaired.stderr)
+			t.Errorf("stderr does not contain %q:\n%s", want, repaired.stderr)
 		}
 	}
 	eventually(t, "accepted credentials of "+cluster, func(ctx context.Context) error {
@@ -190,7 +190,7 @@ func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []s
 			return err
 		}
 		if !meta.IsStatusConditionTrue(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid) {
-			return fmt.Errorf("its conditions are %v", stored.Status.Conditions)
+			return fmt.Errorf("the conditions are %v", stored.Status.Conditions)
 		}
 		return nil
 	})

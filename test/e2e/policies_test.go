@@ -25,7 +25,7 @@ func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMa
 			return err
 		}
 		if found.Data["key"] != value {
-			return fmt.Errorf("it holds %q", found.Data["key"])
+			return fmt.Errorf("its value is %q", found.Data["key"])
 		}
 		return nil
 	})
@@ -35,7 +35,7 @@ func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMa
 // awaitRemoval waits until the object does not exist in a member.
 func awaitRemoval(t *testing.T, cluster string, object client.Object) {
 	t.Helper()
-	eventually(t, object.GetName()+" leaves "+cluster, func(ctx context.Context) error {
+	eventually(t, "deletion of "+object.GetName()+" in "+cluster, func(ctx context.Context) error {
 		return checkAbsent(ctx, shared.members[cluster], object.DeepCopyObject().(client.Object))
 	})
 }
@@ -64,23 +64,23 @@ func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 	if err := shared.karmada.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no claim on the template", func(ctx context.Context) error {
+	eventually(t, "unclaimed template", func(ctx context.Context) error {
 		if err := shared.karmada.Get(ctx, client.ObjectKeyFromObject(settings), settings); err != nil {
 			return err
 		}
 		if name := settings.Annotations[policyv1alpha1.PropagationPolicyNameAnnotation]; name != "" {
-			return fmt.Errorf("it is claimed by %s", name)
+			return fmt.Errorf("the template is claimed by %s", name)
 		}
 		return nil
 	})
-	changeValue(t, settings, "2") // nobody decides where this version goes
+	changeValue(t, settings, "2") // no policy applies, so this version is not delivered
 	// Drift of the delivered version is still repaired.
 	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
 	if err := shared.members[member1].Patch(t.Context(), theirs, client.Merge); err != nil {
 		t.Fatal(err)
 	}
 	if after := awaitConfigMapValue(t, member1, settings, "1"); after != before {
-		t.Error("the object was made anew without a reason")
+		t.Error("the object was recreated")
 	}
 
 	second := selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
@@ -88,7 +88,7 @@ func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 	createObjects(t, shared, second)
 	awaitConfigMapValue(t, member2, settings, "2")
 	if after := awaitConfigMapValue(t, member1, settings, "2"); after != before {
-		t.Error("the next policy wants the object where it is, and it was made anew")
+		t.Error("the next policy has the same cluster, but the object was recreated")
 	}
 	changePlacement(t, second, member2)
 	awaitRemoval(t, member1, settings)
@@ -110,7 +110,7 @@ func TestLazyActivation(t *testing.T) {
 	awaitRemoval(t, member1, touched)
 	awaitConfigMapValue(t, member1, untouched, "1")
 	if err := checkAbsent(t.Context(), shared.members[member2], untouched.DeepCopy()); err != nil {
-		t.Errorf("an object that nobody touched followed the lazy policy: %v", err)
+		t.Errorf("an unchanged object followed the lazy policy: %v", err)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestSkippedNamespaceIsReportedAsCause(t *testing.T) {
 	}
 	awaitFullyApplied(t, settings, metav1.ConditionFalse, member1, member2, space.Name, "not found")
 	if count := countWarnings(t, settings); count != 2 {
-		t.Errorf("two clusters failed, the template has %d warnings", count)
+		t.Errorf("two clusters failed, but the template has %d warnings", count)
 	}
 
 	updateObject(t, space, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
@@ -218,7 +218,7 @@ func TestPropagateDependencies(t *testing.T) {
 	for _, object := range needs {
 		awaitRemoval(t, member1, object)
 	}
-	eventually(t, "the workload itself stays", func(ctx context.Context) error {
+	eventually(t, "the workload stays", func(ctx context.Context) error {
 		return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), &appsv1.Deployment{})
 	})
 }
@@ -234,14 +234,14 @@ func TestPreserveResourcesOnDeletion(t *testing.T) {
 	if err := shared.karmada.Delete(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the object without marks", func(ctx context.Context) error {
+	eventually(t, "the object without Karmada labels and annotations", func(ctx context.Context) error {
 		left := &corev1.ConfigMap{}
 		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(settings), left); err != nil {
 			return err
 		}
 		if diff := cmp.Diff([]any{before, map[string]string{"app": "web"}, map[string]string(nil), "1"},
 			[]any{left.UID, left.Labels, left.Annotations, left.Data["key"]}); diff != "" {
-			return fmt.Errorf("id, labels, annotations, value (-want +got):\n%s", diff)
+			return fmt.Errorf("UID, labels, annotations, value (-want +got):\n%s", diff)
 		}
 		return nil
 	})

@@ -54,11 +54,11 @@ func (r commandResult) mustFail(t *testing.T, code int, told ...string) {
 		t.Errorf("exit code %d, want %d", r.code, code)
 	}
 	if r.stdout != "" {
-		t.Errorf("stdout is for data, found %q", r.stdout)
+		t.Errorf("stdout must be empty after an error, found %q", r.stdout)
 	}
 	for _, want := range told {
 		if !strings.Contains(r.stderr, want) {
-			t.Errorf("stderr does not tell %q:\n%s", want, r.stderr)
+			t.Errorf("stderr does not contain %q:\n%s", want, r.stderr)
 		}
 	}
 }

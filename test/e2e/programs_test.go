@@ -72,7 +72,7 @@ func (f *foregroundProcess) awaitExit(t *testing.T, limit time.Duration) int {
 		f.ended <- err
 		return f.cmd.ProcessState.ExitCode()
 	case <-timer.C:
-		t.Fatalf("%s has not ended after %s", f.cmd.Path, limit)
+		t.Fatalf("%s has not exited after %s", f.cmd.Path, limit)
 		return 0
 	}
 }
@@ -101,7 +101,7 @@ func (i *installation) awaitNewLeaseHolder(t *testing.T, name, before string) st
 	eventually(t, "a new holder of "+name, func(ctx context.Context) error {
 		var err error
 		if now, err = i.leaseHolder(ctx, name); err == nil && (now == "" || now == before) {
-			err = fmt.Errorf("%q holds it", now)
+			err = fmt.Errorf("the holder is %q", now)
 		}
 		return err
 	})
@@ -138,10 +138,10 @@ func TestStandbyControllerManagerTakesOver(t *testing.T) {
 
 	standby.sendSignal(t, syscall.SIGTERM)
 	if code := standby.awaitExit(t, stopTimeout); code != 0 {
-		t.Errorf("a controller manager that is told to end ends with %d", code)
+		t.Errorf("the controller manager exited with %d after SIGTERM", code)
 	}
 	if now, err := i.leaseHolder(t.Context(), controllerManager); err != nil || now == second {
-		t.Errorf("the Lease is held by %q after its holder has ended: %v", now, err)
+		t.Errorf("the Lease is held by %q after its holder has exited: %v", now, err)
 	}
 }
 
@@ -162,12 +162,12 @@ func (i *installation) killProgramDuringBurst(t *testing.T, victim *foregroundPr
 		if stored++; stored != killAfterDeployments {
 			return
 		}
-		eventually(t, "something in every member", func(ctx context.Context) error {
+		eventually(t, "a Deployment in every member", func(ctx context.Context) error {
 			var errs []error
 			for _, name := range slices.Sorted(maps.Keys(i.members)) {
 				delivered[name], err = deploymentUIDs(ctx, i.members[name])
 				if err == nil && len(delivered[name]) == 0 {
-					err = fmt.Errorf("nothing is in %s", name)
+					err = fmt.Errorf("no Deployment in %s", name)
 				}
 				errs = append(errs, err)
 			}
@@ -188,7 +188,7 @@ func (i *installation) checkWrittenOnce(t *testing.T, member string, delivered m
 	}
 	for _, deployment := range list.Items {
 		if id, ok := delivered[deployment.Name]; ok && id != deployment.UID {
-			t.Errorf("Deployment %s of %s was made anew", deployment.Name, member)
+			t.Errorf("Deployment %s of %s was recreated", deployment.Name, member)
 		}
 		if deployment.Generation != 1 {
 			t.Errorf("Deployment %s of %s was written %d times", deployment.Name, member, deployment.Generation)
@@ -218,7 +218,7 @@ func TestProgramExitsWhenLeaseIsLost(t *testing.T) {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	if !strings.Contains(program.outputText(), "error: leader election lost") {
-		t.Errorf("it does not tell that it lost its Lease:\n%s", program.outputText())
+		t.Errorf("the output does not contain the loss of the Lease:\n%s", program.outputText())
 	}
 	if now, err := shared.leaseHolder(t.Context(), lease); err != nil || now != thief {
 		t.Errorf("the Lease is held by %q, want %q: %v", now, thief, err)
@@ -236,14 +236,14 @@ func TestHealthAndMetricsShareAnAddress(t *testing.T) {
 		eventually(t, path, func(ctx context.Context) error {
 			text, err := httpGet(ctx, "http://"+address+path)
 			if err == nil && !strings.Contains(text, want) {
-				err = fmt.Errorf("it does not answer %s", want)
+				err = fmt.Errorf("the response does not contain %s", want)
 			}
 			return err
 		})
 	}
 	program.sendSignal(t, syscall.SIGINT)
 	if code := program.awaitExit(t, stopTimeout); code != 0 {
-		t.Errorf("exit code %d after Ctrl-C", code)
+		t.Errorf("exit code %d after SIGINT", code)
 	}
 }
 
@@ -268,23 +268,23 @@ func (i *installation) memberKubeconfig(t *testing.T, member string) string {
 func TestProgramReportsMissingAPIs(t *testing.T) {
 	t.Parallel()
 	program := startProgram(t, controllerManager, shared.memberKubeconfig(t, spareMember), "--leader-elect-resource-namespace=elections")
-	eventually(t, "what is missing", func(context.Context) error {
+	eventually(t, "log messages about missing APIs", func(context.Context) error {
 		for _, told := range []string{
 			"Waiting for the control plane", "works.work.karmada.io: not served", "install the CustomResourceDefinitions",
 			"karmada-aggregated-apiserver", "namespace elections of the Lease is missing",
 		} {
 			if !strings.Contains(program.outputText(), told) {
-				return fmt.Errorf("the log does not tell %q:\n%s", told, program.outputText())
+				return fmt.Errorf("the log does not contain %q:\n%s", told, program.outputText())
 			}
 		}
 		return nil
 	})
 	if strings.Contains(program.outputText(), "reflector") {
-		t.Errorf("it watches what is not there:\n%s", program.outputText())
+		t.Errorf("the program watches APIs that do not exist:\n%s", program.outputText())
 	}
 	program.sendSignal(t, syscall.SIGTERM)
 	if code := program.awaitExit(t, stopTimeout); code != 0 {
-		t.Errorf("exit code %d while it waits", code)
+		t.Errorf("exit code %d after SIGTERM while the program waits", code)
 	}
 }
 
@@ -296,9 +296,9 @@ func TestProgramUsageErrors(t *testing.T) {
 		code    int
 		told    string
 	}{
-		"a missing kubeconfig": {scheduler, nil, 1, "--kubeconfig"},
-		"an unknown flag":      {controllerManager, []string{"--no-such-flag"}, 2, "--no-such-flag"},
-		"a wrong value":        {controllerManager, []string{"--controllers=nothing"}, 2, `there is no controller "nothing"`},
+		"missing kubeconfig": {scheduler, nil, 1, "--kubeconfig"},
+		"unknown flag":      {controllerManager, []string{"--no-such-flag"}, 2, "--no-such-flag"},
+		"invalid value":        {controllerManager, []string{"--controllers=nothing"}, 2, `there is no controller "nothing"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +319,7 @@ func httpGet(ctx context.Context, url string) (string, error) {
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("answer %s: %s", answer.Status, text)
+		err = fmt.Errorf("status %s: %s", answer.Status, text)
 	}
 	return string(text), err
 }
@@ -335,6 +335,6 @@ func freeAddress(t *testing.T) string {
 			return listener.Addr().String()
 		}
 	}
-	t.Fatal("there is no free port")
+	t.Fatal("found no free port")
 	return ""
 }

@@ -23,7 +23,7 @@ func TestPromoteDeployment(t *testing.T) {
 		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}},
 	}}
 	for _, object := range []client.Object{settings, web} {
-		eventually(t, "an object of somebody else in "+member1, func(ctx context.Context) error {
+		eventually(t, "creating an unmanaged object in "+member1, func(ctx context.Context) error {
 			return client.IgnoreAlreadyExists(shared.members[member1].Create(ctx, object))
 		})
 	}
@@ -38,9 +38,9 @@ func TestPromoteDeployment(t *testing.T) {
 	managed := func(found *appsv1.Deployment) bool {
 		return found.UID == web.UID && found.Labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
 	}
-	awaitDeployment(t, member1, web, "the very same Deployment, managed", managed)
+	awaitDeployment(t, member1, web, "the managed Deployment with the same UID", managed)
 	if now := podUID(t, namespace); now != running {
-		t.Errorf("Pod %s became Pod %s", running, now)
+		t.Errorf("Pod %s was replaced by Pod %s", running, now)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "patch", "deployment", "web", "-p", `{"spec":{"replicas":3}}`), "deployment.apps/web patched\n")
 	awaitDeployment(t, member1, web, "a change of the template", func(found *appsv1.Deployment) bool {
@@ -49,7 +49,7 @@ func TestPromoteDeployment(t *testing.T) {
 	again := runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1)
 	again.mustSucceed(t)
 	if again.stdout != "" {
-		t.Errorf("a second time prints %s", again.stdout)
+		t.Errorf("the second promote prints %s", again.stdout)
 	}
 }
 
@@ -62,7 +62,7 @@ func podUID(t *testing.T, namespace string) (uid types.UID) {
 			return err
 		}
 		if len(pods.Items) != 1 {
-			return fmt.Errorf("there are %d", len(pods.Items))
+			return fmt.Errorf("%d Pods", len(pods.Items))
 		}
 		uid = pods.Items[0].UID
 		return nil

@@ -23,7 +23,7 @@ func awaitReadyReplicas(t *testing.T, template *appsv1.Deployment, replicas int3
 			return err
 		}
 		if stored.Status.ReadyReplicas != replicas {
-			return fmt.Errorf("%d are ready", stored.Status.ReadyReplicas)
+			return fmt.Errorf("%d replicas are ready", stored.Status.ReadyReplicas)
 		}
 		return nil
 	})
@@ -61,7 +61,7 @@ func TestPolicyWaitsForUnknownKind(t *testing.T) {
 		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
 	}).clusterPropagationPolicy("e2e-widgets", member1), definition)
 	widget := newWidget(namespace)
-	eventually(t, "making a widget", func(ctx context.Context) error {
+	eventually(t, "creating a widget", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(shared.karmada.Create(ctx, widget))
 	})
 	eventually(t, "the widget in "+member1, func(ctx context.Context) error {
@@ -113,7 +113,7 @@ func TestOverrideErrorBlocksOneClusterOnly(t *testing.T) {
 		member2, `OverridePolicy "`+namespace+`/mistaken"`, "plaintext[0]", `"/spec/absent/field"`)
 	awaitReadyReplicas(t, web, 1)
 	if err := checkAbsent(t.Context(), shared.members[member2], &appsv1.Deployment{ObjectMeta: objectMeta(namespace, "web")}); err != nil {
-		t.Errorf("a manifest that is not as the policies want it was delivered: %v", err)
+		t.Errorf("a manifest without its override was delivered: %v", err)
 	}
 
 	updateObject(t, override, func(p *policyv1alpha1.OverridePolicy) {
@@ -128,8 +128,8 @@ func TestConflictResolutionOverwrite(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	theirs := newConfigMap(namespace, "settings", "theirs")
-	eventually(t, "an object of somebody else in "+member1, func(ctx context.Context) error {
-		return shared.members[member1].Create(ctx, theirs) // the namespace may be on its way
+	eventually(t, "creating an unmanaged object in "+member1, func(ctx context.Context) error {
+		return shared.members[member1].Create(ctx, theirs) // the namespace may not be propagated yet
 	})
 	ours := newConfigMap(namespace, "settings", "ours")
 	createObjects(t, shared, ours, selectAll(configMapSelector).propagationPolicy(namespace, member1, member2))
@@ -141,7 +141,7 @@ func TestConflictResolutionOverwrite(t *testing.T) {
 				return err
 			}
 			if found.Data["key"] != value {
-				return fmt.Errorf("it holds %q", found.Data["key"])
+				return fmt.Errorf("its value is %q", found.Data["key"])
 			}
 			return nil
 		})

@@ -46,21 +46,21 @@ func TestREADMESteps(t *testing.T) {
 		}
 	}
 	if len(steps) < 3 || steps[0].commands != "make demo\n" {
-		t.Fatalf("the README begins with other steps than the demo, something to look at and the end: %q", steps)
+		t.Fatalf("the README must have at least three steps and begin with make demo: %q", steps)
 	}
 	home := t.TempDir()
 	installed := &installation{dir: filepath.Join(home, ".karmada")}
 	t.Cleanup(installed.remove)
 	for n, printed := range runInShell(t, home, steps) {
 		if missing := firstMissingLine(steps[n].output, printed); missing != "" {
-			t.Errorf("%s\nprints no line %q in its place, but:\n%s", steps[n].commands, missing, printed)
+			t.Errorf("%s\ndoes not print the line %q in this order, but:\n%s", steps[n].commands, missing, printed)
 		}
 	}
 	if left, err := installed.processCommandLines(); err != nil || len(left) > 0 {
-		t.Errorf("after the last step of the README there still run %q (%v)", left, err)
+		t.Errorf("after the last step of the README these processes still run: %q (%v)", left, err)
 	}
 	if _, err := os.Stat(installed.dir); !os.IsNotExist(err) {
-		t.Errorf("after the last step of the README %s is there (%v)", installed.dir, err)
+		t.Errorf("after the last step of the README %s exists (%v)", installed.dir, err)
 	}
 }
 
@@ -93,7 +93,7 @@ func buildEnvironment(t *testing.T) []string {
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOENV"} {
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
-			t.Fatalf("asking go for %s: %v", name, err)
+			t.Fatalf("reading go env %s: %v", name, err)
 		}
 		kept = append(kept, name+"="+strings.TrimSpace(string(value)))
 	}
@@ -160,11 +160,11 @@ func TestFirstMissingLine(t *testing.T) {
 	tests := map[string]struct {
 		shown, printed, want string
 	}{
-		"ages and versions may differ":          {"web  v1.36.3  66s\n", "web v1.37.0-rc.1  2m3s\n", ""},
-		"lines that are not shown may be there": {"a\nc\n", "a\nb\nc\n", ""},
-		"replicas may not differ":               {"nginx 2/1\n", "nginx 1/1\n", "nginx 2/1"},
-		"order matters":                         {"a\nb\n", "b\na\n", "b"},
-		"a tag of an image is no age":           {"nginx:1.19\n", "nginx:1.20\n", "nginx:1.19"},
+		"different ages and versions":          {"web  v1.36.3  66s\n", "web v1.37.0-rc.1  2m3s\n", ""},
+		"additional lines": {"a\nc\n", "a\nb\nc\n", ""},
+		"different replicas":               {"nginx 2/1\n", "nginx 1/1\n", "nginx 2/1"},
+		"different order":                         {"a\nb\n", "b\na\n", "b"},
+		"different image tag":           {"nginx:1.19\n", "nginx:1.20\n", "nginx:1.19"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -36,13 +36,13 @@ func TestRegisterAndUnregister(t *testing.T) {
 	dry := register("--cluster-name", edge, "--dry-run")
 	dry.mustSucceed(t)
 	if !strings.Contains(dry.stderr, "would create Deployment karmada-system/karmada-agent") {
-		t.Errorf("a dry run tells %s", dry.stderr)
+		t.Errorf("the output of the dry run is %s", dry.stderr)
 	}
 
 	joined := register("--cluster-name", edge, "--cluster-region", "far")
 	joined.mustSucceed(t)
 	if want := fmt.Sprintf("cluster(%s) is joined successfully\n", edge); joined.stdout != want {
-		t.Errorf("it says %q, want %q", joined.stdout, want)
+		t.Errorf("stdout is %q, want %q", joined.stdout, want)
 	}
 	if err := shared.awaitClustersReady(t.Context(), edge); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestRegisterAndUnregister(t *testing.T) {
 	}
 	deleted := shared.karmadactl(t.Context(), "token", "delete", id)
 	if deleted.mustSucceed(t); deleted.stdout != fmt.Sprintf("bootstrap token %q deleted\n", id) {
-		t.Errorf("it says %q", deleted.stdout)
+		t.Errorf("stdout is %q", deleted.stdout)
 	}
 	shared.karmadactl(t.Context(), "token", "delete", id).mustFail(t, 1, `err: secrets "bootstrap-token-`+id+`" not found`)
 	shared.karmadactl(t.Context(), "token", "delete", "no-token").mustFail(t, 2, "given token didn't match pattern")
@@ -72,7 +72,7 @@ func TestRegisterAndUnregister(t *testing.T) {
 	global := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
 	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), global...)...)
 	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spareMember, shared.membersConfig())) {
-		t.Errorf("the member is not named in\n%s", unregistered.stderr)
+		t.Errorf("stderr does not name the member:\n%s", unregistered.stderr)
 	}
 	for what, remains := range map[string]struct {
 		side   client.Client

@@ -53,7 +53,7 @@ func TestAgentReconnectsAfterControlPlaneRestart(t *testing.T) {
 		}
 		away.changeSettings(t, value)
 		if now := awaitConfigMapValue(t, spareMember, settings, value); now != id {
-			t.Errorf("the ConfigMap was made anew: %s, before %s", now, id)
+			t.Errorf("the ConfigMap was recreated: UID %s, before %s", now, id)
 		}
 	}
 }

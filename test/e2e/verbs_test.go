@@ -49,7 +49,7 @@ func checkOutput(t *testing.T, ended commandResult, parts ...string) {
 	t.Helper()
 	ended.mustSucceed(t)
 	if !containsAll(ended.stdout, parts) {
-		t.Errorf("stdout does not have all of %q:\n%s", parts, ended.stdout)
+		t.Errorf("stdout does not contain all of %q:\n%s", parts, ended.stdout)
 	}
 }
 
@@ -63,7 +63,7 @@ func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment, w
 			return err
 		}
 		if !fits(found) {
-			return fmt.Errorf("it is %v with %d replicas", found.Labels, *found.Spec.Replicas)
+			return fmt.Errorf("the Deployment has labels %v and %d replicas", found.Labels, *found.Spec.Replicas)
 		}
 		return nil
 	})
@@ -85,18 +85,18 @@ func TestKubectlCommands(t *testing.T) {
 	checkOutput(t, runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "karmada-scheduler", "version"), "karmada-scheduler")
 	ended := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/karmada-scheduler", "--no-such-flag")
 	if ended.code != 2 || !strings.Contains(ended.stderr, "--no-such-flag") {
-		t.Errorf("exec ended with %d, want 2, after %q\n%s", ended.code, ended.stdout, ended.stderr)
+		t.Errorf("exec exited with %d, want 2; stdout %q\n%s", ended.code, ended.stdout, ended.stderr)
 	}
 	foreign := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
 	if foreign.code == 0 || foreign.stdout != "" || !strings.Contains(foreign.stderr, "no other command runs") {
-		t.Errorf("a shell ended with %d, after %q\n%s", foreign.code, foreign.stdout, foreign.stderr)
+		t.Errorf("the shell exited with %d; stdout %q\n%s", foreign.code, foreign.stdout, foreign.stderr)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
 	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
 	everywhere := runKarmadactl(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
 	checkOutput(t, everywhere, "deployment.apps/program\ndeployment.apps/program\n")
 	if everywhere.stderr != "" {
-		t.Errorf("%s rightly lacks the Deployment, and is told to:\n%s", member2, everywhere.stderr)
+		t.Errorf("%s has no Deployment by its policy, but stderr reports it:\n%s", member2, everywhere.stderr)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "get", "rb", "-o", "wide"),
 		"SCHEDULED-REASON", "FULLYAPPLIED-REASON", "CLUSTERS", "Success", `[{"name":"`+member1+`","replicas":1}]`)
@@ -134,7 +134,7 @@ func TestKubectlCommandErrors(t *testing.T) {
 	measured := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
 	measured.mustFail(t, 1, "cluster("+member1+","+member2+"): metrics API not available", "install a metrics server")
 	if !strings.Contains(shared.karmadactl(t.Context(), "explain", "node.spec", "-s", "members", "--cluster", member1).stdout, "providerID") {
-		t.Error("fields of a kind of a member are not explained")
+		t.Error("explain does not show the fields of a kind of the member")
 	}
 }
 

@@ -40,14 +40,14 @@ func awaitWorkApplied(t *testing.T, template client.Object, cluster string, want
 			return err
 		}
 		if len(works) != 1 {
-			return fmt.Errorf("there are %d Works", len(works))
+			return fmt.Errorf("%d Works", len(works))
 		}
 		applied := meta.FindStatusCondition(works[0].Status.Conditions, workv1alpha1.WorkApplied)
 		switch {
 		case applied == nil:
-			return errors.New("it says nothing yet")
+			return errors.New("the condition is not set")
 		case applied.Status != want || !containsAll(applied.Message, parts):
-			return fmt.Errorf("it says %s: %s", applied.Status, applied.Message)
+			return fmt.Errorf("the condition is %s: %s", applied.Status, applied.Message)
 		}
 		return nil
 	})
