@@ -8,18 +8,18 @@ MAKEFLAGS += --no-print-directory
 GO ?= go
 GO_MINOR := 26
 
-# Everything but the race detector builds without cgo: one build cache serves
-# build, tests and lint, and the programs run on any Linux.
+# Everything except the race detector is built without cgo. Build, tests and lint share
+# one build cache, and the programs run on any Linux.
 export CGO_ENABLED := 0
 
-# No path of this machine is compiled in, and no state of Git but what LDFLAGS names:
-# two builds of a commit are equal wherever they are made. build, tests and linters
-# share one cache, also across directories.
+# The programs contain no path of this machine, and no Git state except the values in
+# LDFLAGS. Therefore two builds of a commit are identical on any machine. Build, tests
+# and linters share one build cache, also across directories.
 export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=%,$(GOFLAGS)) -trimpath -buildvcs=false)
 
 MODULE := karmada.io/karmada
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-# The API servers compiled in tell clients the version of Kubernetes they are.
+# The embedded API servers report this version of Kubernetes to clients.
 KUBERNETES := $(shell awk '$$1=="k8s.io/kubernetes" {print $$2}' go.mod)
 KUBERNETES_MINOR := $(word 2,$(subst ., ,$(KUBERNETES)))
 LDFLAGS := -s -w \
@@ -36,7 +36,7 @@ RACE = $(shell command -v $$($(GO) env CC) >/dev/null && echo -race)
 GOLANGCI_LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 INVENTORY := $(GO) -C tools build -o $(CURDIR)/bin/tools/inventory ./inventory && bin/tools/inventory
 
-# What `make build` builds, and what is said about it.
+# The programs that `make build` builds.
 PROGRAMS ?= $(notdir $(wildcard cmd/*))
 
 help: ## list the targets
@@ -47,13 +47,13 @@ go-version:
 	@minor=$$($(GO) env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p'); [ "$${minor:-0}" -ge $(GO_MINOR) ] \
 	  || { echo "Go 1.$(GO_MINOR) or newer is needed, found $$(cd / && $(GO) env GOVERSION): https://go.dev/dl" >&2; exit 1; }
 
-build: go-version ## compile every program into bin/ (minutes the first time)
+build: go-version ## build all programs into bin/ (takes minutes the first time)
 	@.ci/progress $(GO) build -v -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(PROGRAMS))
 	@echo "built: $(sort $(PROGRAMS))"
 
 test: test-tools test-light test-heavy ## run all tests
 
-# The linters run vet.
+# Without vet, because the linters run it.
 TEST = bin/tools/gotestsum --jsonfile bin/tests/$(1).json --format $(2) -- -vet=off -shuffle=on
 
 gotestsum:
@@ -75,42 +75,42 @@ test-heavy: go-version gotestsum # see .ci/packages
 
 lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
-	@# The tools are a module of their own.
+	@# The tools are a separate module.
 	cd tools && $(GO) tool golangci-lint run ./...
 
-generate: go-version ## write all generated files anew
+generate: go-version ## regenerate all generated files
 	tools/generate
 
-verify: go-version ## check formatting, go.mod, licences and that generated files are up to date
+verify: go-version ## check formatting, go.mod, licences, and that generated files are up to date
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "not gofmt-ed:" $$unformatted >&2; exit 1; }
 	$(GO) mod tidy -diff
 	$(INVENTORY) licenses --check
 	.ci/unchanged $(MAKE) generate
 
-licenses: go-version ## list the licences of what is linked in, in docs/licenses.md
+licenses: go-version ## write the licences of all linked modules to docs/licenses.md
 	$(INVENTORY) licenses
 
-sbom: build ## write into bin/sbom what is in each program, as CycloneDX
+sbom: build ## write an SBOM of each program into bin/sbom (CycloneDX)
 	@$(INVENTORY) sbom $(VERSION) bin/sbom $(addprefix bin/,$(PROGRAMS))
 
-vulncheck: build ## look for known vulnerabilities in the programs (needs vuln.go.dev)
+vulncheck: build ## scan the programs for known vulnerabilities (needs vuln.go.dev)
 	@failed=; for program in $(PROGRAMS); do echo "$$program:"; \
 	  $(GO) tool -modfile=tools/go.mod govulncheck -mode=binary bin/$$program || failed="$$failed $$program"; done; \
 	  [ -z "$$failed" ] || { echo "vulnerable, or not checked:$$failed" >&2; exit 1; }
 
-reproducible: go-version ## build the commit twice and compare (PROGRAMS=karmadactl for one)
+reproducible: go-version ## build the commit twice and compare the programs (PROGRAMS=karmadactl for one)
 	@tools/reproducible $(PROGRAMS)
 
 up: build ## start Karmada with two member clusters in this terminal
 	bin/karmada up --members 2
 
-demo: build ## start Karmada with three members, run nginx in two of them, show it
+demo: build ## start Karmada with three members and propagate nginx to two of them
 	bin/karmada demo
 
-bench: build ## measure propagation on this machine
+bench: build ## measure the propagation on this machine
 	test/bench/run
 
-clean: ## remove what was built
+clean: ## delete bin/
 	rm -rf bin
 
 .PHONY: help go-version build gotestsum test test-tools test-light test-heavy lint generate verify licenses sbom vulncheck reproducible up demo bench clean

@@ -27,16 +27,16 @@ func TestArchitecturePageListsAllPackages(t *testing.T) {
 	g := mustLoadGraph(t)
 	for _, p := range g.modulePackages(false) {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
-		if isWithin(path, "internal") && !slices.ContainsFunc(paths, func(named string) bool { return coversPackage(named, path) }) {
+		if isWithin(path, "internal") && !slices.ContainsFunc(paths, func(listed string) bool { return coversPackage(listed, path) }) {
 			t.Errorf("%s is not in docs/ARCHITECTURE.md: add a line with its purpose", path)
 		}
 	}
-	for _, named := range paths {
-		if strings.Contains(named, "<") {
+	for _, listed := range paths {
+		if strings.Contains(listed, "<") {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(repositoryRoot, named)); err != nil {
-			t.Errorf("docs/ARCHITECTURE.md lists %s, which does not exist: %v", named, err)
+		if _, err := os.Stat(filepath.Join(repositoryRoot, listed)); err != nil {
+			t.Errorf("docs/ARCHITECTURE.md lists %s, which does not exist: %v", listed, err)
 		}
 	}
 }
@@ -44,23 +44,23 @@ func TestArchitecturePageListsAllPackages(t *testing.T) {
 // coversPackage reports whether a path of the page is the path of a package or of a parent
 // of it. The folders domain, access and standalone do not cover their subfolders: the page
 // must list each of them.
-func coversPackage(named, path string) bool {
-	want, have := strings.Split(named, "/"), strings.Split(path, "/")
-	if len(have) < len(want) {
+func coversPackage(listed, path string) bool {
+	want, elements := strings.Split(listed, "/"), strings.Split(path, "/")
+	if len(elements) < len(want) {
 		return false
 	}
 	for i, element := range want {
-		if !strings.HasPrefix(element, "<") && element != have[i] {
+		if !strings.HasPrefix(element, "<") && element != elements[i] {
 			return false
 		}
 	}
-	return len(have) == len(want) || !slices.Contains([]string{"internal/domain", "internal/access", "internal/standalone"}, named)
+	return len(elements) == len(want) || !slices.Contains([]string{"internal/domain", "internal/access", "internal/standalone"}, listed)
 }
 
 func TestCoversPackage(t *testing.T) {
 	tests := map[string]struct {
-		named, path string
-		want        bool
+		listed, path string
+		want         bool
 	}{
 		"the same path":                        {"internal/domain/work", "internal/domain/work", true},
 		"a subpackage":                         {"internal/domain/interpreter", "internal/domain/interpreter/builtin", true},
@@ -72,7 +72,7 @@ func TestCoversPackage(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := coversPackage(test.named, test.path); got != test.want {
+			if got := coversPackage(test.listed, test.path); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

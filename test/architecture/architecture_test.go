@@ -90,22 +90,22 @@ func (g importGraph) modulePackages(tests bool) []*goPackage {
 func (g importGraph) importChain(from string, target func(path string) bool) []string {
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if target(at) {
+		current := queue[0]
+		if target(current) {
 			var chain []string
-			for ; at != ""; at = cameFrom[at] {
-				chain = append(chain, at)
+			for ; current != ""; current = cameFrom[current] {
+				chain = append(chain, current)
 			}
 			slices.Reverse(chain)
 			return chain
 		}
-		p, ok := g[at]
+		p, ok := g[current]
 		if !ok {
 			continue
 		}
 		for _, next := range p.Imports {
 			if _, seen := cameFrom[next]; !seen {
-				cameFrom[next] = at
+				cameFrom[next] = current
 				queue = append(queue, next)
 			}
 		}

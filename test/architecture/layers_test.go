@@ -161,11 +161,11 @@ func layerOf(path string) (l *layer, unit string) {
 }
 
 func (l *layer) allows(unit, imported string) bool {
-	switch first, _, _ := strings.Cut(imported, "/"); {
+	switch firstElement, _, _ := strings.Cut(imported, "/"); {
 	case isWithin(imported, module):
 		path := relativePath(imported)
 		return isWithin(path, unit) || isWithin(path, l.allowedFolders...)
-	case !strings.Contains(first, "."): // the standard library
+	case !strings.Contains(firstElement, "."): // the standard library
 		return !slices.Contains(l.forbidden, imported)
 	default:
 		return l.allowedLibraries == nil || isWithin(imported, l.allowedLibraries...)

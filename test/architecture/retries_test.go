@@ -54,7 +54,7 @@ func findSlowRetries(t *testing.T, path string, content []byte) []string {
 	t.Helper()
 	file, at := parseGo(t, path, content)
 	var found []string
-	built, withOptions := 0, 0
+	builders, withOptions := 0, 0
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.CompositeLit:
@@ -66,15 +66,15 @@ func findSlowRetries(t *testing.T, path string, content []byte) []string {
 			case strings.HasPrefix(name, "workqueue.Default"):
 				found = append(found, fmt.Sprintf("%s: uses %s", at(node), name))
 			case name == "builder.ControllerManagedBy", name == "builder.TypedControllerManagedBy":
-				built++
+				builders++
 			case node.Sel.Name == "WithOptions":
 				withOptions++
 			}
 		}
 		return true
 	})
-	if built > withOptions {
-		found = append(found, fmt.Sprintf("%s: builds %d controllers, %d of them with options", path, built, withOptions))
+	if builders > withOptions {
+		found = append(found, fmt.Sprintf("%s: builds %d controllers, %d of them with options", path, builders, withOptions))
 	}
 	return found
 }

@@ -79,18 +79,18 @@ var scenarios = []scenario{
 }
 
 func chooseScenarios(names []string) ([]scenario, error) {
-	wanted := map[string]bool{}
+	unseen := map[string]bool{}
 	for _, name := range names {
-		wanted[name] = true
+		unseen[name] = true
 	}
 	var chosen []scenario
 	for _, s := range scenarios {
-		if wanted[s.name] {
+		if unseen[s.name] {
 			chosen = append(chosen, s)
-			delete(wanted, s.name)
+			delete(unseen, s.name)
 		}
 	}
-	for name := range wanted {
+	for name := range unseen {
 		return nil, fmt.Errorf("unknown scenario %q in --run", name)
 	}
 	return chosen, nil
@@ -116,11 +116,11 @@ func (b *bench) measure(ctx context.Context, chosen []scenario) (err error) {
 	return nil
 }
 
-func (b *bench) runWithTimeout(ctx context.Context, doing string, act func(context.Context) error) error {
+func (b *bench) runWithTimeout(ctx context.Context, description string, act func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.options.timeout)
 	defer cancel()
 	if err := act(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", description, err)
 	}
 	return nil
 }

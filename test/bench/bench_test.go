@@ -25,16 +25,16 @@ func TestChooseScenariosOrder(t *testing.T) {
 }
 
 func TestOptionsValidate(t *testing.T) {
-	connected := []string{"--karmada-kubeconfig=k", "--members-kubeconfig=m", "--member-contexts=member1"}
+	requiredFlags := []string{"--karmada-kubeconfig=k", "--members-kubeconfig=m", "--member-contexts=member1"}
 	tests := map[string]struct {
 		flags []string
 		valid bool
 	}{
-		"only kubeconfigs":                 {nil, true},
+		"only kubeconfigs":                    {nil, true},
 		"no templates":                        {[]string{"--templates=0"}, false},
-		"both process flags":            {[]string{"--process=karmada=1", "--processes-file=p"}, false},
-		"restart without a command":         {[]string{"--run=restart"}, false},
-		"restart with a command":            {[]string{"--run=restart", "--restart-command=true"}, true},
+		"both process flags":                  {[]string{"--process=karmada=1", "--processes-file=p"}, false},
+		"restart without a command":           {[]string{"--run=restart"}, false},
+		"restart with a command":              {[]string{"--run=restart", "--restart-command=true"}, true},
 		"no kubeconfig for the control plane": {[]string{"--karmada-kubeconfig="}, false},
 		"no members":                          {[]string{"--members-kubeconfig="}, false},
 	}
@@ -43,7 +43,7 @@ func TestOptionsValidate(t *testing.T) {
 			o := defaultOptions()
 			flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 			o.addFlags(flags)
-			if err := flags.Parse(append(connected, test.flags...)); err != nil {
+			if err := flags.Parse(append(requiredFlags, test.flags...)); err != nil {
 				t.Fatal(err)
 			}
 			if err := o.validate(); (err == nil) != test.valid {

@@ -55,7 +55,7 @@ func (b *bench) bulkCreation() bulkChange {
 func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		list := b.burstTemplateNames()
-		arrived, reported := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
+		inMembers, inTemplates := o.expectInMembers(list, w.memberCondition), o.expectInKarmada(list, w.templateCondition)
 		before, err := b.sample(ctx)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 			return err
 		}
 		sent := time.Now()
-		if err := awaitAll(ctx, slices.Concat(arrived, reported)...); err != nil {
+		if err := awaitAll(ctx, slices.Concat(inMembers, inTemplates)...); err != nil {
 			return err
 		}
 		after, err := b.sampleSettled(ctx)
@@ -73,8 +73,8 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 			return err
 		}
 		b.report.addDuration(w.scenario, "all requests answered", sent.Sub(start), len(list))
-		b.report.addDuration(w.scenario, "in every member", lastMetAt(arrived).Sub(start), len(list))
-		b.report.addDuration(w.scenario, "known to every template", lastMetAt(reported).Sub(start), len(list))
+		b.report.addDuration(w.scenario, "in every member", lastMetAt(inMembers).Sub(start), len(list))
+		b.report.addDuration(w.scenario, "known to every template", lastMetAt(inTemplates).Sub(start), len(list))
 		b.report.addCost(w.scenario, before, after, len(list))
 		return nil
 	})
@@ -83,11 +83,11 @@ func (b *bench) measureBulkChange(ctx context.Context, w bulkChange) error {
 // propagate creates the templates that do not exist and waits until all are ready in all
 // members.
 func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) error {
-	arrived := o.expectInKarmada(list, isReady(b.allReplicas()))
+	ready := o.expectInKarmada(list, isReady(b.allReplicas()))
 	if err := b.create(ctx, list); err != nil {
 		return err
 	}
-	return awaitAll(ctx, arrived...)
+	return awaitAll(ctx, ready...)
 }
 
 // ensureTemplates creates missing templates, so that a scenario does not depend on previous

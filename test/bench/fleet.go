@@ -60,11 +60,11 @@ func connectTo(kubeconfig, contextName, name string) (*cluster, dynamic.Interfac
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
 	}
-	dynamically, err := dynamic.NewForConfig(config)
+	dynamicClient, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
 	}
-	return &cluster{name: name, typed: typed}, dynamically, nil
+	return &cluster{name: name, typed: typed}, dynamicClient, nil
 }
 
 func (f *fleet) memberNames() []string {
@@ -97,9 +97,9 @@ func (f *fleet) cleanUp(ctx context.Context) error {
 	if err != nil {
 		err = fmt.Errorf("deleting the templates: %w", err)
 	}
-	gone := f.karmada.typed.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
-	if gone != nil && !apierrors.IsNotFound(gone) {
-		err = errors.Join(err, fmt.Errorf("deleting namespace %s: %w", f.namespace, gone))
+	namespaceErr := f.karmada.typed.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
+	if namespaceErr != nil && !apierrors.IsNotFound(namespaceErr) {
+		err = errors.Join(err, fmt.Errorf("deleting namespace %s: %w", f.namespace, namespaceErr))
 	}
 	return err
 }

@@ -20,31 +20,31 @@ func (b *bench) frozen(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	cold, _, err := connectTo(b.options.membersKubeconfig, b.options.frozenMember, b.options.frozenMember)
+	frozenMember, _, err := connectTo(b.options.membersKubeconfig, b.options.frozenMember, b.options.frozenMember)
 	if err != nil {
 		return err
 	}
-	if err := b.setPolicyMembers(ctx, append(b.fleet.memberNames(), cold.name)); err != nil {
+	if err := b.setPolicyMembers(ctx, append(b.fleet.memberNames(), frozenMember.name)); err != nil {
 		return err
 	}
 	before, err := b.measureBurst(ctx, "calm")
 	if err != nil {
 		return err
 	}
-	if _, err := b.measureCatchUp(ctx, cold, b.templateNames("calm")); err != nil {
+	if _, err := b.measureCatchUp(ctx, frozenMember, b.templateNames("calm")); err != nil {
 		return err
 	}
 	if err := b.waitForLateWrites(ctx); err != nil {
 		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("stopping the process of %s: %w", cold.name, err)
+		return fmt.Errorf("stopping the process of %s: %w", frozenMember.name, err)
 	}
 	during, err := b.measureBurst(ctx, "frozen")
-	if released := syscall.Kill(pid, syscall.SIGCONT); err != nil || released != nil {
-		return errors.Join(err, released)
+	if resumed := syscall.Kill(pid, syscall.SIGCONT); err != nil || resumed != nil {
+		return errors.Join(err, resumed)
 	}
-	after, err := b.measureCatchUp(ctx, cold, b.templateNames("frozen"))
+	after, err := b.measureCatchUp(ctx, frozenMember, b.templateNames("frozen"))
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func (b *bench) measureCatchUp(ctx context.Context, member *cluster, list []stri
 // setPolicyMembers changes the members in the placement of the policy.
 func (b *bench) setPolicyMembers(ctx context.Context, members []string) error {
 	policies := b.fleet.policies.Resource(policyResource).Namespace(b.fleet.namespace)
-	wanted := policyFor(b.fleet.namespace, members)
-	stored, err := policies.Get(ctx, wanted.GetName(), metav1.GetOptions{})
+	desired := policyFor(b.fleet.namespace, members)
+	stored, err := policies.Get(ctx, desired.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the propagation policy: %w", err)
 	}
-	stored.Object["spec"].(map[string]any)["placement"] = wanted.Object["spec"].(map[string]any)["placement"]
+	stored.Object["spec"].(map[string]any)["placement"] = desired.Object["spec"].(map[string]any)["placement"]
 	if _, err := policies.Update(ctx, stored, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("changing the propagation policy: %w", err)
 	}

@@ -90,10 +90,10 @@ func (b *bench) registerIdleMembers(ctx context.Context) ([]*memoryMember, error
 }
 
 func (b *bench) registerMember(ctx context.Context, name string, member *memoryMember) error {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: member.Certificate().Raw})
+	caBundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: member.Certificate().Raw})
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: credentialsNamespace, Name: name},
-		Data:       map[string][]byte{"token": []byte("idle"), "caBundle": authority},
+		Data:       map[string][]byte{"token": []byte("idle"), "caBundle": caBundle},
 	}
 	if _, err := b.fleet.karmada.typed.CoreV1().Secrets(credentialsNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("storing the credentials of %s: %w", name, err)

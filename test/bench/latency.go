@@ -73,8 +73,8 @@ func slowestMemberTime(present, ready []*expectation) time.Duration {
 
 func (b *bench) reportLatency(journeys []propagationTimes) {
 	for _, part := range []struct {
-		what string
-		of   func(propagationTimes) time.Duration
+		quantity string
+		value    func(propagationTimes) time.Duration
 	}{
 		{"present in every member", func(j propagationTimes) time.Duration { return j.presentAfter }},
 		{"status back in the template", func(j propagationTimes) time.Duration { return j.aggregatedAfter }},
@@ -83,10 +83,10 @@ func (b *bench) reportLatency(journeys []propagationTimes) {
 	} {
 		var times []time.Duration
 		for _, j := range journeys {
-			times = append(times, part.of(j))
+			times = append(times, part.value(j))
 		}
-		b.report.add("latency", part.what+", p50", milliseconds(percentile(times, 50)), "ms")
-		b.report.add("latency", part.what+", p99", milliseconds(percentile(times, 99)), "ms")
+		b.report.add("latency", part.quantity+", p50", milliseconds(percentile(times, 50)), "ms")
+		b.report.add("latency", part.quantity+", p99", milliseconds(percentile(times, 99)), "ms")
 	}
 }
 

@@ -143,8 +143,8 @@ func (m *memoryMember) serveRead(w http.ResponseWriter, at string) {
 		return
 	}
 	items := []*unstructured.Unstructured{}
-	for where, object := range m.objects {
-		if path.Dir(where) == at {
+	for objectPath, object := range m.objects {
+		if path.Dir(objectPath) == at {
 			items = append(items, object)
 		}
 	}
@@ -229,8 +229,8 @@ func (m *memoryMember) storeLocked(collection string, object *unstructured.Unstr
 }
 
 func (m *memoryMember) notifyWatchers(collection string, event watchEvent) {
-	for watcher, of := range m.watchers {
-		if of == collection {
+	for watcher, watched := range m.watchers {
+		if watched == collection {
 			select {
 			case watcher <- event:
 			default:

@@ -42,16 +42,16 @@ type counters struct {
 // writesSince returns the writes after an earlier reading. After a restart of the server,
 // its counters began at zero.
 func (c counters) writesSince(before counters) writeCounts {
-	grown := writeCounts{}
+	increase := writeCounts{}
 	for kind, count := range c.writes {
 		if c.started == before.started {
 			count -= before.writes[kind]
 		}
 		if count > 0 {
-			grown[kind] = count
+			increase[kind] = count
 		}
 	}
-	return grown
+	return increase
 }
 
 const (

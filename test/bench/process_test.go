@@ -32,8 +32,8 @@ func TestProcessUsage(t *testing.T) {
 		children bool
 		want     usage
 	}{
-		"without descendants":                  {false, usage{3 * time.Second, 1 << 20}},
-		"with descendants": {true, usage{9 * time.Second, 1<<20 + 1<<19 + 1<<18}},
+		"without descendants": {false, usage{3 * time.Second, 1 << 20}},
+		"with descendants":    {true, usage{9 * time.Second, 1<<20 + 1<<19 + 1<<18}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -40,14 +40,14 @@ func newReport(o options) *report {
 	}
 }
 
-func (r *report) add(scenario, what string, value float64, unit string) {
-	r.Rows = append(r.Rows, row{scenario, what, value, unit})
+func (r *report) add(scenario, quantity string, value float64, unit string) {
+	r.Rows = append(r.Rows, row{scenario, quantity, value, unit})
 }
 
 // addDuration reports a duration for count templates, and the rate.
-func (r *report) addDuration(scenario, what string, span time.Duration, count int) {
-	r.add(scenario, what, span.Seconds(), "s")
-	r.add(scenario, what, float64(count)/span.Seconds(), "templates/s")
+func (r *report) addDuration(scenario, quantity string, duration time.Duration, count int) {
+	r.add(scenario, quantity, duration.Seconds(), "s")
+	r.add(scenario, quantity, float64(count)/duration.Seconds(), "templates/s")
 }
 
 // addCost reports the difference between two samples, divided by the number of templates.
@@ -68,13 +68,13 @@ func (r *report) addMemory(scenario string, s sample) {
 }
 
 // addWrites reports the sum of writes, then each kind, the most frequent first.
-func (r *report) addWrites(scenario, what string, w writeCounts, count int) {
-	r.add(scenario, what, w.total()/float64(count), "requests")
+func (r *report) addWrites(scenario, quantity string, w writeCounts, count int) {
+	r.add(scenario, quantity, w.total()/float64(count), "requests")
 	kinds := slices.SortedFunc(maps.Keys(w), func(a, b writeKind) int {
 		return cmp.Or(cmp.Compare(w[b], w[a]), cmp.Compare(a.String(), b.String()))
 	})
 	for _, kind := range kinds {
-		r.add(scenario, what+": "+kind.String(), w[kind]/float64(count), "requests")
+		r.add(scenario, quantity+": "+kind.String(), w[kind]/float64(count), "requests")
 	}
 }
 

@@ -19,12 +19,12 @@ func TestPercentile(t *testing.T) {
 		p      float64
 		want   time.Duration
 	}{
-		"no values":                       {nil, 50, 0},
-		"one value":               {[]time.Duration{7}, 99, 7},
-		"median of an odd number of values":              {[]time.Duration{3, 1, 2}, 50, 2},
+		"no values":                         {nil, 50, 0},
+		"one value":                         {[]time.Duration{7}, 99, 7},
+		"median of an odd number of values": {[]time.Duration{3, 1, 2}, 50, 2},
 		"median of an even number of values is the lower one": {[]time.Duration{4, 3, 1, 2}, 50, 2},
-		"the 100th is the maximum":            {[]time.Duration{1, 3, 2}, 100, 3},
-		"the 0th is the minimum":                  {[]time.Duration{2, 1, 3}, 0, 1},
+		"the 100th is the maximum":                            {[]time.Duration{1, 3, 2}, 100, 3},
+		"the 0th is the minimum":                              {[]time.Duration{2, 1, 3}, 0, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -63,16 +63,16 @@ func (t *tracker) observe(name string, d *appsv1.Deployment, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states[name] = observedState{deployment: d, at: at}
-	var open []*expectation
+	var unmet []*expectation
 	for _, e := range t.expected[name] {
 		if !e.condition.holds(d) {
-			open = append(open, e)
+			unmet = append(unmet, e)
 			continue
 		}
 		e.at = at
 		close(e.done)
 	}
-	t.expected[name] = open
+	t.expected[name] = unmet
 }
 
 // watchCluster watches a cluster until the context ends. It returns after the first list.

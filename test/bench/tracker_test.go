@@ -68,11 +68,11 @@ func TestIsRolledOut(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   bool
 	}{
-		"all replicas updated and ready":                   {func(*appsv1.Deployment) {}, true},
-		"status of an old generation":  {func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }, false},
-		"one replica with the old image":       {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
-		"one replica not ready":            {func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, false},
-		"template with the old image": {func(d *appsv1.Deployment) { d.Spec = withReady(2).Spec }, false},
+		"all replicas updated and ready": {func(*appsv1.Deployment) {}, true},
+		"status of an old generation":    {func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }, false},
+		"one replica with the old image": {func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 1 }, false},
+		"one replica not ready":          {func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }, false},
+		"template with the old image":    {func(d *appsv1.Deployment) { d.Spec = withReady(2).Spec }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

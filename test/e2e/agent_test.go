@@ -34,21 +34,21 @@ const agentNamespace = "karmada-system"
 // the agent, its member, and the control plane. The first start is killed during the
 // registration.
 func TestPullMemberRunsAgent(t *testing.T) {
-	pulled := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
-	t.Cleanup(pulled.remove)
+	pullInstallation := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
+	t.Cleanup(pullInstallation.remove)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	pulled.killDuringRegistration(t, "--members", "3", "--nodes-per-member", "1")
-	if err := pulled.up(ctx); err != nil {
+	pullInstallation.killDuringRegistration(t, "--members", "3", "--nodes-per-member", "1")
+	if err := pullInstallation.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	pulled.checkSyncModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
+	pullInstallation.checkSyncModes(t, map[string]clusterv1alpha1.ClusterSyncMode{
 		member1: clusterv1alpha1.Push, member2: clusterv1alpha1.Push, spareMember: clusterv1alpha1.Pull,
 	})
-	createObjects(t, pulled, newConfigMap("default", "settings", "1"), selectAll(configMapSelector).propagationPolicy("default", member1, spareMember))
-	pulled.awaitSettings(t, spareMember, "1")
+	createObjects(t, pullInstallation, newConfigMap("default", "settings", "1"), selectAll(configMapSelector).propagationPolicy("default", member1, spareMember))
+	pullInstallation.awaitSettings(t, spareMember, "1")
 
-	config, err := clientcmd.BuildConfigFromFlags("", pulled.memberKubeconfig(t, spareMember))
+	config, err := clientcmd.BuildConfigFromFlags("", pullInstallation.memberKubeconfig(t, spareMember))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestPullMemberRunsAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent := pulled.awaitAgent(t, spareMember, 0)
+	agent := pullInstallation.awaitAgent(t, spareMember, 0)
 	t.Run("the log of the agent can be read", func(t *testing.T) {
 		text, err := member.CoreV1().Pods(agentNamespace).GetLogs(agent.Name, &corev1.PodLogOptions{}).DoRaw(t.Context())
 		if err != nil || !strings.Contains(string(text), `"Registered" cluster="member3"`) {
@@ -76,7 +76,7 @@ func TestPullMemberRunsAgent(t *testing.T) {
 	})
 	t.Run("the log of a simulated Pod is rejected", func(t *testing.T) {
 		web := &corev1.Pod{ObjectMeta: objectMeta("default", "simulated"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}}}
-		if err := pulled.members[spareMember].Create(t.Context(), web); err != nil {
+		if err := pullInstallation.members[spareMember].Create(t.Context(), web); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "an error that names the simulated Pod", func(ctx context.Context) error {
@@ -91,45 +91,45 @@ func TestPullMemberRunsAgent(t *testing.T) {
 		})
 	})
 
-	first := processIDOf(t, agent)
-	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+	firstProcess := processIDOf(t, agent)
+	if err := syscall.Kill(firstProcess, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	again := pulled.awaitAgent(t, spareMember, 1)
+	restarted := pullInstallation.awaitAgent(t, spareMember, 1)
 
-	pid, err := pulled.processID(spareMember)
+	pid, err := pullInstallation.processID(spareMember)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := processIDOf(t, again)
+	secondProcess := processIDOf(t, restarted)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventuallyWithin(t, 5*time.Second, "exit of the agent with its member", func(context.Context) error {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second))
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", secondProcess))
 		if err == nil && len(line) > 0 {
-			return fmt.Errorf("process %d runs %q", second, line)
+			return fmt.Errorf("process %d runs %q", secondProcess, line)
 		}
 		return nil
 	})
-	pulled.awaitAgent(t, spareMember, 2)
-	pulled.changeSettings(t, "2")
-	pulled.awaitSettings(t, spareMember, "2")
+	pullInstallation.awaitAgent(t, spareMember, 2)
+	pullInstallation.changeSettings(t, "2")
+	pullInstallation.awaitSettings(t, spareMember, "2")
 
-	if pid, err = pulled.processID(controlPlane); err != nil {
+	if pid, err = pullInstallation.processID(controlPlane); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	pulled.awaitProcessesEnded(t, stopTimeout)
-	restart, cancel := context.WithTimeout(t.Context(), startTimeout)
+	pullInstallation.awaitProcessesEnded(t, stopTimeout)
+	restartCtx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	if err := pulled.up(restart); err != nil {
+	if err := pullInstallation.up(restartCtx); err != nil {
 		t.Fatal(err)
 	}
-	pulled.changeSettings(t, "3")
-	pulled.awaitSettings(t, spareMember, "3")
+	pullInstallation.changeSettings(t, "3")
+	pullInstallation.awaitSettings(t, spareMember, "3")
 }
 
 // killDuringRegistration starts the installation and kills it when the third member has
@@ -183,12 +183,12 @@ func (i *installation) changeSettings(t *testing.T, value string) {
 func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
 	t.Helper()
 	eventually(t, "settings "+value+" in "+cluster, func(ctx context.Context) error {
-		have := &corev1.ConfigMap{}
-		if err := i.members[cluster].Get(ctx, client.ObjectKey{Namespace: "default", Name: "settings"}, have); err != nil {
+		found := &corev1.ConfigMap{}
+		if err := i.members[cluster].Get(ctx, client.ObjectKey{Namespace: "default", Name: "settings"}, found); err != nil {
 			return err
 		}
-		if have.Data["key"] != value {
-			return fmt.Errorf("the settings are %v", have.Data)
+		if found.Data["key"] != value {
+			return fmt.Errorf("the settings are %v", found.Data)
 		}
 		return nil
 	})
@@ -196,10 +196,10 @@ func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
 
 // awaitAgent waits until the agent of a member is ready after at least this number of
 // restarts. The agent may also exit for other reasons.
-func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) *corev1.Pod {
+func (i *installation) awaitAgent(t *testing.T, cluster string, minRestarts int32) *corev1.Pod {
 	t.Helper()
 	var agent *corev1.Pod
-	eventually(t, fmt.Sprintf("agent in %s after %d restarts", cluster, restarts), func(ctx context.Context) error {
+	eventually(t, fmt.Sprintf("agent in %s after %d restarts", cluster, minRestarts), func(ctx context.Context) error {
 		pods := &corev1.PodList{}
 		if err := i.members[cluster].List(ctx, pods, client.InNamespace(agentNamespace)); err != nil {
 			return err
@@ -209,7 +209,7 @@ func (i *installation) awaitAgent(t *testing.T, cluster string, restarts int32) 
 		}
 		agent = &pods.Items[0]
 		for _, status := range agent.Status.ContainerStatuses {
-			if status.Ready && status.RestartCount >= restarts {
+			if status.Ready && status.RestartCount >= minRestarts {
 				return nil
 			}
 		}
@@ -229,13 +229,13 @@ func processIDOf(t *testing.T, pod *corev1.Pod) int {
 }
 
 // execInPod runs a command in a Pod, as kubectl exec does.
-func execInPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, words ...string) (stdout string, err error) {
+func execInPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, command ...string) (stdout string, err error) {
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return "", err
 	}
 	request := api.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Command: words, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
 	if err != nil {
 		return "", err

@@ -47,16 +47,16 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := i.up(ctx, "--members", "2", "--pull-members", "1", "--nodes-per-member", "1"); err != nil {
 		t.Fatal(err)
 	}
-	both := []string{member1, member2}
-	put := func(object client.Object) {
+	pushAndPull := []string{member1, member2}
+	createObject := func(object client.Object) {
 		t.Helper()
 		if err := i.karmada.Create(ctx, object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(selectAll(configMapSelector).propagationPolicy("default", both...))
-	put(newConfigMap("default", "settings", "old"))
-	for _, name := range both {
+	createObject(selectAll(configMapSelector).propagationPolicy("default", pushAndPull...))
+	createObject(newConfigMap("default", "settings", "old"))
+	for _, name := range pushAndPull {
 		i.awaitConfigMapValue(t, name, "settings", "old")
 	}
 
@@ -70,11 +70,11 @@ func TestBackupAndRestore(t *testing.T) {
 	i.runKarmada(ctx, "restore", file).mustFail(t, 1, "another karmada process uses it", "down --data-dir")
 
 	i.changeSettings(t, "new")
-	put(newConfigMap("default", "late", "1"))
-	kept := map[string]types.UID{}
-	for _, name := range both {
+	createObject(newConfigMap("default", "late", "1"))
+	lateUIDs := map[string]types.UID{}
+	for _, name := range pushAndPull {
 		i.awaitConfigMapValue(t, name, "settings", "new")
-		kept[name] = i.awaitConfigMapValue(t, name, "late", "1")
+		lateUIDs[name] = i.awaitConfigMapValue(t, name, "late", "1")
 	}
 	i.runKarmada(ctx, "down").mustSucceed(t)
 	i.runKarmada(ctx, "backup").mustFail(t, 1, "not running", "up --detach")
@@ -92,38 +92,38 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := i.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range both {
+	for _, name := range pushAndPull {
 		i.awaitConfigMapValue(t, name, "settings", "old")
 	}
 	status := i.runKarmada(ctx, "status")
 	if !strings.Contains(status.stdout, "restored from a backup of") || !strings.Contains(status.stdout, "not confirmed") {
 		t.Errorf("status does not report the restore:\n%s", status.stdout)
 	}
-	i.awaitRestoreReport(t, both)
+	i.awaitRestoreReport(t, pushAndPull)
 	if err := i.karmada.Delete(ctx, newConfigMap("default", "settings", "")); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "held deletions", func(ctx context.Context) error {
 		report := i.runKarmada(ctx, "restore", "--report").stdout
-		if strings.Count(report, "deletion held") != len(both) {
+		if strings.Count(report, "deletion held") != len(pushAndPull) {
 			return errors.New(report)
 		}
 		return nil
 	})
-	for _, name := range both {
+	for _, name := range pushAndPull {
 		i.awaitConfigMapValue(t, name, "settings", "old")
 	}
 	i.runKarmada(ctx, "restore", "--confirm").mustSucceed(t)
-	for _, name := range both {
+	for _, name := range pushAndPull {
 		eventually(t, "deletion of the settings in "+name, func(ctx context.Context) error {
 			return checkAbsent(ctx, i.members[name], newConfigMap("default", "settings", ""))
 		})
-		if now := i.awaitConfigMapValue(t, name, "late", "1"); now != kept[name] {
+		if now := i.awaitConfigMapValue(t, name, "late", "1"); now != lateUIDs[name] {
 			t.Errorf("%s: the object without a Work was recreated", name)
 		}
 	}
-	put(newConfigMap("default", "fresh", "1"))
-	for _, name := range both {
+	createObject(newConfigMap("default", "fresh", "1"))
+	for _, name := range pushAndPull {
 		i.awaitConfigMapValue(t, name, "fresh", "1")
 	}
 	if status := i.runKarmada(ctx, "status"); strings.Contains(status.stdout, "restored") {

@@ -79,18 +79,18 @@ func TestControlPlaneResumesAfterKill(t *testing.T) {
 }
 
 func TestUpInterruptedDuringStart(t *testing.T) {
-	begun := &installation{dir: filepath.Join(t.TempDir(), "begun")}
-	t.Cleanup(begun.remove)
-	foreground := begun.startInForeground(t, "--members", "2")
+	interrupted := &installation{dir: filepath.Join(t.TempDir(), "begun")}
+	t.Cleanup(interrupted.remove)
+	foreground := interrupted.startInForeground(t, "--members", "2")
 	eventuallyWithin(t, startTimeout, "start of the members", func(context.Context) error {
-		running, err := begun.processCommandLines()
+		running, err := interrupted.processCommandLines()
 		if err == nil && len(running) < 3 {
 			err = fmt.Errorf("the running processes are %q", running)
 		}
 		return err
 	})
 	foreground.interrupt(t)
-	begun.awaitProcessesEnded(t, stopTimeout)
+	interrupted.awaitProcessesEnded(t, stopTimeout)
 }
 
 // submitBurst creates the Deployments of the burst with four workers.
@@ -151,9 +151,9 @@ func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged [
 func (i *installation) awaitProcessesEnded(t *testing.T, limit time.Duration) {
 	t.Helper()
 	eventuallyWithin(t, limit, "exit of all processes", func(context.Context) error {
-		left, err := i.processCommandLines()
-		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("these processes still run: %q", left)
+		running, err := i.processCommandLines()
+		if err == nil && len(running) > 0 {
+			err = fmt.Errorf("these processes still run: %q", running)
 		}
 		return err
 	})
@@ -168,11 +168,11 @@ func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 		want[fmt.Sprintf("web-%02d", n)] = 1
 	}
 	eventually(t, "the burst in "+member, func(ctx context.Context) error {
-		ran, err := countRunningPods(ctx, i.members[member])
+		got, err := countRunningPods(ctx, i.members[member])
 		if err != nil {
 			return err
 		}
-		if diff := cmp.Diff(want, ran); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			return fmt.Errorf("running Pods of each Deployment (-want +got):\n%s", diff)
 		}
 		works, err := listWorks(ctx, i, member, burstNamespace)
@@ -185,9 +185,9 @@ func (i *installation) awaitBurstDelivered(t *testing.T, member string) {
 
 // countRunningPods counts the running Pods of each application. Pods that do not run are
 // counted under "".
-func countRunningPods(ctx context.Context, side client.Client) (map[string]int, error) {
+func countRunningPods(ctx context.Context, cluster client.Client) (map[string]int, error) {
 	pods := &corev1.PodList{}
-	if err := side.List(ctx, pods, client.InNamespace(burstNamespace)); err != nil {
+	if err := cluster.List(ctx, pods, client.InNamespace(burstNamespace)); err != nil {
 		return nil, err
 	}
 	count := map[string]int{}
@@ -201,9 +201,9 @@ func countRunningPods(ctx context.Context, side client.Client) (map[string]int, 
 	return count, nil
 }
 
-func deploymentUIDs(ctx context.Context, side client.Client) (map[string]types.UID, error) {
+func deploymentUIDs(ctx context.Context, cluster client.Client) (map[string]types.UID, error) {
 	list := &appsv1.DeploymentList{}
-	if err := side.List(ctx, list, client.InNamespace(burstNamespace)); err != nil {
+	if err := cluster.List(ctx, list, client.InNamespace(burstNamespace)); err != nil {
 		return nil, err
 	}
 	found := map[string]types.UID{}

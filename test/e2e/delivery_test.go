@@ -41,13 +41,13 @@ func awaitFullyApplied(t *testing.T, template client.Object, want metav1.Conditi
 func (i *installation) awaitFullyApplied(t *testing.T, template client.Object, want metav1.ConditionStatus, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("binding of %s with FullyApplied=%s", template.GetName(), want), func(ctx context.Context) error {
-		of, err := i.bindingOf(ctx, template)
+		found, err := i.bindingOf(ctx, template)
 		if err != nil {
 			return err
 		}
-		condition := meta.FindStatusCondition(of.Status.Conditions, workv1alpha2.FullyApplied)
+		condition := meta.FindStatusCondition(found.Status.Conditions, workv1alpha2.FullyApplied)
 		switch {
-		case condition == nil || condition.ObservedGeneration < of.Generation:
+		case condition == nil || condition.ObservedGeneration < found.Generation:
 			return errors.New("the condition is not current")
 		case condition.Status != want || !containsAll(condition.Message, parts):
 			return fmt.Errorf("the condition is %s: %s", condition.Status, condition.Message)
@@ -57,14 +57,14 @@ func (i *installation) awaitFullyApplied(t *testing.T, template client.Object, w
 }
 
 // countWarnings returns the sum of the counts of the Warning events of an object.
-func countWarnings(t *testing.T, about client.Object) (count int32) {
+func countWarnings(t *testing.T, involved client.Object) (count int32) {
 	t.Helper()
 	events := &corev1.EventList{}
-	if err := shared.karmada.List(t.Context(), events, client.InNamespace(about.GetNamespace())); err != nil {
+	if err := shared.karmada.List(t.Context(), events, client.InNamespace(involved.GetNamespace())); err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range events.Items {
-		if event.InvolvedObject.UID == about.GetUID() && event.Type == corev1.EventTypeWarning {
+		if event.InvolvedObject.UID == involved.GetUID() && event.Type == corev1.EventTypeWarning {
 			count += event.Count
 		}
 	}
@@ -83,7 +83,7 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	createObjects(t, shared, web, selectAll(services).propagationPolicy(namespace, member1, member2))
 	awaitFullyApplied(t, web, metav1.ConditionTrue)
 
-	wrong := &policyv1alpha1.OverridePolicy{ObjectMeta: objectMeta(namespace, "wrong"), Spec: policyv1alpha1.OverrideSpec{
+	invalidOverride := &policyv1alpha1.OverridePolicy{ObjectMeta: objectMeta(namespace, "wrong"), Spec: policyv1alpha1.OverrideSpec{
 		ResourceSelectors: []policyv1alpha1.ResourceSelector{services},
 		OverrideRules: []policyv1alpha1.RuleWithCluster{{
 			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
@@ -92,7 +92,7 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 			}},
 		}},
 	}}
-	createObjects(t, shared, wrong)
+	createObjects(t, shared, invalidOverride)
 	cause := []string{member2, "Service " + namespace + "/web", "spec.ports[0].port"}
 	awaitWorkApplied(t, web, member2, metav1.ConditionFalse, cause...)
 	awaitFullyApplied(t, web, metav1.ConditionFalse, cause...)
@@ -100,17 +100,17 @@ func TestMemberRejectionIsReportedAndRecovers(t *testing.T) {
 	awaitWorkApplied(t, web, member1, metav1.ConditionTrue)
 	updateObject(t, web, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080) })
 	eventually(t, "the change in the member that rejects nothing", func(ctx context.Context) error {
-		there := &corev1.Service{}
-		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
+		memberObject := &corev1.Service{}
+		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(web), memberObject); err != nil {
 			return err
 		}
-		if port := there.Spec.Ports[0].TargetPort; port.IntValue() != 8080 {
+		if port := memberObject.Spec.Ports[0].TargetPort; port.IntValue() != 8080 {
 			return fmt.Errorf("the target port is %s", port.String())
 		}
 		return nil
 	})
 
-	if err := shared.karmada.Delete(t.Context(), wrong); err != nil {
+	if err := shared.karmada.Delete(t.Context(), invalidOverride); err != nil {
 		t.Fatal(err)
 	}
 	awaitFullyApplied(t, web, metav1.ConditionTrue)
@@ -151,65 +151,65 @@ func TestImmutableObjectIsRecreatedAfterDeletion(t *testing.T) {
 // TestFrozenOrKilledMemberCatchesUp suspends the process of a member, resumes it, and then
 // kills it.
 func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
-	shaky := &installation{dir: filepath.Join(t.TempDir(), "shaky")}
-	t.Cleanup(shaky.remove)
+	frozen := &installation{dir: filepath.Join(t.TempDir(), "shaky")}
+	t.Cleanup(frozen.remove)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	if err := shaky.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
+	if err := frozen.up(ctx, "--members", "2", "--nodes-per-member", "1"); err != nil {
 		t.Fatal(err)
 	}
 	web := newDeployment("default", "web", 1)
-	createObjects(t, shaky, web, selectAll(deploymentSelector).propagationPolicy("default", member1, member2))
-	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
+	createObjects(t, frozen, web, selectAll(deploymentSelector).propagationPolicy("default", member1, member2))
+	frozen.awaitFullyApplied(t, web, metav1.ConditionTrue)
 
-	signal := func(signal syscall.Signal) {
+	sendSignal := func(sendSignal syscall.Signal) {
 		t.Helper()
-		pid, err := shaky.processID(member2)
+		pid, err := frozen.processID(member2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(pid, signal); err != nil {
+		if err := syscall.Kill(pid, sendSignal); err != nil {
 			t.Fatal(err)
 		}
 	}
-	release := func(image string) {
+	setImage := func(image string) {
 		t.Helper()
 		eventually(t, "changing the image", func(ctx context.Context) error {
-			if err := shaky.karmada.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
+			if err := frozen.karmada.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
 				return err
 			}
 			web.Spec.Template.Spec.Containers[0].Image = image
-			return shaky.karmada.Update(ctx, web)
+			return frozen.karmada.Update(ctx, web)
 		})
 	}
-	runs := func(cluster, image string) {
+	awaitImage := func(cluster, image string) {
 		t.Helper()
 		eventually(t, image+" in "+cluster, func(ctx context.Context) error {
-			there := &appsv1.Deployment{}
-			if err := shaky.members[cluster].Get(ctx, client.ObjectKeyFromObject(web), there); err != nil {
+			memberObject := &appsv1.Deployment{}
+			if err := frozen.members[cluster].Get(ctx, client.ObjectKeyFromObject(web), memberObject); err != nil {
 				return err
 			}
-			if got := there.Spec.Template.Spec.Containers[0].Image; got != image {
+			if got := memberObject.Spec.Template.Spec.Containers[0].Image; got != image {
 				return fmt.Errorf("the image is %s", got)
 			}
 			return nil
 		})
 	}
 
-	signal(syscall.SIGSTOP)
-	release("nginx:2")
-	runs(member1, "nginx:2")
+	sendSignal(syscall.SIGSTOP)
+	setImage("nginx:2")
+	awaitImage(member1, "nginx:2")
 	// A later message reports the time since which the member is unreachable.
-	shaky.awaitFullyApplied(t, web, metav1.ConditionFalse, member2+": ")
-	signal(syscall.SIGCONT)
-	runs(member2, "nginx:2")
-	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
+	frozen.awaitFullyApplied(t, web, metav1.ConditionFalse, member2+": ")
+	sendSignal(syscall.SIGCONT)
+	awaitImage(member2, "nginx:2")
+	frozen.awaitFullyApplied(t, web, metav1.ConditionTrue)
 
-	signal(syscall.SIGKILL)
-	release("nginx:3")
-	runs(member1, "nginx:3")
-	runs(member2, "nginx:3")
-	shaky.awaitFullyApplied(t, web, metav1.ConditionTrue)
+	sendSignal(syscall.SIGKILL)
+	setImage("nginx:3")
+	awaitImage(member1, "nginx:3")
+	awaitImage(member2, "nginx:3")
+	frozen.awaitFullyApplied(t, web, metav1.ConditionTrue)
 }
 
 // Clients rely on a condition with the current generation of a binding. Therefore the
@@ -221,7 +221,7 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 	createObjects(t, shared, settings, policy)
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
 	// awaitTrue waits until a condition is True for a later generation.
-	says := func(condition string, change func()) *workv1alpha2.ResourceBinding {
+	awaitTrue := func(condition string, change func()) *workv1alpha2.ResourceBinding {
 		t.Helper()
 		before, err := shared.bindingOf(t.Context(), settings)
 		if err != nil {
@@ -233,9 +233,9 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 			if after, err = shared.bindingOf(ctx, settings); err != nil {
 				return err
 			}
-			said := meta.FindStatusCondition(after.Status.Conditions, condition)
-			if after.Generation == before.Generation || said == nil || said.ObservedGeneration < after.Generation || said.Status != metav1.ConditionTrue {
-				return fmt.Errorf("generation %d has the condition %v", after.Generation, said)
+			current := meta.FindStatusCondition(after.Status.Conditions, condition)
+			if after.Generation == before.Generation || current == nil || current.ObservedGeneration < after.Generation || current.Status != metav1.ConditionTrue {
+				return fmt.Errorf("generation %d has the condition %v", after.Generation, current)
 			}
 			return nil
 		})
@@ -243,22 +243,22 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 	}
 	for round := range 5 {
 		value := fmt.Sprint(round + 1)
-		says(workv1alpha2.FullyApplied, func() { changeValue(t, settings, value) })
+		awaitTrue(workv1alpha2.FullyApplied, func() { changeValue(t, settings, value) })
 		for _, cluster := range []string{member1, member2} {
-			there := &corev1.ConfigMap{}
-			if err := shared.members[cluster].Get(t.Context(), client.ObjectKeyFromObject(settings), there); err != nil {
+			memberObject := &corev1.ConfigMap{}
+			if err := shared.members[cluster].Get(t.Context(), client.ObjectKeyFromObject(settings), memberObject); err != nil {
 				t.Fatal(err)
 			}
-			if there.Data["key"] != value {
-				t.Fatalf("FullyApplied is True, but %s has %s instead of %s", cluster, there.Data["key"], value)
+			if memberObject.Data["key"] != value {
+				t.Fatalf("FullyApplied is True, but %s has %s instead of %s", cluster, memberObject.Data["key"], value)
 			}
 		}
 		want := []string{member1, member2}[round%2]
-		placed := says(workv1alpha2.Scheduled, func() { changePlacement(t, policy, want) })
+		placed := awaitTrue(workv1alpha2.Scheduled, func() { changePlacement(t, policy, want) })
 		if got := placed.Spec.Clusters; len(got) != 1 || got[0].Name != want {
 			t.Fatalf("Scheduled is True, but the clusters are %v instead of %s", got, want)
 		}
-		says(workv1alpha2.FullyApplied, func() { changePlacement(t, policy, member1, member2) })
+		awaitTrue(workv1alpha2.FullyApplied, func() { changePlacement(t, policy, member1, member2) })
 	}
 }
 

@@ -88,13 +88,13 @@ var valueQuery = regexp.MustCompile(`(?m)^\$ kubectl (?:--context (\S+) )?get (\
 // values.
 func checkValues(t *testing.T, text string) int {
 	t.Helper()
-	questions := valueQuery.FindAllStringSubmatch(text, -1)
-	for _, asked := range questions {
-		side, resource, key, path, want := shared.karmada, asked[2], client.ObjectKey{Namespace: asked[4], Name: asked[3]}, asked[5], asked[6]
-		if asked[1] != "" {
-			side = shared.members[asked[1]]
+	queries := valueQuery.FindAllStringSubmatch(text, -1)
+	for _, query := range queries {
+		side, resource, key, path, want := shared.karmada, query[2], client.ObjectKey{Namespace: query[4], Name: query[3]}, query[5], query[6]
+		if query[1] != "" {
+			side = shared.members[query[1]]
 		}
-		eventually(t, asked[0], func(ctx context.Context) error {
+		eventually(t, query[0], func(ctx context.Context) error {
 			got, err := readJSONPath(ctx, side, resource, key, path)
 			if err == nil && got != want {
 				err = fmt.Errorf("the value is %s", got)
@@ -102,21 +102,21 @@ func checkValues(t *testing.T, text string) int {
 			return err
 		})
 	}
-	return len(questions)
+	return len(queries)
 }
 
 // readJSONPath returns the value of a JSON path in an object, as kubectl get does.
-func readJSONPath(ctx context.Context, side client.Client, resource string, key client.ObjectKey, path string) (string, error) {
+func readJSONPath(ctx context.Context, cluster client.Client, resource string, key client.ObjectKey, path string) (string, error) {
 	if resource == "rb" {
 		resource = "resourcebindings"
 	}
-	kind, err := side.RESTMapper().KindFor(schema.GroupVersionResource{Resource: resource})
+	kind, err := cluster.RESTMapper().KindFor(schema.GroupVersionResource{Resource: resource})
 	if err != nil {
 		return "", err
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
-	if err := side.Get(ctx, key, object); err != nil {
+	if err := cluster.Get(ctx, key, object); err != nil {
 		return "", err
 	}
 	template := jsonpath.New("page")

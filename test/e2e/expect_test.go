@@ -27,40 +27,40 @@ const (
 func poll(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	var last error
+	var lastError error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
-		if last == nil || ctx.Err() == nil {
-			last = err
+		if lastError == nil || ctx.Err() == nil {
+			lastError = err
 		}
 		select {
 		case <-ctx.Done():
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalCheckTimeout)
+			finalCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalCheckTimeout)
 			defer cancel()
-			if check(late) == nil {
+			if check(finalCtx) == nil {
 				return nil
 			}
-			return last
+			return lastError
 		case <-ticker.C:
 		}
 	}
 }
 
 // eventually fails the test if check does not return nil within the default timeout.
-func eventually(t *testing.T, what string, check func(context.Context) error) {
+func eventually(t *testing.T, description string, check func(context.Context) error) {
 	t.Helper()
-	eventuallyWithin(t, defaultTimeout, what, check)
+	eventuallyWithin(t, defaultTimeout, description, check)
 }
 
-func eventuallyWithin(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+func eventuallyWithin(t *testing.T, limit time.Duration, description string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	if err := poll(ctx, check); err != nil {
-		t.Fatalf("%s: not successful after %s: %v", what, limit, err)
+		t.Fatalf("%s: not successful after %s: %v", description, limit, err)
 	}
 }
 
@@ -90,9 +90,9 @@ func createObjects(t *testing.T, i *installation, objects ...client.Object) {
 }
 
 // checkAbsent returns an error if the object exists.
-func checkAbsent(ctx context.Context, side client.Client, object client.Object) error {
+func checkAbsent(ctx context.Context, cluster client.Client, object client.Object) error {
 	key := client.ObjectKeyFromObject(object)
-	err := side.Get(ctx, key, object)
+	err := cluster.Get(ctx, key, object)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%T %s exists, with finalizers %v", object, key, object.GetFinalizers())
@@ -116,24 +116,24 @@ func updateObject[T client.Object](t *testing.T, object T, change func(T)) {
 
 // awaitWarningEvent waits for a Warning event on an object of the control plane whose
 // message contains all the parts.
-func awaitWarningEvent(t *testing.T, about client.Object, reason string, parts ...string) {
+func awaitWarningEvent(t *testing.T, involved client.Object, reason string, parts ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("warning %s on %s", reason, about.GetName()), func(ctx context.Context) error {
+	eventually(t, fmt.Sprintf("warning %s on %s", reason, involved.GetName()), func(ctx context.Context) error {
 		events := &corev1.EventList{}
-		if err := shared.karmada.List(ctx, events, client.InNamespace(about.GetNamespace())); err != nil {
+		if err := shared.karmada.List(ctx, events, client.InNamespace(involved.GetNamespace())); err != nil {
 			return err
 		}
-		var seen []error
+		var others []error
 		for _, event := range events.Items {
-			if event.InvolvedObject.UID != about.GetUID() {
+			if event.InvolvedObject.UID != involved.GetUID() {
 				continue
 			}
 			if event.Type == corev1.EventTypeWarning && event.Reason == reason && containsAll(event.Message, parts) {
 				return nil
 			}
-			seen = append(seen, fmt.Errorf("%s %s: %s", event.Type, event.Reason, event.Message))
+			others = append(others, fmt.Errorf("%s %s: %s", event.Type, event.Reason, event.Message))
 		}
-		return fmt.Errorf("no event with %q among: %w", parts, errors.Join(seen...))
+		return fmt.Errorf("no event with %q among: %w", parts, errors.Join(others...))
 	})
 }
 

@@ -128,11 +128,11 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 	if len(listeners) < 4 {
 		t.Fatalf("found only %q: the search for listeners is incomplete", listeners)
 	}
-	stranger := &http.Client{
+	anonymous := &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // an anonymous client needs no verification
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	var informing, converting int
+	var clusterInfoPorts, conversionPorts int
 	for _, address := range listeners {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
@@ -146,36 +146,36 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 				"/", "/metrics", "/debug/pprof/", "/debug/pprof/heap", "/configz", "/flagz", "/statusz", "/api/v1/secrets", "/apis", "/openapi/v2", "/logs",
 				"/apis/cluster.karmada.io/v1alpha1/clusters", "/api/v1/namespaces/kube-public/configmaps", "/pods", "/exec/default/a/b", "/containerLogs/default/a/b", "/v2/keys", "/v3/kv/range",
 			}, anonymousPaths...) {
-				code := requestStatus(t, stranger, http.MethodGet, scheme+"://"+address+path, "")
+				code := requestStatus(t, anonymous, http.MethodGet, scheme+"://"+address+path, "")
 				switch {
 				case code == 0, code >= http.StatusBadRequest:
 				case path == clusterInfoPath:
-					informing++
+					clusterInfoPorts++
 				case slices.Contains(anonymousPaths, path):
 				default:
 					t.Errorf("%s://%s%s responds to an anonymous request with %d", scheme, address, path, code)
 				}
 			}
-			converting += countConversions(t, stranger, scheme+"://"+address)
+			conversionPorts += countConversions(t, anonymous, scheme+"://"+address)
 		}
 	}
-	if informing != 1 || converting != 1 {
-		t.Errorf("%d ports serve %s and %d ports convert, want one of each: the ports of the control plane", informing, clusterInfoPath, converting)
+	if clusterInfoPorts != 1 || conversionPorts != 1 {
+		t.Errorf("%d ports serve %s and %d ports convert, want one of each: the ports of the control plane", clusterInfoPorts, clusterInfoPath, conversionPorts)
 	}
 }
 
 // countConversions sends reviews as an API server sends them to webhooks, and returns the
 // number of successful conversions. No admission review must succeed: admission runs inside
 // the API server.
-func countConversions(t *testing.T, stranger *http.Client, server string) (conversions int) {
+func countConversions(t *testing.T, anonymous *http.Client, server string) (conversions int) {
 	t.Helper()
 	const conversion = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"work.karmada.io/v1alpha2","objects":[]}}`
 	const admission = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"a","operation":"DELETE"}}`
-	if code := requestStatus(t, stranger, http.MethodPost, server+crds.ConversionPath, conversion); code == http.StatusOK {
+	if code := requestStatus(t, anonymous, http.MethodPost, server+crds.ConversionPath, conversion); code == http.StatusOK {
 		conversions++
 	}
 	for _, path := range []string{"/mutate-work", "/validate-propagationpolicy", "/validate-resourcedeletionprotection", "/validate-agentquota"} {
-		if code := requestStatus(t, stranger, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
+		if code := requestStatus(t, anonymous, http.MethodPost, server+path, admission); code != 0 && code < http.StatusBadRequest {
 			t.Errorf("POST %s%s returned %d", server, path, code)
 		}
 	}
@@ -183,14 +183,14 @@ func countConversions(t *testing.T, stranger *http.Client, server string) (conve
 }
 
 // requestStatus returns the status code of the response, or 0 without a response.
-func requestStatus(t *testing.T, stranger *http.Client, method, url, body string) int {
+func requestStatus(t *testing.T, anonymous *http.Client, method, url, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := stranger.Do(request)
+	response, err := anonymous.Do(request)
 	if err != nil {
 		return 0
 	}
@@ -203,7 +203,7 @@ func requestStatus(t *testing.T, stranger *http.Client, method, url, body string
 // plane.
 func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 	t.Parallel()
-	mark, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
+	markerFile, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
 	if _, err := os.Stat(key); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, user := range map[string]string{
-		"command":   `exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /usr/bin/touch, args: ["` + mark + `"]}`,
+		"command":   `exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: /usr/bin/touch, args: ["` + markerFile + `"]}`,
 		"key":       `client-certificate: "` + strings.TrimSuffix(key, ".key") + `.crt", client-key: "` + key + `"`,
 		"tokenfile": `tokenFile: "` + key + `"`,
 	} {
@@ -244,7 +244,7 @@ func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 				}
 				return err
 			})
-			if _, err := os.Stat(mark); !os.IsNotExist(err) {
+			if _, err := os.Stat(markerFile); !os.IsNotExist(err) {
 				t.Errorf("the command ran (%v)", err)
 			}
 		})
@@ -276,13 +276,13 @@ func TestPurgeRemovesCredentials(t *testing.T) {
 	i.checkNoSecretsOnDisk(t, sentinel)
 
 	runProgram(ctx, nil, "karmada", "down", "--data-dir", i.dir).mustSucceed(t)
-	refused := purge()
+	rejected := purge()
 	const placeholder = "<kubeconfig of " + far + ">"
-	refused.mustFail(t, 1, "`karmadactl unjoin far --cluster-kubeconfig="+placeholder+"`")
+	rejected.mustFail(t, 1, "`karmadactl unjoin far --cluster-kubeconfig="+placeholder+"`")
 	if err := i.up(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, remedy, _ := strings.Cut(refused.stderr, "`karmadactl ")
+	_, remedy, _ := strings.Cut(rejected.stderr, "`karmadactl ")
 	remedy, _, _ = strings.Cut(remedy, "`")
 	i.karmadactl(ctx, strings.Fields(strings.ReplaceAll(remedy, placeholder, shared.memberKubeconfig(t, member2)))...).mustSucceed(t)
 	account := &corev1.ServiceAccount{ObjectMeta: objectMeta("karmada-cluster", "karmada-"+far)}

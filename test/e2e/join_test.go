@@ -38,38 +38,38 @@ func TestJoinErrors(t *testing.T) {
 		name, context string
 		kubeconfig    func(t *testing.T) string
 		code          int
-		told          []string
+		wantStderr    []string
 	}{
 		"unknown context lists the existing contexts": {
-			name: "other", context: "absent", code: 1, told: []string{`"absent"`, member1, member2, spareMember},
+			name: "other", context: "absent", code: 1, wantStderr: []string{`"absent"`, member1, member2, spareMember},
 		},
 		"missing kubeconfig is named": {
-			name: "other", kubeconfig: func(*testing.T) string { return "/absent.config" }, code: 1, told: []string{"/absent.config"},
+			name: "other", kubeconfig: func(*testing.T) string { return "/absent.config" }, code: 1, wantStderr: []string{"/absent.config"},
 		},
 		"unreachable member is named with its address": {
 			name: "other", context: spareMember, kubeconfig: unreachableKubeconfig, code: 1,
-			told: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
+			wantStderr: []string{`member "other"`, "https://127.0.0.1:1", "No answer", "check that the API server is running"},
 		},
 		"cluster registered under another name": {
-			name: "other", context: member1, code: 1, told: []string{`registered as Cluster "member1"`, "unjoin it first"},
+			name: "other", context: member1, code: 1, wantStderr: []string{`registered as Cluster "member1"`, "unjoin it first"},
 		},
 		"name used by another cluster": {
-			name: member1, context: spareMember, code: 1, told: []string{"cluster name " + member1 + " has been registered"},
+			name: member1, context: spareMember, code: 1, wantStderr: []string{"cluster name " + member1 + " has been registered"},
 		},
 		"cluster joined before": {
-			name: member1, context: member1, code: 1, told: []string{`Cluster "member1" is this very cluster`, "nothing was changed"},
+			name: member1, context: member1, code: 1, wantStderr: []string{`Cluster "member1" is this very cluster`, "nothing was changed"},
 		},
 		"control plane as a member": {
-			name: "other", kubeconfig: func(*testing.T) string { return shared.karmadaConfig() }, code: 1, told: []string{"control plane itself"},
+			name: "other", kubeconfig: func(*testing.T) string { return shared.karmadaConfig() }, code: 1, wantStderr: []string{"control plane itself"},
 		},
 		"default context has the name of the cluster": {
-			name: member2, code: 1, told: []string{
+			name: member2, code: 1, wantStderr: []string{
 				fmt.Sprintf("member %q is context %q of kubeconfig ", member2, member2), "(it has the name of the cluster): server https://",
 				fmt.Sprintf("Cluster %q is this very cluster", member2),
 			},
 		},
 		"invalid name is a usage error": {
-			name: "Not_A_Name", context: spareMember, code: 2, told: []string{"Not_A_Name", "karmadactl join --help"},
+			name: "Not_A_Name", context: spareMember, code: 2, wantStderr: []string{"Not_A_Name", "karmadactl join --help"},
 		},
 	}
 	for name, test := range tests {
@@ -82,7 +82,7 @@ func TestJoinErrors(t *testing.T) {
 			if test.context != "" {
 				args = append(args, "--cluster-context", test.context)
 			}
-			shared.karmadactl(t.Context(), args...).mustFail(t, test.code, test.told...)
+			shared.karmadactl(t.Context(), args...).mustFail(t, test.code, test.wantStderr...)
 			if err := checkAbsent(t.Context(), shared.karmada, &clusterv1alpha1.Cluster{ObjectMeta: objectMeta("", "other")}); err != nil {
 				t.Error(err)
 			}
@@ -131,7 +131,7 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 	shared.karmadactl(t.Context(), append([]string{"unjoin", guest}, memberFlags...)...).mustSucceed(t)
 
 	role := "karmada-controller-manager:karmada-" + guest
-	left := map[string]struct {
+	remainingObjects := map[string]struct {
 		side   client.Client
 		object client.Object
 	}{
@@ -144,9 +144,9 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 		"ClusterRole in the member": {shared.members[spareMember], &rbacv1.ClusterRole{ObjectMeta: objectMeta("", role)}},
 		"ClusterRoleBinding in it":  {shared.members[spareMember], &rbacv1.ClusterRoleBinding{ObjectMeta: objectMeta("", role)}},
 	}
-	for what, remains := range left {
-		eventually(t, fmt.Sprintf("no %s after unjoin", what), func(ctx context.Context) error {
-			return checkAbsent(ctx, remains.side, remains.object)
+	for description, remaining := range remainingObjects {
+		eventually(t, fmt.Sprintf("no %s after unjoin", description), func(ctx context.Context) error {
+			return checkAbsent(ctx, remaining.side, remaining.object)
 		})
 	}
 }
@@ -155,10 +155,10 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 // follows docs/credentials.md.
 func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
 	t.Helper()
-	again := func() commandResult {
+	rejoin := func() commandResult {
 		return shared.karmadactl(t.Context(), append([]string{"join", cluster}, memberFlags...)...)
 	}
-	again().mustFail(t, 1, fmt.Sprintf("Cluster %q is this very cluster", cluster), "nothing was changed")
+	rejoin().mustFail(t, 1, fmt.Sprintf("Cluster %q is this very cluster", cluster), "nothing was changed")
 	account := &corev1.ServiceAccount{ObjectMeta: objectMeta(clusterv1alpha1.NamespaceKarmadaCluster, "karmada-"+cluster)}
 	if err := shared.members[spareMember].Delete(t.Context(), account); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []s
 		}
 		return nil
 	})
-	repaired := again()
+	repaired := rejoin()
 	repaired.mustSucceed(t)
 	for _, want := range []string{
 		fmt.Sprintf("rejects the token in Secret karmada-cluster/%s\n", cluster),
@@ -194,5 +194,5 @@ func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []s
 		}
 		return nil
 	})
-	again().mustFail(t, 1, "nothing was changed")
+	rejoin().mustFail(t, 1, "nothing was changed")
 }

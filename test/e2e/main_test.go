@@ -37,16 +37,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	given := flag.String("bin", "", "directory of the programs; by default they are built")
+	binFlag := flag.String("bin", "", "directory of the programs; by default they are built")
 	flag.Parse()
-	os.Exit(run(m, *given))
+	os.Exit(run(m, *binFlag))
 }
 
 // run builds the programs, starts the shared installation, runs the tests and
 // removes the installation.
-func run(m *testing.M, given string) int {
+func run(m *testing.M, binFlag string) int {
 	var err error
-	if binDir, err = programDir(given); err != nil {
+	if binDir, err = programDir(binFlag); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -71,9 +71,9 @@ func run(m *testing.M, given string) int {
 
 // programDir returns the directory of the programs. It builds them unless a directory is
 // given; make rebuilds only what changed.
-func programDir(given string) (string, error) {
-	if given != "" {
-		return filepath.Abs(given)
+func programDir(binFlag string) (string, error) {
+	if binFlag != "" {
+		return filepath.Abs(binFlag)
 	}
 	build := exec.Command("make", "-C", repositoryRoot, "build")
 	build.Env = cleanEnvironment()

@@ -35,7 +35,7 @@ func awaitConfigMapValue(t *testing.T, cluster string, template *corev1.ConfigMa
 // awaitRemoval waits until the object does not exist in a member.
 func awaitRemoval(t *testing.T, cluster string, object client.Object) {
 	t.Helper()
-	eventually(t, "deletion of "+object.GetName()+" in "+cluster, func(ctx context.Context) error {
+	eventually(t, object.GetName()+" is deleted in "+cluster, func(ctx context.Context) error {
 		return checkAbsent(ctx, shared.members[cluster], object.DeepCopyObject().(client.Object))
 	})
 }
@@ -75,8 +75,8 @@ func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 	})
 	changeValue(t, settings, "2") // no policy applies, so this version is not delivered
 	// Drift of the delivered version is still repaired.
-	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
-	if err := shared.members[member1].Patch(t.Context(), theirs, client.Merge); err != nil {
+	drifted := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
+	if err := shared.members[member1].Patch(t.Context(), drifted, client.Merge); err != nil {
 		t.Fatal(err)
 	}
 	if after := awaitConfigMapValue(t, member1, settings, "1"); after != before {
@@ -121,9 +121,9 @@ func TestPolicyPreemption(t *testing.T) {
 	createObjects(t, shared, settings, low)
 	awaitConfigMapValue(t, member1, settings, "1")
 
-	named := configMapSelector
-	named.Name = settings.Name
-	high := selectAll(named).propagationPolicy(namespace, member2)
+	selector := configMapSelector
+	selector.Name = settings.Name
+	high := selectAll(selector).propagationPolicy(namespace, member2)
 	high.Name, high.Spec.Priority, high.Spec.Preemption = "high", new(int32(5)), policyv1alpha1.PreemptAlways
 	createObjects(t, shared, high)
 	awaitConfigMapValue(t, member2, settings, "1")
@@ -133,13 +133,13 @@ func TestPolicyPreemption(t *testing.T) {
 func TestSuspendAndResumeDispatching(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	settings, held := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
-	createObjects(t, shared, settings, held)
+	settings, policy := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
+	createObjects(t, shared, settings, policy)
 	awaitConfigMapValue(t, member1, settings, "1")
 	awaitConfigMapValue(t, member2, settings, "1")
 	suspend := func(suspension *policyv1alpha1.Suspension) {
 		t.Helper()
-		updateObject(t, held, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = suspension })
+		updateObject(t, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Suspension = suspension })
 	}
 
 	suspend(&policyv1alpha1.Suspension{DispatchingOnClusters: &policyv1alpha1.SuspendClusters{ClusterNames: []string{member2}}})
@@ -160,21 +160,21 @@ func TestSuspendAndResumeDispatching(t *testing.T) {
 
 func TestSkippedNamespaceIsReportedAsCause(t *testing.T) {
 	t.Parallel()
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	skippedNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-kept-", Labels: map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"},
 	}}
-	createObjects(t, shared, space)
-	settings := newConfigMap(space.Name, "settings", "1")
-	createObjects(t, shared, settings, selectAll(configMapSelector).propagationPolicy(space.Name, member1, member2))
+	createObjects(t, shared, skippedNamespace)
+	settings := newConfigMap(skippedNamespace.Name, "settings", "1")
+	createObjects(t, shared, settings, selectAll(configMapSelector).propagationPolicy(skippedNamespace.Name, member1, member2))
 	for _, cluster := range []string{member1, member2} {
-		awaitWarningEvent(t, settings, "SyncFailed", cluster, space.Name+"/settings", "not found", policyv1alpha1.NamespaceSkipAutoPropagationLabel)
+		awaitWarningEvent(t, settings, "SyncFailed", cluster, skippedNamespace.Name+"/settings", "not found", policyv1alpha1.NamespaceSkipAutoPropagationLabel)
 	}
-	awaitFullyApplied(t, settings, metav1.ConditionFalse, member1, member2, space.Name, "not found")
+	awaitFullyApplied(t, settings, metav1.ConditionFalse, member1, member2, skippedNamespace.Name, "not found")
 	if count := countWarnings(t, settings); count != 2 {
 		t.Errorf("two clusters failed, but the template has %d warnings", count)
 	}
 
-	updateObject(t, space, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
+	updateObject(t, skippedNamespace, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
 	awaitConfigMapValue(t, member1, settings, "1")
 	awaitConfigMapValue(t, member2, settings, "1")
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
@@ -184,7 +184,7 @@ func TestPropagateDependencies(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	settings := newConfigMap(namespace, "settings", "1")
-	needs := map[string]client.Object{
+	dependencies := map[string]client.Object{
 		"ConfigMap": settings,
 		"Secret":    &corev1.Secret{ObjectMeta: objectMeta(namespace, "password"), StringData: map[string]string{"key": "1"}},
 		"claim": &corev1.PersistentVolumeClaim{ObjectMeta: objectMeta(namespace, "disk"), Spec: corev1.PersistentVolumeClaimSpec{
@@ -203,19 +203,19 @@ func TestPropagateDependencies(t *testing.T) {
 	pod.Volumes = []corev1.Volume{{Name: "disk", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"},
 	}}}
-	along := selectAll(deploymentSelector).propagationPolicy(namespace, member1)
-	along.Spec.PropagateDeps = true
-	createObjects(t, shared, along, web, settings, needs["Secret"], needs["claim"], needs["ServiceAccount"])
-	for what, object := range needs {
-		eventually(t, what+" in "+member1, func(ctx context.Context) error {
+	policy := selectAll(deploymentSelector).propagationPolicy(namespace, member1)
+	policy.Spec.PropagateDeps = true
+	createObjects(t, shared, policy, web, settings, dependencies["Secret"], dependencies["claim"], dependencies["ServiceAccount"])
+	for kind, object := range dependencies {
+		eventually(t, kind+" in "+member1, func(ctx context.Context) error {
 			return shared.members[member1].Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
 		})
 	}
 	changeValue(t, settings, "2")
 	awaitConfigMapValue(t, member1, settings, "2")
 
-	updateObject(t, along, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
-	for _, object := range needs {
+	updateObject(t, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
+	for _, object := range dependencies {
 		awaitRemoval(t, member1, object)
 	}
 	eventually(t, "the workload stays", func(ctx context.Context) error {
@@ -226,21 +226,21 @@ func TestPropagateDependencies(t *testing.T) {
 func TestPreserveResourcesOnDeletion(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	settings, keeping := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1)
+	settings, preserving := newConfigMap(namespace, "settings", "1"), selectAll(configMapSelector).propagationPolicy(namespace, member1)
 	settings.Labels = map[string]string{"app": "web"}
-	keeping.Spec.PreserveResourcesOnDeletion = new(true)
-	createObjects(t, shared, settings, keeping)
+	preserving.Spec.PreserveResourcesOnDeletion = new(true)
+	createObjects(t, shared, settings, preserving)
 	before := awaitConfigMapValue(t, member1, settings, "1")
 	if err := shared.karmada.Delete(t.Context(), settings); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the object without Karmada labels and annotations", func(ctx context.Context) error {
-		left := &corev1.ConfigMap{}
-		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(settings), left); err != nil {
+		memberObject := &corev1.ConfigMap{}
+		if err := shared.members[member1].Get(ctx, client.ObjectKeyFromObject(settings), memberObject); err != nil {
 			return err
 		}
 		if diff := cmp.Diff([]any{before, map[string]string{"app": "web"}, map[string]string(nil), "1"},
-			[]any{left.UID, left.Labels, left.Annotations, left.Data["key"]}); diff != "" {
+			[]any{memberObject.UID, memberObject.Labels, memberObject.Annotations, memberObject.Data["key"]}); diff != "" {
 			return fmt.Errorf("UID, labels, annotations, value (-want +got):\n%s", diff)
 		}
 		return nil

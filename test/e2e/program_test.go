@@ -26,15 +26,15 @@ func runProgram(ctx context.Context, environment []string, program string, args 
 	cmd.Env = append(cleanEnvironment(), environment...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	ended := commandResult{stdout: stdout.String(), stderr: stderr.String()}
+	result := commandResult{stdout: stdout.String(), stderr: stderr.String()}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		ended.code = exit.ExitCode()
+		result.code = exit.ExitCode()
 	case err != nil:
-		ended.code, ended.stderr = -1, ended.stderr+err.Error()
+		result.code, result.stderr = -1, result.stderr+err.Error()
 	}
-	return ended
+	return result
 }
 
 // cleanEnvironment returns the environment without variables that change the behavior of a
@@ -48,7 +48,7 @@ func cleanEnvironment() []string {
 
 // mustFail requires an exit code, an empty stdout, and that stderr contains each of the
 // given texts.
-func (r commandResult) mustFail(t *testing.T, code int, told ...string) {
+func (r commandResult) mustFail(t *testing.T, code int, parts ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("exit code %d, want %d", r.code, code)
@@ -56,7 +56,7 @@ func (r commandResult) mustFail(t *testing.T, code int, told ...string) {
 	if r.stdout != "" {
 		t.Errorf("stdout must be empty after an error, found %q", r.stdout)
 	}
-	for _, want := range told {
+	for _, want := range parts {
 		if !strings.Contains(r.stderr, want) {
 			t.Errorf("stderr does not contain %q:\n%s", want, r.stderr)
 		}

@@ -77,9 +77,9 @@ func (f *foregroundProcess) awaitExit(t *testing.T, limit time.Duration) int {
 	}
 }
 
-func (f *foregroundProcess) sendSignal(t *testing.T, which syscall.Signal) {
+func (f *foregroundProcess) sendSignal(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if err := f.cmd.Process.Signal(which); err != nil {
+	if err := f.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -269,12 +269,12 @@ func TestProgramReportsMissingAPIs(t *testing.T) {
 	t.Parallel()
 	program := startProgram(t, controllerManager, shared.memberKubeconfig(t, spareMember), "--leader-elect-resource-namespace=elections")
 	eventually(t, "log messages about missing APIs", func(context.Context) error {
-		for _, told := range []string{
+		for _, want := range []string{
 			"Waiting for the control plane", "works.work.karmada.io: not served", "install the CustomResourceDefinitions",
 			"karmada-aggregated-apiserver", "namespace elections of the Lease is missing",
 		} {
-			if !strings.Contains(program.outputText(), told) {
-				return fmt.Errorf("the log does not contain %q:\n%s", told, program.outputText())
+			if !strings.Contains(program.outputText(), want) {
+				return fmt.Errorf("the log does not contain %q:\n%s", want, program.outputText())
 			}
 		}
 		return nil
@@ -291,18 +291,18 @@ func TestProgramReportsMissingAPIs(t *testing.T) {
 func TestProgramUsageErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		program string
-		args    []string
-		code    int
-		told    string
+		program    string
+		args       []string
+		code       int
+		wantStderr string
 	}{
 		"missing kubeconfig": {scheduler, nil, 1, "--kubeconfig"},
-		"unknown flag":      {controllerManager, []string{"--no-such-flag"}, 2, "--no-such-flag"},
-		"invalid value":        {controllerManager, []string{"--controllers=nothing"}, 2, `there is no controller "nothing"`},
+		"unknown flag":       {controllerManager, []string{"--no-such-flag"}, 2, "--no-such-flag"},
+		"invalid value":      {controllerManager, []string{"--controllers=nothing"}, 2, `there is no controller "nothing"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			runProgram(t.Context(), nil, test.program, test.args...).mustFail(t, test.code, test.told)
+			runProgram(t.Context(), nil, test.program, test.args...).mustFail(t, test.code, test.wantStderr)
 		})
 	}
 }

@@ -27,7 +27,7 @@ func TestPromoteDeployment(t *testing.T) {
 			return client.IgnoreAlreadyExists(shared.members[member1].Create(ctx, object))
 		})
 	}
-	running := podUID(t, namespace)
+	podBefore := podUID(t, namespace)
 
 	checkOutput(t, runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1, "-o", "yaml"),
 		"work.karmada.io/conflict-resolution: overwrite\n", "kind: PropagationPolicy\n")
@@ -35,21 +35,21 @@ func TestPromoteDeployment(t *testing.T) {
 		fmt.Sprintf(`Dependency resource "/v1, Resource=configmaps"(%s/settings) is promoted successfully`, namespace),
 		fmt.Sprintf(`Resource "apps/v1, Resource=deployments"(%s/web) is promoted successfully`, namespace))
 
-	managed := func(found *appsv1.Deployment) bool {
+	isManaged := func(found *appsv1.Deployment) bool {
 		return found.UID == web.UID && found.Labels[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
 	}
-	awaitDeployment(t, member1, web, "the managed Deployment with the same UID", managed)
-	if now := podUID(t, namespace); now != running {
-		t.Errorf("Pod %s was replaced by Pod %s", running, now)
+	awaitDeployment(t, member1, web, "the managed Deployment with the same UID", isManaged)
+	if podAfter := podUID(t, namespace); podAfter != podBefore {
+		t.Errorf("Pod %s was replaced by Pod %s", podBefore, podAfter)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "patch", "deployment", "web", "-p", `{"spec":{"replicas":3}}`), "deployment.apps/web patched\n")
 	awaitDeployment(t, member1, web, "a change of the template", func(found *appsv1.Deployment) bool {
-		return managed(found) && *found.Spec.Replicas == 3
+		return isManaged(found) && *found.Spec.Replicas == 3
 	})
-	again := runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1)
-	again.mustSucceed(t)
-	if again.stdout != "" {
-		t.Errorf("the second promote prints %s", again.stdout)
+	second := runKarmadactl(t, namespace, "promote", "deployment", "web", "-C", member1)
+	second.mustSucceed(t)
+	if second.stdout != "" {
+		t.Errorf("the second promote prints %s", second.stdout)
 	}
 }
 

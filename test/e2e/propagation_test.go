@@ -127,17 +127,17 @@ func TestOverrideErrorBlocksOneClusterOnly(t *testing.T) {
 func TestConflictResolutionOverwrite(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	theirs := newConfigMap(namespace, "settings", "theirs")
+	memberObject := newConfigMap(namespace, "settings", "theirs")
 	eventually(t, "creating an unmanaged object in "+member1, func(ctx context.Context) error {
-		return shared.members[member1].Create(ctx, theirs) // the namespace may not be propagated yet
+		return shared.members[member1].Create(ctx, memberObject) // the namespace may not be propagated yet
 	})
-	ours := newConfigMap(namespace, "settings", "ours")
-	createObjects(t, shared, ours, selectAll(configMapSelector).propagationPolicy(namespace, member1, member2))
-	holds := func(cluster, value string) {
+	karmadaObject := newConfigMap(namespace, "settings", "ours")
+	createObjects(t, shared, karmadaObject, selectAll(configMapSelector).propagationPolicy(namespace, member1, member2))
+	awaitValue := func(cluster, value string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%s in %s", value, cluster), func(ctx context.Context) error {
 			found := &corev1.ConfigMap{}
-			if err := shared.members[cluster].Get(ctx, client.ObjectKeyFromObject(ours), found); err != nil {
+			if err := shared.members[cluster].Get(ctx, client.ObjectKeyFromObject(karmadaObject), found); err != nil {
 				return err
 			}
 			if found.Data["key"] != value {
@@ -146,14 +146,14 @@ func TestConflictResolutionOverwrite(t *testing.T) {
 			return nil
 		})
 	}
-	awaitWorkApplied(t, ours, member1, metav1.ConditionFalse, "ConfigMap", namespace+"/settings", member1,
+	awaitWorkApplied(t, karmadaObject, member1, metav1.ConditionFalse, "ConfigMap", namespace+"/settings", member1,
 		"delete it in the cluster", "work.karmada.io/conflict-resolution: overwrite")
-	holds(member1, "theirs")
-	holds(member2, "ours")
+	awaitValue(member1, "theirs")
+	awaitValue(member2, "ours")
 
-	updateObject(t, ours, func(template *corev1.ConfigMap) {
+	updateObject(t, karmadaObject, func(template *corev1.ConfigMap) {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, "work.karmada.io/conflict-resolution", "overwrite")
 	})
-	awaitWorkApplied(t, ours, member1, metav1.ConditionTrue)
-	holds(member1, "ours")
+	awaitWorkApplied(t, karmadaObject, member1, metav1.ConditionTrue)
+	awaitValue(member1, "ours")
 }

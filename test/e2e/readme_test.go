@@ -56,8 +56,8 @@ func TestREADMESteps(t *testing.T) {
 			t.Errorf("%s\ndoes not print the line %q in this order, but:\n%s", steps[n].commands, missing, printed)
 		}
 	}
-	if left, err := installed.processCommandLines(); err != nil || len(left) > 0 {
-		t.Errorf("after the last step of the README these processes still run: %q (%v)", left, err)
+	if running, err := installed.processCommandLines(); err != nil || len(running) > 0 {
+		t.Errorf("after the last step of the README these processes still run: %q (%v)", running, err)
 	}
 	if _, err := os.Stat(installed.dir); !os.IsNotExist(err) {
 		t.Errorf("after the last step of the README %s exists (%v)", installed.dir, err)
@@ -117,8 +117,8 @@ var variableParts = []struct {
 }
 
 func normalizedLines(text string) []string {
-	for _, part := range variableParts {
-		text = part.form.ReplaceAllString(text, part.name)
+	for _, variable := range variableParts {
+		text = variable.form.ReplaceAllString(text, variable.name)
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -132,12 +132,12 @@ func normalizedLines(text string) []string {
 // firstMissingLine returns the first line of shown that printed does not contain after the
 // lines before it. It is empty when no line is missing.
 func firstMissingLine(shown, printed string) string {
-	rest := normalizedLines(printed)
+	remaining := normalizedLines(printed)
 	for _, line := range normalizedLines(shown) {
 		found := false
-		for n, candidate := range rest {
+		for n, candidate := range remaining {
 			if candidate == line {
-				rest, found = rest[n+1:], true
+				remaining, found = remaining[n+1:], true
 				break
 			}
 		}
@@ -160,11 +160,11 @@ func TestFirstMissingLine(t *testing.T) {
 	tests := map[string]struct {
 		shown, printed, want string
 	}{
-		"different ages and versions":          {"web  v1.36.3  66s\n", "web v1.37.0-rc.1  2m3s\n", ""},
-		"additional lines": {"a\nc\n", "a\nb\nc\n", ""},
-		"different replicas":               {"nginx 2/1\n", "nginx 1/1\n", "nginx 2/1"},
-		"different order":                         {"a\nb\n", "b\na\n", "b"},
-		"different image tag":           {"nginx:1.19\n", "nginx:1.20\n", "nginx:1.19"},
+		"different ages and versions": {"web  v1.36.3  66s\n", "web v1.37.0-rc.1  2m3s\n", ""},
+		"additional lines":            {"a\nc\n", "a\nb\nc\n", ""},
+		"different replicas":          {"nginx 2/1\n", "nginx 1/1\n", "nginx 2/1"},
+		"different order":             {"a\nb\n", "b\na\n", "b"},
+		"different image tag":         {"nginx:1.19\n", "nginx:1.20\n", "nginx:1.19"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

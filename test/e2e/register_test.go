@@ -21,22 +21,22 @@ var registerCommandPattern = regexp.MustCompile(`^karmadactl (register 127\.0\.0
 // parallel, because other tests join the same member.
 func TestRegisterAndUnregister(t *testing.T) {
 	const edge = "edge"
-	made := shared.karmadactl(t.Context(), "token", "create", "--print-register-command", "--ttl=1h", "--description", "for the edge")
-	made.mustSucceed(t)
-	command := registerCommandPattern.FindStringSubmatch(made.stdout)
+	created := shared.karmadactl(t.Context(), "token", "create", "--print-register-command", "--ttl=1h", "--description", "for the edge")
+	created.mustSucceed(t)
+	command := registerCommandPattern.FindStringSubmatch(created.stdout)
 	if command == nil {
-		t.Fatalf("the register command is %q", made.stdout)
+		t.Fatalf("the register command is %q", created.stdout)
 	}
 	id := command[2]
 	register := func(args ...string) commandResult {
-		typed := append(strings.Fields(command[1]), "--kubeconfig", shared.membersConfig(), "--context", spareMember)
-		return runProgram(t.Context(), nil, "karmadactl", append(typed, args...)...)
+		registerArgs := append(strings.Fields(command[1]), "--kubeconfig", shared.membersConfig(), "--context", spareMember)
+		return runProgram(t.Context(), nil, "karmadactl", append(registerArgs, args...)...)
 	}
 	register("--cluster-name", member1).mustFail(t, 1, `Cluster "member1" exists`)
-	dry := register("--cluster-name", edge, "--dry-run")
-	dry.mustSucceed(t)
-	if !strings.Contains(dry.stderr, "would create Deployment karmada-system/karmada-agent") {
-		t.Errorf("the output of the dry run is %s", dry.stderr)
+	dryRun := register("--cluster-name", edge, "--dry-run")
+	dryRun.mustSucceed(t)
+	if !strings.Contains(dryRun.stderr, "would create Deployment karmada-system/karmada-agent") {
+		t.Errorf("the output of the dry run is %s", dryRun.stderr)
 	}
 
 	joined := register("--cluster-name", edge, "--cluster-region", "far")
@@ -69,12 +69,12 @@ func TestRegisterAndUnregister(t *testing.T) {
 	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
 	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
 	// Clients pass their own flags for the control plane.
-	global := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
-	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), global...)...)
+	globalFlags := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
+	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), globalFlags...)...)
 	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spareMember, shared.membersConfig())) {
 		t.Errorf("stderr does not name the member:\n%s", unregistered.stderr)
 	}
-	for what, remains := range map[string]struct {
+	for description, remaining := range map[string]struct {
 		side   client.Client
 		object client.Object
 	}{
@@ -86,8 +86,8 @@ func TestRegisterAndUnregister(t *testing.T) {
 		"credentials of the agent":  {shared.members[spareMember], &corev1.Secret{ObjectMeta: objectMeta("karmada-system", "karmada-kubeconfig")}},
 		"ClusterRole in the member": {shared.members[spareMember], &rbacv1.ClusterRole{ObjectMeta: objectMeta("", "karmada-agent")}},
 	} {
-		eventually(t, fmt.Sprintf("no %s after unregister", what), func(ctx context.Context) error {
-			return checkAbsent(ctx, remains.side, remains.object)
+		eventually(t, fmt.Sprintf("no %s after unregister", description), func(ctx context.Context) error {
+			return checkAbsent(ctx, remaining.side, remaining.object)
 		})
 	}
 }

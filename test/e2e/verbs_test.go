@@ -45,24 +45,24 @@ func runKarmadactl(t *testing.T, namespace string, args ...string) commandResult
 }
 
 // checkOutput requires that a command succeeded and that stdout contains all parts.
-func checkOutput(t *testing.T, ended commandResult, parts ...string) {
+func checkOutput(t *testing.T, result commandResult, parts ...string) {
 	t.Helper()
-	ended.mustSucceed(t)
-	if !containsAll(ended.stdout, parts) {
-		t.Errorf("stdout does not contain all of %q:\n%s", parts, ended.stdout)
+	result.mustSucceed(t)
+	if !containsAll(result.stdout, parts) {
+		t.Errorf("stdout does not contain all of %q:\n%s", parts, result.stdout)
 	}
 }
 
 // awaitDeployment waits until the Deployment of a template in a member fulfills a
 // condition.
-func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment, what string, fits func(*appsv1.Deployment) bool) {
+func awaitDeployment(t *testing.T, member string, template *appsv1.Deployment, description string, isExpected func(*appsv1.Deployment) bool) {
 	t.Helper()
-	eventually(t, what+" in "+member, func(ctx context.Context) error {
+	eventually(t, description+" in "+member, func(ctx context.Context) error {
 		found := &appsv1.Deployment{}
 		if err := shared.members[member].Get(ctx, client.ObjectKeyFromObject(template), found); err != nil {
 			return err
 		}
-		if !fits(found) {
+		if !isExpected(found) {
 			return fmt.Errorf("the Deployment has labels %v and %d replicas", found.Labels, *found.Spec.Replicas)
 		}
 		return nil
@@ -87,33 +87,33 @@ func TestKubectlCommands(t *testing.T) {
 	if ended.code != 2 || !strings.Contains(ended.stderr, "--no-such-flag") {
 		t.Errorf("exec exited with %d, want 2; stdout %q\n%s", ended.code, ended.stdout, ended.stderr)
 	}
-	foreign := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
-	if foreign.code == 0 || foreign.stdout != "" || !strings.Contains(foreign.stderr, "no other command runs") {
-		t.Errorf("the shell exited with %d; stdout %q\n%s", foreign.code, foreign.stdout, foreign.stderr)
+	shellExec := runKarmadactl(t, namespace, "exec", "deployment/program", "-s", "members", "--cluster", member1, "--", "/bin/sh", "-c", "echo from the machine")
+	if shellExec.code == 0 || shellExec.stdout != "" || !strings.Contains(shellExec.stderr, "no other command runs") {
+		t.Errorf("the shell exited with %d; stdout %q\n%s", shellExec.code, shellExec.stdout, shellExec.stderr)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program", "-s", "members", "-C", member1), "karmada.io/managed=true")
 	checkOutput(t, runKarmadactl(t, namespace, "describe", "deployment", "program"), "ApplyPolicySucceed", member1+":1")
-	everywhere := runKarmadactl(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
-	checkOutput(t, everywhere, "deployment.apps/program\ndeployment.apps/program\n")
-	if everywhere.stderr != "" {
-		t.Errorf("%s has no Deployment by its policy, but stderr reports it:\n%s", member2, everywhere.stderr)
+	fromAllClusters := runKarmadactl(t, namespace, "get", "deployment", "program", "-s", "all", "-C", member1+","+member2, "-o", "name")
+	checkOutput(t, fromAllClusters, "deployment.apps/program\ndeployment.apps/program\n")
+	if fromAllClusters.stderr != "" {
+		t.Errorf("%s has no Deployment by its policy, but stderr reports it:\n%s", member2, fromAllClusters.stderr)
 	}
 	checkOutput(t, runKarmadactl(t, namespace, "get", "rb", "-o", "wide"),
 		"SCHEDULED-REASON", "FULLYAPPLIED-REASON", "CLUSTERS", "Success", `[{"name":"`+member1+`","replicas":1}]`)
 
 	checkOutput(t, runKarmadactl(t, namespace, "label", "deployment", "program", "tier=gold"), "deployment.apps/program labeled\n")
 	checkOutput(t, runKarmadactl(t, namespace, "patch", "deployment", "program", "-p", `{"spec":{"replicas":0}}`), "deployment.apps/program patched\n")
-	changed := func(found *appsv1.Deployment) bool {
+	hasChange := func(found *appsv1.Deployment) bool {
 		return found.Labels["tier"] == "gold" && *found.Spec.Replicas == 0
 	}
-	awaitDeployment(t, member1, template, "label and replicas", changed)
+	awaitDeployment(t, member1, template, "label and replicas", hasChange)
 
 	checkOutput(t, runKarmadactl(t, namespace, "apply", "-f", file, "-C", member1+","+member2), "policy.karmada.io/program-", " configured\n")
 	awaitDeployment(t, member2, template, "the Deployment", func(*appsv1.Deployment) bool { return true })
 	list := struct{ Items []any }{}
-	whole := runKarmadactl(t, namespace, "get", "deployments", "-s", "members", "-C", member1+","+member2, "-o", "json")
-	whole.mustSucceed(t)
-	if err := json.Unmarshal([]byte(whole.stdout), &list); err != nil || len(list.Items) != 2 {
+	allDeployments := runKarmadactl(t, namespace, "get", "deployments", "-s", "members", "-C", member1+","+member2, "-o", "json")
+	allDeployments.mustSucceed(t)
+	if err := json.Unmarshal([]byte(allDeployments.stdout), &list); err != nil || len(list.Items) != 2 {
 		t.Errorf("%d objects, want one list of 2: %v", len(list.Items), err)
 	}
 
@@ -131,8 +131,8 @@ func TestKubectlCommandErrors(t *testing.T) {
 	shared.karmadactl(t.Context(), "get", "namespace", "nowhere", "-s", "all").mustFail(t, 1, `namespaces "nowhere" not found`)
 	shared.karmadactl(t.Context(), "--as", "lena", "get", "pods", "-C", member1).mustFail(t, 1, `User "lena"`)
 	shared.karmadactl(t.Context(), "--context", "moon", "token", "list").mustFail(t, 1, `no context "moon"`, "karmada-apiserver")
-	measured := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
-	measured.mustFail(t, 1, "cluster("+member1+","+member2+"): metrics API not available", "install a metrics server")
+	topNode := shared.karmadactl(t.Context(), "top", "node", "--clusters", member1+","+member2)
+	topNode.mustFail(t, 1, "cluster("+member1+","+member2+"): metrics API not available", "install a metrics server")
 	if !strings.Contains(shared.karmadactl(t.Context(), "explain", "node.spec", "-s", "members", "--cluster", member1).stdout, "providerID") {
 		t.Error("explain does not show the fields of a kind of the member")
 	}
@@ -163,9 +163,9 @@ func TestMachineReadableOutput(t *testing.T) {
 	}
 	checkOutput(t, runProgram(t.Context(), nil, "karmada", "status", "--data-dir", shared.dir, "-o", "name"), "controlplane/karmada\n", "cluster/"+member1+"\n")
 
-	made := shared.karmadactl(t.Context(), "token", "create", "--ttl", "10m", "--description", "for a program")
-	made.mustSucceed(t)
-	id, _, _ := strings.Cut(made.stdout, ".")
+	created := shared.karmadactl(t.Context(), "token", "create", "--ttl", "10m", "--description", "for a program")
+	created.mustSucceed(t)
+	id, _, _ := strings.Cut(created.stdout, ".")
 	checkOutput(t, shared.karmadactl(t.Context(), "token", "list", "-o", "name"), id+"\n")
 	checkOutput(t, shared.karmadactl(t.Context(), "token", "list", "-o", "json"), `"description": "for a program"`)
 	shared.karmadactl(t.Context(), "token", "delete", id).mustSucceed(t)
