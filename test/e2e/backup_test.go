@@ -37,7 +37,7 @@ func (i *installation) runKarmada(ctx context.Context, command string, args ...s
 	return runProgram(ctx, nil, "karmada", append([]string{command, "--data-dir", i.dir}, args...)...)
 }
 
-// TestBackupAndRestore follows docs/safety.md: it creates a backup, changes objects,
+// TestBackupAndRestore follows docs/backup.md: it creates a backup, changes objects,
 // restores and confirms, with one member in push mode and one in pull mode.
 func TestBackupAndRestore(t *testing.T) {
 	i := &installation{dir: filepath.Join(t.TempDir(), "backed-up")}
