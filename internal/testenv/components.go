@@ -13,15 +13,14 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// components are the components of Karmada as one life of a process.
+// components are the running components of Karmada, from one start to the next stop.
 type components struct {
 	stop context.CancelFunc
 	done chan error
 }
 
-// StartComponents runs the components that StopComponents stopped, with FeatureGates
-// and Settings. They know nothing but what is stored. It returns as soon as their caches are
-// filled.
+// StartComponents starts the components with FeatureGates and Settings. They have no state but
+// the stored objects. It returns when their caches are synced.
 func (e *Env) StartComponents(ctx context.Context) error {
 	settings := programs.DefaultSettings(gates.New())
 	if err := settings.Gates.Set(e.FeatureGates); err != nil {
@@ -54,8 +53,8 @@ func (e *Env) StartComponents(ctx context.Context) error {
 	return lives.Ready(ctx)
 }
 
-// StopComponents ends the components in the middle of whatever they do; the API
-// servers run on.
+// StopComponents stops the components in the middle of their work. The API servers keep
+// running.
 func (e *Env) StopComponents() error {
 	running := e.components
 	if running == nil {
@@ -67,11 +66,11 @@ func (e *Env) StopComponents() error {
 	case err := <-running.done:
 		return err
 	case <-time.After(Patience):
-		return fmt.Errorf("the components still run %s after they were told to stop", Patience)
+		return fmt.Errorf("the components still run %s after their context was canceled", Patience)
 	}
 }
 
-// RestartComponents gives the components a new life.
+// RestartComponents stops and starts the components.
 func (e *Env) RestartComponents(ctx context.Context) error {
 	return errors.Join(e.StopComponents(), e.StartComponents(ctx))
 }

@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// firstPoll and longestPoll bound the time between two checks. What has not happened
-	// for a while is checked less often: the checks of many tests that wait would take
-	// the processor from what they wait for.
+	// firstPoll and longestPoll are the shortest and the longest time between two checks. The
+	// time grows while a test waits, because the checks of many waiting tests would use the
+	// processor time of the components.
 	firstPoll   = 20 * time.Millisecond
 	longestPoll = 250 * time.Millisecond
-	// pollShare is the part of the time waited so far that passes until the next check.
+	// The next check follows after 1/pollShare of the time waited so far.
 	pollShare = 10
-	// holdPoll is the time between two checks that nothing changes.
+	// holdPoll is the time between two checks of Held.
 	holdPoll = 50 * time.Millisecond
 
 	lastLook = 10 * time.Second
 )
 
-// Eventually waits until check finds nothing wrong. What it found wrong last is
-// the test's failure.
+// Eventually waits until check returns nil. The test fails with the last error of check.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	// A test's context ends before its clean-up begins.
+	// A test's context ends before its cleanup begins.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	began := time.Now()
@@ -46,7 +45,7 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			// The machine may have stood still since the last look.
+			// The machine may have been suspended since the last check.
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 			defer cancel()
 			if check(late) == nil {
@@ -59,7 +58,7 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 	}
 }
 
-// Holds checks for a while that nothing becomes wrong.
+// Holds fails the test if check returns an error within the duration.
 func Holds(t testing.TB, what string, during time.Duration, check func(ctx context.Context) error) {
 	t.Helper()
 	if err := Held(t.Context(), during, check); err != nil {
@@ -67,7 +66,7 @@ func Holds(t testing.TB, what string, during time.Duration, check func(ctx conte
 	}
 }
 
-// Held checks for a while that nothing becomes wrong, and returns what does.
+// Held calls check repeatedly for the duration and returns its first error.
 func Held(ctx context.Context, during time.Duration, check func(ctx context.Context) error) error {
 	deadline := time.NewTimer(during)
 	defer deadline.Stop()
@@ -85,7 +84,7 @@ func Held(ctx context.Context, during time.Duration, check func(ctx context.Cont
 	}
 }
 
-// Namespace makes a namespace for one test and deletes it with the test.
+// Namespace creates a namespace for one test and deletes it when the test ends.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -103,7 +102,7 @@ func (e *Env) Namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// Create stores objects in the control plane.
+// Create creates objects in the control plane.
 func (e *Env) Create(t testing.TB, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
@@ -113,7 +112,7 @@ func (e *Env) Create(t testing.TB, objects ...client.Object) {
 	}
 }
 
-// Update reads an object, changes it and writes it, again on a conflict.
+// Update reads an object, changes it and updates it. It retries conflicts.
 func Update[T client.Object](t testing.TB, side client.Client, object T, change func(T)) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Pool leases environments to the tests of a package. Environments are started when a
-// test needs one, and used again by later tests.
+// Pool leases environments to the tests of a package. It starts an environment when a test
+// needs one, and later tests use it again.
 type Pool struct {
 	dir, logFile string
 	members      []string
@@ -27,21 +27,21 @@ type Pool struct {
 	started []*Env
 }
 
-// sharedEnv is an environment that tests use at the same time, and one token for each
-// test that does.
+// sharedEnv is an environment that several tests use at the same time. Each of them holds one
+// token.
 type sharedEnv struct {
 	tokens chan struct{}
 	start  func() (*Env, error)
 }
 
 // NewPool returns a pool whose environments keep their files below dir, append the logs of
-// control planes to logFile, and have the named members. At most leases tests have an environment for themselves at a time, and
-// at most sharers tests use each shared one.
+// control planes to logFile, and have the named members. At most leases tests have an environment for themselves at a time, and at most
+// sharers tests use each shared one.
 func NewPool(dir, logFile string, leases, sharers int, members ...string) *Pool {
 	return &Pool{dir: dir, logFile: logFile, members: members, leases: make(chan struct{}, leases), sharers: sharers, shared: map[string]*sharedEnv{}}
 }
 
-// Share returns the environment that all tests share which call it with the same name.
+// Share returns the shared environment with this name.
 func (p *Pool) Share(t testing.TB, name string) *Env {
 	t.Helper()
 	shared := p.sharedEnv(name)
@@ -62,8 +62,8 @@ func (p *Pool) sharedEnv(name string) *sharedEnv {
 	return p.shared[name]
 }
 
-// Reserve makes the test count as one that has an environment for itself. It is for
-// tests that start servers of their own.
+// Reserve counts the test as one that has an environment for itself. It is for tests that start
+// servers of their own.
 func (p *Pool) Reserve(t testing.TB) {
 	t.Helper()
 	Acquire(t, p.leases)
@@ -121,7 +121,7 @@ func (p *Pool) start() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the directory of an environment: %w", err)
 	}
-	// The environment outlives the test that asks for it first.
+	// The environment is used after the end of the test that starts it.
 	env, err := start(context.Background(), dir, p.logFile, p.members...)
 	if err != nil {
 		return nil, fmt.Errorf("starting an environment in %s: %w", filepath.Base(dir), err)

@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// Ports that servers of tests may have. No system takes one of these for the near end
-// of a connection, so that a port stays free while its server is down.
+// Ports of servers in tests. They are outside the ephemeral port ranges of operating systems,
+// so a port stays free while its server is stopped.
 const firstPort, lastPort = 20000, 30000
 
-// FreePort is a port of the loopback address at which nobody listens.
+// FreePort returns a port of the loopback address on which no server listens.
 func FreePort() (int, error) {
 	var errs []error
 	for range 20 {

@@ -13,12 +13,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// stateLimit is how many objects of each kind are shown of a test that failed.
+// stateLimit is how many objects of each kind are logged for a failed test.
 const stateLimit = 6
 
-// showState logs how far the templates of a namespace came: their bindings and Works,
-// and who wrote them when. The failure of a wait says only what is missing
-// at the end of the chain.
+// showState logs the bindings and Works of a namespace, with the writers and times of their
+// fields. The error of a failed wait shows only the last missing step of the propagation.
 func (e *Env) showState(t testing.TB, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), lastLook)

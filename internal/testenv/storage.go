@@ -13,14 +13,14 @@ func (e *Env) childOptions(ports map[string]int) childOptions {
 	return childOptions{Dir: e.dir, AuditLog: e.writes.path, LogFile: e.logFile, Ports: ports}
 }
 
-// Storage is the directory of the control plane's etcd.
+// Storage returns the etcd data directory of the control plane.
 func (e *Env) Storage() string { return filepath.Join(e.dir, "etcd") }
 
-// Certificates is the directory of the control plane's certificate authority.
+// Certificates returns the directory of the control plane's certificate authority.
 func (e *Env) Certificates() pki.Dir { return pki.Dir{Path: filepath.Join(e.dir, "pki")} }
 
-// Replace stops the control plane, calls replace, which may change its storage, and
-// starts it again at the same address. The components, the members and agents run on.
+// Replace stops the control plane, calls replace, which may change its storage, and starts it
+// again at the same address. Components, members and agents keep running.
 func (e *Env) Replace(ctx context.Context, replace func() error) error {
 	ports := map[string]int{controlplane.APIServer: e.control.port}
 	e.control.Stop()

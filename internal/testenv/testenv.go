@@ -1,9 +1,9 @@
 // Package testenv answers "what does a test run against?": a real control plane
 // with all components in this process, and members that are real API servers.
 //
-// Members run no controllers, so nothing happens in them that a test does not do
-// itself: a Deployment is as ready as the test says. Environments are expensive;
-// a test package starts one in its TestMain and gives each test a namespace.
+// Members run no controllers: only Karmada and the test change them. For example, the test sets
+// the status of a Deployment. Environments are expensive; a test package starts one in its
+// TestMain and gives each test a namespace.
 package testenv
 
 import (
@@ -36,21 +36,21 @@ import (
 type Env struct {
 	// Karmada reads and writes the control plane, without a cache.
 	Karmada client.WithWatch
-	// Config is its client configuration.
+	// Config is the administrator's client configuration of the control plane.
 	Config *rest.Config
 	// Members are the member clusters by name.
 	Members map[string]*Member
-	// FeatureGates are those of the components from their next start, as in the flag
-	// --feature-gates; empty means the defaults.
+	// FeatureGates are the feature gates of the components from their next start, in the format
+	// of the flag --feature-gates; empty means the defaults.
 	FeatureGates string
-	// Settings changes the defaults of the components from their next start; nil
-	// leaves them.
+	// Settings changes the default settings of the components from their next start; nil
+	// changes nothing.
 	Settings func(*programs.Settings)
-	// Through is the URL at which the components find the control plane from their next
-	// start; empty is its own.
+	// Through is the URL at which the components reach the control plane from their next start;
+	// empty means its own URL.
 	Through string
-	// Wrap is put around the transports of the components, to the control plane and
-	// to the members, from their next start; nil puts nothing there.
+	// Wrap wraps the transports of the components to the control plane and to the members from
+	// their next start; nil wraps nothing.
 	Wrap transport.WrapperFunc
 
 	dir        string
@@ -64,8 +64,8 @@ type Env struct {
 type Member struct {
 	// Client reads and writes the member, without a cache.
 	Client client.WithWatch
-	// Config is the administrator's client configuration, Token a token that may
-	// do everything.
+	// Config is the administrator's client configuration. Token is a token with all
+	// permissions.
 	Config *rest.Config
 	Token  string
 
@@ -75,7 +75,8 @@ type Member struct {
 }
 
 // start starts a control plane and registered members in dir. The control plane appends
-// its logs to logFile; empty drops them. The environment must be stopped.
+// its logs to logFile; empty drops them. The caller must
+// stop the environment.
 func start(ctx context.Context, dir, logFile string, members ...string) (_ *Env, err error) {
 	env := &Env{Members: map[string]*Member{}, dir: filepath.Join(dir, "control-plane"), logFile: logFile}
 	defer func() {
@@ -129,7 +130,7 @@ func (e *Env) addMember(ctx context.Context, dir, name string) error {
 	return e.Register(ctx, name, member)
 }
 
-// StartMember starts a member cluster that is registered nowhere.
+// StartMember starts a member cluster without registering it.
 func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making directory of member %q: %w", name, err)
@@ -158,27 +159,25 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	return member, nil
 }
 
-// starting is held while a server of a test program starts. Kubernetes gives an API
-// server a minute to start, which is not enough when many start at the same time on
-// a small machine.
+// starting is held while a server of a test program starts. Kubernetes gives an API server one
+// minute to start, which is too short when many start at the same time on a small machine.
 var starting sync.Mutex
 
-// StartCluster is standalone.Start for tests, which may run in parallel.
+// StartCluster is standalone.Start for parallel tests.
 func StartCluster(ctx context.Context, options standalone.Options) (*standalone.Cluster, error) {
 	starting.Lock()
 	defer starting.Unlock()
 	return standalone.Start(ctx, options) //nolint:wrapcheck // a replacement
 }
 
-// StartControlPlane is controlplane.Start for tests, which may run in parallel.
+// StartControlPlane is controlplane.Start for parallel tests.
 func StartControlPlane(ctx context.Context, options controlplane.Options) (*controlplane.ControlPlane, error) {
 	starting.Lock()
 	defer starting.Unlock()
 	return controlplane.Start(ctx, options) //nolint:wrapcheck // a replacement
 }
 
-// Start starts the member, again after Stop: on the same port and with what it
-// held before.
+// Start starts the member. After Stop it starts on the same port and with the stored objects.
 func (m *Member) Start(ctx context.Context) error {
 	cluster, err := StartCluster(ctx, m.options)
 	if err != nil {
@@ -192,7 +191,7 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// Register makes the member known to the control plane in push mode.
+// Register registers the member with the control plane in push mode.
 func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name},
@@ -207,7 +206,7 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"member": name}},
 		Spec: clusterv1alpha1.ClusterSpec{
-			// Without an ID: tests register the same member under other names, too.
+			// Without an ID, because tests also register the same member under other names.
 			SyncMode: clusterv1alpha1.Push, APIEndpoint: member.cluster.Server(),
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		},
@@ -224,7 +223,7 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	return nil
 }
 
-// Stop ends the components, the members and the control plane.
+// Stop stops the components, the members and the control plane.
 func (e *Env) Stop() {
 	_ = e.StopComponents()
 	var stops sync.WaitGroup
@@ -237,11 +236,10 @@ func (e *Env) Stop() {
 	}
 }
 
-// Stop ends the member; what it holds stays in its directory.
+// Stop stops the member. Its stored objects stay in its directory.
 func (m *Member) Stop() { m.cluster.Stop() }
 
-// Patience is how long a test waits for what must happen. The controller of
-// namespaces begins five seconds after a deletion and looks again every eight, so
-// that a namespace with a few layers of finalizers takes half a minute to go, and a
-// machine that has other things to do takes as long again.
+// Patience is how long a test waits for an expected result. The namespace controller begins 5
+// seconds after a deletion and retries every 8 seconds. So the deletion of a namespace with
+// several finalizers takes 30 seconds, and longer on a busy machine.
 const Patience = 2 * time.Minute

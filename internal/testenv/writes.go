@@ -14,9 +14,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// writesOnly is the audit policy of the servers of an environment: they record the
-// requests that change objects of users. Leases change all the time, and a review
-// changes nothing.
+// writesOnly is the audit policy of the servers of an environment: they record requests that
+// change objects of users. Leases are excluded because they change all the time, reviews
+// because they change nothing.
 const writesOnly = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -34,7 +34,7 @@ rules:
 - level: Metadata
 `
 
-// writeLog counts the write requests that an API server has recorded.
+// writeLog counts the write requests in the audit log of an API server.
 type writeLog struct {
 	path string
 
@@ -43,8 +43,8 @@ type writeLog struct {
 	counts map[string]int
 }
 
-// Writes returns how many write requests the control plane and its members have
-// answered, by what they did and who made them. Further members are counted too.
+// Writes returns how many write requests the control plane, its members and further members
+// have answered, by request and user agent.
 func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	total := map[string]int{}
 	err := e.writes.addTo(total, "karmada")
@@ -57,7 +57,7 @@ func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	return total, err
 }
 
-// addTo reads what the server has recorded since the last call, and adds its counts.
+// addTo reads the new entries of the audit log and adds all counts to total.
 func (l *writeLog) addTo(total map[string]int, server string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *writeLog) addTo(total map[string]int, server string) error {
 	if err != nil {
 		return fmt.Errorf("reading the write log of %s: %w", server, err)
 	}
-	// The server may be in the middle of a line.
+	// The last line may be incomplete.
 	whole := recorded[:bytes.LastIndexByte(recorded, '\n')+1]
 	l.offset += int64(len(whole))
 	if l.counts == nil {
@@ -92,7 +92,7 @@ func (l *writeLog) addTo(total map[string]int, server string) error {
 	return nil
 }
 
-// describe returns the verb, the object and the program of a write request.
+// describe returns the verb, the resource, the object and the user agent of a write request.
 func describe(event *auditv1.Event) string {
 	program, _, _ := strings.Cut(event.UserAgent, " ")
 	of := event.ObjectRef

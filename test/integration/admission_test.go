@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// policyWith is a policy that is right but for what a test does to its spec.
-func policyWith(change func(*policyv1alpha1.PropagationSpec)) func(namespace string) client.Object {
+// policyWithSpec returns a maker of a valid policy whose spec is changed by the test.
+func policyWithSpec(change func(*policyv1alpha1.PropagationSpec)) func(namespace string) client.Object {
 	return func(namespace string) client.Object {
 		policy := &policyv1alpha1.PropagationPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined"},
@@ -35,26 +35,27 @@ func policyWith(change func(*policyv1alpha1.PropagationSpec)) func(namespace str
 	}
 }
 
-func overrideWith(overriders policyv1alpha1.Overriders) func(namespace string) client.Object {
+// overridePolicyWith returns a maker of an override policy with the given overriders.
+func overridePolicyWith(overriders policyv1alpha1.Overriders) func(namespace string) client.Object {
 	return func(namespace string) client.Object {
 		return &policyv1alpha1.OverridePolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "examined"},
-			Spec:       overrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: overriders}),
+			Spec:       newOverrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: overriders}),
 		}
 	}
 }
 
-func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
+func TestInvalidObjectIsRejectedWithPathOfEachError(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
 	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
 	for name, c := range map[string]struct {
-		object func(namespace string) client.Object
-		code   int32
-		says   []string
+		object    func(namespace string) client.Object
+		code      int32
+		wantTexts []string
 	}{
-		"spread constraints without one by cluster, by the schema": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"spread constraints without SpreadByField cluster, rejected by the schema": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{
 					{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 3, MaxGroups: 2},
 					{SpreadByField: policyv1alpha1.SpreadByFieldZone, SpreadByLabel: "zone"},
@@ -66,8 +67,8 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 				"spreading by a field needs a constraint with spreadByField cluster as well",
 			},
 		},
-		"one affinity and several, by the schema": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"clusterAffinity and clusterAffinities together, rejected by the schema": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{}
 				s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "one"}, {AffinityName: "one"}}
 			}), 422, []string{
@@ -75,35 +76,35 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 				"spec.placement.clusterAffinities: Duplicate value",
 			},
 		},
-		"affinities that are not named like labels": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"affinity names that are no valid label values": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "a b"}, {AffinityName: "c d"}}
 			}), 403, []string{
 				"spec.placement.clusterAffinities[0].affinityName: Invalid value",
 				"spec.placement.clusterAffinities[1].affinityName: Invalid value",
 			},
 		},
-		"a selector into another namespace": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" }),
+		"a selector for another namespace": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" }),
 			403, []string{"spec.resourceSelectors[0].namespace: Invalid value"},
 		},
-		"an unknown enumeration value, by the schema": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ConflictResolution = "Perhaps" }),
+		"an unknown enumeration value, rejected by the schema": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ConflictResolution = "Perhaps" }),
 			422, []string{"spec.conflictResolution: Unsupported value"},
 		},
-		"no selector, by the schema": {
-			policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors = []policyv1alpha1.ResourceSelector{} }),
+		"no selector, rejected by the schema": {
+			policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors = []policyv1alpha1.ResourceSelector{} }),
 			422, []string{"spec.resourceSelectors"},
 		},
 		"a field patched as JSON and as YAML": {
-			overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+			overridePolicyWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
 				FieldPath: "/data/config",
 				JSON:      []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
 				YAML:      []policyv1alpha1.YAMLPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
 			}}}), 403, []string{"spec.overrideRules[0].overriders.fieldOverrider[0]: Invalid value"},
 		},
-		"a path that is no JSON pointer, and a value too many": {
-			overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+		"a path that is no JSON pointer, and a remove operation with a value": {
+			overridePolicyWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
 				FieldPath: "data",
 				JSON:      []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpRemove, Value: value}},
 			}}}), 403, []string{
@@ -111,12 +112,12 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 				"spec.overrideRules[0].overriders.fieldOverrider[0].json[0].value: Forbidden",
 			},
 		},
-		"a value that is no label": {
-			overrideWith(policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
+		"an invalid label value": {
+			overridePolicyWith(policyv1alpha1.Overriders{LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
 				Operator: policyv1alpha1.OverriderOpAdd, Value: map[string]string{"a": "not a label!"},
 			}}}), 403, []string{"spec.overrideRules[0].overriders.labelsOverrider[0].value: Invalid value"},
 		},
-		"dependencies that are no list": {
+		"dependencies annotation that is no list": {
 			func(namespace string) client.Object {
 				return &workv1alpha2.ResourceBinding{
 					ObjectMeta: metav1.ObjectMeta{
@@ -132,51 +133,51 @@ func TestWrongObjectIsRefusedWithThePathOfEachMistake(t *testing.T) {
 			t.Parallel()
 			err := env.Karmada.Create(t.Context(), c.object(namespace))
 			if err == nil {
-				t.Fatal("it is accepted")
+				t.Fatal("the API server accepts the object")
 			}
 			var status apierrors.APIStatus
 			if !errors.As(err, &status) || status.Status().Code != c.code {
-				t.Errorf("the answer is %v, want code %d", err, c.code)
+				t.Errorf("got error %v, want code %d", err, c.code)
 			}
-			for _, text := range c.says {
+			for _, text := range c.wantTexts {
 				if !strings.Contains(err.Error(), text) {
-					t.Errorf("%q is missing in: %v", text, err)
+					t.Errorf("%q is missing in error: %v", text, err)
 				}
 			}
 		})
 	}
 }
 
-func TestNewObjectsAreCompleted(t *testing.T) {
+func TestNewObjectsAreDefaulted(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) {
+	policy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 		s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{}}
 		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
 			ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided,
 		}
 	})(namespace).(*policyv1alpha1.PropagationPolicy)
-	const chosen = "11111111-1111-4111-8111-111111111111"
-	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: chosen}
+	const userChosenID = "11111111-1111-4111-8111-111111111111"
+	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: userChosenID}
 	env.Create(t, policy)
 
 	spec := policy.Spec
 	for _, err := range []error{
-		same("selector's namespace", namespace, spec.ResourceSelectors[0].Namespace),
-		same("spread by", policyv1alpha1.SpreadByFieldCluster, spec.Placement.SpreadConstraints[0].SpreadByField),
-		same("minimum of groups", 1, spec.Placement.SpreadConstraints[0].MinGroups),
-		same("division", policyv1alpha1.ReplicaDivisionPreferenceWeighted, spec.Placement.ReplicaScheduling.ReplicaDivisionPreference),
-		same("priority", int32(0), *spec.Priority),
-		same("preemption", policyv1alpha1.PreemptNever, spec.Preemption),
-		same("scheduler", policyv1alpha1.DefaultSchedulerName, spec.SchedulerName),
-		same("finalizers", []string{policyv1alpha1.PropagationPolicyControllerFinalizer}, policy.Finalizers),
+		checkEqual("selector's namespace", namespace, spec.ResourceSelectors[0].Namespace),
+		checkEqual("spreadByField", policyv1alpha1.SpreadByFieldCluster, spec.Placement.SpreadConstraints[0].SpreadByField),
+		checkEqual("minGroups", 1, spec.Placement.SpreadConstraints[0].MinGroups),
+		checkEqual("replica division preference", policyv1alpha1.ReplicaDivisionPreferenceWeighted, spec.Placement.ReplicaScheduling.ReplicaDivisionPreference),
+		checkEqual("priority", int32(0), *spec.Priority),
+		checkEqual("preemption", policyv1alpha1.PreemptNever, spec.Preemption),
+		checkEqual("scheduler", policyv1alpha1.DefaultSchedulerName, spec.SchedulerName),
+		checkEqual("finalizers", []string{policyv1alpha1.PropagationPolicyControllerFinalizer}, policy.Finalizers),
 	} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	if policy.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == chosen {
-		t.Error("a new policy may choose its permanent id")
+	if policy.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] == userChosenID {
+		t.Error("the permanent ID that the user chose was kept")
 	}
 
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + member3, Name: namespace}}
@@ -192,32 +193,32 @@ func TestNewObjectsAreCompleted(t *testing.T) {
 	}
 	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" || manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel] != id {
-		t.Errorf("the Work's id is %q, its manifest has labels %v", id, manifest.GetLabels())
+		t.Errorf("the permanent ID of the Work is %q, its manifest has labels %v", id, manifest.GetLabels())
 	}
 	if manifest.GetUID() != "" || manifest.GetResourceVersion() != "" {
-		t.Errorf("the manifest is not pruned: %v", manifest.Object)
+		t.Errorf("uid and resourceVersion were not removed from the manifest: %v", manifest.Object)
 	}
 }
 
-func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
+func TestPolicyPermanentIDAndSchedulerNameAreImmutable(t *testing.T) {
 	env := shared(t)
-	policy := policyWith(func(*policyv1alpha1.PropagationSpec) {})(env.Namespace(t)).(*policyv1alpha1.PropagationPolicy)
+	policy := policyWithSpec(func(*policyv1alpha1.PropagationSpec) {})(env.Namespace(t)).(*policyv1alpha1.PropagationPolicy)
 	env.Create(t, policy)
 	for name, c := range map[string]struct {
-		change func(*policyv1alpha1.PropagationPolicy)
-		code   int32
-		says   string
+		change   func(*policyv1alpha1.PropagationPolicy)
+		code     int32
+		wantText string
 	}{
-		"another id": {
+		"another permanent ID": {
 			func(p *policyv1alpha1.PropagationPolicy) {
 				p.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] = "other"
 			}, 403, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Invalid value",
 		},
-		"no id": {
+		"no permanent ID": {
 			func(p *policyv1alpha1.PropagationPolicy) { p.Labels = nil },
 			403, "metadata.labels[" + policyv1alpha1.PropagationPolicyPermanentIDLabel + "]: Required value",
 		},
-		"another scheduler, by the schema": {
+		"another scheduler, rejected by the schema": {
 			func(p *policyv1alpha1.PropagationPolicy) { p.Spec.SchedulerName = "other" },
 			422, "spec.schedulerName: Invalid value",
 		},
@@ -227,77 +228,77 @@ func TestPermanentIDAndSchedulerNameOfAPolicyAreImmutable(t *testing.T) {
 			c.change(changed)
 			err := env.Karmada.Update(t.Context(), changed)
 			var status apierrors.APIStatus
-			if !errors.As(err, &status) || status.Status().Code != c.code || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the answer is %v, want %d %q", err, c.code, c.says)
+			if !errors.As(err, &status) || status.Status().Code != c.code || !strings.Contains(err.Error(), c.wantText) {
+				t.Errorf("got error %v, want code %d with %q", err, c.code, c.wantText)
 			}
 		})
 	}
 }
 
-func TestProtectedObjectIsNotDeletedUntilItsLabelGoes(t *testing.T) {
+func TestDeletionProtectionLabelBlocksDeletion(t *testing.T) {
 	env := shared(t)
 	protected := configMap(env.Namespace(t), "protected")
 	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
 	env.Create(t, protected)
 	if err := env.Karmada.Delete(t.Context(), protected); !apierrors.IsForbidden(err) {
-		t.Errorf("the answer is %v", err)
+		t.Errorf("got %v, want Forbidden", err)
 	}
 	testenv.Update(t, env.Karmada, protected, func(c *corev1.ConfigMap) { c.Labels = nil })
 	deleteObject(t, env.Karmada, protected)
 }
 
-// heard collects the warnings of an API server.
-type heard struct {
+// warningCollector collects the warnings that an API server sends.
+type warningCollector struct {
 	mu       sync.Mutex
 	warnings []string
 }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (h *heard) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+func (h *warningCollector) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.warnings = append(h.warnings, text)
 }
 
-func TestFieldsWithoutEffectAreWarnedAbout(t *testing.T) {
+func TestWarningsForFieldsWithoutEffect(t *testing.T) {
 	env := shared(t)
-	listener, config := &heard{}, rest.CopyConfig(env.Config)
-	config.WarningHandlerWithContext = listener
+	collector, config := &warningCollector{}, rest.CopyConfig(env.Config)
+	config.WarningHandlerWithContext = collector
 	karmada, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.Association = true })(env.Namespace(t))
+	policy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.Association = true })(env.Namespace(t))
 	if err := karmada.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	if err := same("warnings", []string{"spec.association: has no effect; use propagateDeps"}, listener.warnings); err != nil {
+	if err := checkEqual("warnings", []string{"spec.association: has no effect; use propagateDeps"}, collector.warnings); err != nil {
 		t.Error(err)
 	}
 
-	listener.warnings = nil
-	misnamed := policyWith(misname)(env.Namespace(t))
+	collector.warnings = nil
+	misnamed := policyWithSpec(selectUnknownNames)(env.Namespace(t))
 	if err := karmada.Create(t.Context(), misnamed); err != nil {
 		t.Fatal(err)
 	}
-	want := append(slices.Clone(warningsOfMisnamed), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1"; did you mean "member1"?`)
-	if err := same("warnings", want, listener.warnings); err != nil {
+	want := append(slices.Clone(unknownKindWarnings), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1"; did you mean "member1"?`)
+	if err := checkEqual("warnings", want, collector.warnings); err != nil {
 		t.Error(err)
 	}
 
-	listener.warnings = nil
+	collector.warnings = nil
 	if err := karmada.Create(t.Context(), &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{Name: misnamed.GetNamespace()}, Spec: appsv1alpha1.WorkloadRebalancerSpec{
 		Workloads: []appsv1alpha1.ObjectReference{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
 	}}, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := same("warnings", []string{"WorkloadRebalancer: the object is stored but has no effect: this version does not implement this kind"}, listener.warnings); err != nil {
+	if err := checkEqual("warnings", []string{"WorkloadRebalancer: the object is stored but has no effect: this version does not implement this kind"}, collector.warnings); err != nil {
 		t.Error(err)
 	}
 }
 
-// misname makes a policy select what does not exist.
-func misname(s *policyv1alpha1.PropagationSpec) {
+// selectUnknownNames changes a policy so that it selects kinds and clusters that do not exist.
+func selectUnknownNames(s *policyv1alpha1.PropagationSpec) {
 	s.ResourceSelectors[0].Kind = "Deploymint"
 	s.ResourceSelectors[0].APIVersion = "apps/v1"
 	s.ResourceSelectors = append(s.ResourceSelectors, s.ResourceSelectors[0])
@@ -305,8 +306,8 @@ func misname(s *policyv1alpha1.PropagationSpec) {
 	s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"membr1"}}
 }
 
-// warningsOfMisnamed are those about the kinds.
-var warningsOfMisnamed = []string{
+// unknownKindWarnings are the warnings about the kinds that selectUnknownNames sets.
+var unknownKindWarnings = []string{
 	"spec.resourceSelectors[0].kind: selects nothing: no API serves Deploymint of apps/v1; did you mean Deployment?",
 	"spec.resourceSelectors[1]: never matches: ClusterRole of rbac.authorization.k8s.io/v1 has no namespace; use a ClusterPropagationPolicy",
 }

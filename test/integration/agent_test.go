@@ -39,34 +39,35 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// promptly is how long a Work may take once nothing is in its way. It is a second, and
-// the rest is for a machine that has other things to do: a client that sleeps between
-// two tries would take half a minute.
-const promptly = 20 * time.Second
+// maxDeliveryTime is the upper bound for the delivery of a Work to a member that can be reached.
+// Delivery takes about one second. The rest is a margin for a busy machine. A client that
+// sleeps between two tries would take 30 seconds and so exceed this bound.
+const maxDeliveryTime = 20 * time.Second
 
-// pulled is a cluster of its own whose agent has nothing but the rights of agents
-// in the control plane.
-type pulled struct {
+// pullCluster is a member in pull mode with its own API server. Its agent has only the rights
+// of agents in the control plane.
+type pullCluster struct {
 	env    *testenv.Env
 	name   string
 	member *testenv.Member
-	// kubeconfig leads to the control plane, local to the member.
-	kubeconfig, local string
+	// karmadaKubeconfig is the path of the kubeconfig for the control plane, memberKubeconfig of
+	// the one for the member.
+	karmadaKubeconfig, memberKubeconfig string
 }
 
-// newPulled starts a member and gives its agent to be its rights. Both go with the
-// test.
-func newPulled(t *testing.T, env *testenv.Env, name string) *pulled {
+// newPullCluster starts a member and creates credentials and RBAC objects for its agent. All
+// are removed at the end of the test.
+func newPullCluster(t *testing.T, env *testenv.Env, name string) *pullCluster {
 	t.Helper()
-	p := startPulled(t, env, name)
-	p.write(t, env.Config.Host, time.Hour)
-	p.grantRights(t)
+	p := startPullMember(t, env, name)
+	p.writeKubeconfig(t, env.Config.Host, time.Hour)
+	p.grantAgentRBAC(t)
 	t.Cleanup(func() { removeCluster(t, env, name) })
 	return p
 }
 
-// startPulled starts a member whose agent has no credentials yet.
-func startPulled(t *testing.T, env *testenv.Env, name string) *pulled {
+// startPullMember starts a member without credentials for its agent.
+func startPullMember(t *testing.T, env *testenv.Env, name string) *pullCluster {
 	t.Helper()
 	dir := t.TempDir()
 	started, err := testenv.StartMember(t.Context(), filepath.Join(dir, "member"), name)
@@ -74,22 +75,22 @@ func startPulled(t *testing.T, env *testenv.Env, name string) *pulled {
 		t.Fatal(err)
 	}
 	t.Cleanup(started.Stop)
-	p := &pulled{env: env, name: name, member: started, kubeconfig: filepath.Join(dir, "karmada.config"), local: filepath.Join(dir, "member.config")}
-	writeTokenKubeconfig(t, p.local, started)
+	p := &pullCluster{env: env, name: name, member: started, karmadaKubeconfig: filepath.Join(dir, "karmada.config"), memberKubeconfig: filepath.Join(dir, "member.config")}
+	writeTokenKubeconfig(t, p.memberKubeconfig, started)
 	return p
 }
 
-// grantRights gives the agent what agents may do, and nothing else.
-func (p *pulled) grantRights(t *testing.T) {
+// grantAgentRBAC creates the RBAC objects of the agent in the control plane, and no other rights.
+func (p *pullCluster) grantAgentRBAC(t *testing.T) {
 	t.Helper()
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}}
-	if err := p.env.Karmada.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+	executionNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}}
+	if err := p.env.Karmada.Create(t.Context(), executionNamespace); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	for _, right := range agentdomain.RBACObjects(p.name, clusterv1alpha1.NamespaceKarmadaCluster) {
-		object, ok := right.(client.Object)
+	for _, rbacObject := range agentdomain.RBACObjects(p.name, clusterv1alpha1.NamespaceKarmadaCluster) {
+		object, ok := rbacObject.(client.Object)
 		if !ok {
-			t.Fatalf("%T is no object", right)
+			t.Fatalf("%T is not a client.Object", rbacObject)
 		}
 		if err := p.env.Karmada.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
@@ -98,32 +99,32 @@ func (p *pulled) grantRights(t *testing.T) {
 	}
 }
 
-// write writes the kubeconfig of the agent, with a certificate that is valid for a
-// while from now on.
-func (p *pulled) write(t *testing.T, server string, life time.Duration) {
+// writeKubeconfig writes the agent's kubeconfig with a new client certificate that is valid for
+// the given lifetime.
+func (p *pullCluster) writeKubeconfig(t *testing.T, server string, lifetime time.Duration) {
 	t.Helper()
 	certs := p.env.Certificates()
 	ca, err := certs.EnsureAuthority("ca", "karmada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued := "agent-" + uuid.NewString()
-	if _, err := ca.EnsureLeaf(issued, pki.Leaf{CommonName: agentdomain.User(p.name), Organizations: []string{agentdomain.Group}, Lifetime: life}); err != nil {
+	certName := "agent-" + uuid.NewString()
+	if _, err := ca.EnsureLeaf(certName, pki.Leaf{CommonName: agentdomain.User(p.name), Organizations: []string{agentdomain.Group}, Lifetime: lifetime}); err != nil {
 		t.Fatal(err)
 	}
-	if err := pki.WriteKubeconfig(p.kubeconfig, pki.KubeconfigContext{
+	if err := pki.WriteKubeconfig(p.karmadaKubeconfig, pki.KubeconfigContext{
 		Name: "karmada-apiserver", User: p.name, Server: server, CA: ca.PEM(),
-		ClientCertFile: certs.CertFile(issued), ClientKeyFile: certs.KeyFile(issued),
+		ClientCertFile: certs.CertFile(certName), ClientKeyFile: certs.KeyFile(certName),
 	}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func writeTokenKubeconfig(t *testing.T, path string, to *testenv.Member) {
+func writeTokenKubeconfig(t *testing.T, path string, target *testenv.Member) {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["it"] = &clientcmdapi.Cluster{Server: to.Config.Host, CertificateAuthorityData: to.Config.CAData}
-	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{Token: to.Token}
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: target.Config.Host, CertificateAuthorityData: target.Config.CAData}
+	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{Token: target.Token}
 	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "it"}
 	config.CurrentContext = "it"
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
@@ -131,53 +132,53 @@ func writeTokenKubeconfig(t *testing.T, path string, to *testenv.Member) {
 	}
 }
 
-// flags are those of an agent that hurries, as a test does.
-func (p *pulled) flags(more ...string) []string {
-	if !slices.ContainsFunc(more, func(flag string) bool { return strings.HasPrefix(flag, "--report-secrets=") }) {
-		// Members have nobody who issues tokens.
-		more = append(more, "--report-secrets=None")
+// agentFlags returns the flags of an agent with short periods.
+func (p *pullCluster) agentFlags(extraFlags ...string) []string {
+	if !slices.ContainsFunc(extraFlags, func(flag string) bool { return strings.HasPrefix(flag, "--report-secrets=") }) {
+		// The members run no controller that issues tokens.
+		extraFlags = append(extraFlags, "--report-secrets=None")
 	}
 	return append([]string{
-		"--cluster-name=" + p.name, "--karmada-kubeconfig=" + p.kubeconfig, "--kubeconfig=" + p.local,
+		"--cluster-name=" + p.name, "--karmada-kubeconfig=" + p.karmadaKubeconfig, "--kubeconfig=" + p.memberKubeconfig,
 		"--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--cluster-status-update-frequency=1s", "--cluster-success-threshold=0s", "--cluster-lease-duration=4s",
 		"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
-	}, more...)
+	}, extraFlags...)
 }
 
-// agentLife is one life of an agent in this process.
-type agentLife struct {
-	end   context.CancelFunc
-	ended chan struct{}
-	err   error
+// agentRun is one run of an agent in this process.
+type agentRun struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
 }
 
-// stop ends the agent and tells how it ended.
-func (l *agentLife) stop(t *testing.T) error {
+// stop stops the agent and returns its error.
+func (l *agentRun) stop(t *testing.T) error {
 	t.Helper()
-	l.end()
+	l.cancel()
 	select {
-	case <-l.ended:
+	case <-l.done:
 		return l.err
 	case <-time.After(testenv.Patience):
-		t.Fatalf("the agent runs on %s after its end", testenv.Patience)
+		t.Fatalf("the agent still runs %s after it was stopped", testenv.Patience)
 		return nil
 	}
 }
 
-// run runs an agent in this process. It ends with the test at the latest.
-func (p *pulled) run(t *testing.T, more ...string) *agentLife {
+// startAgent runs an agent in this process until the end of the test or until it is stopped.
+func (p *pullCluster) startAgent(t *testing.T, extraFlags ...string) *agentRun {
 	t.Helper()
-	set, parsed := gates.New(), pflag.NewFlagSet("agent", pflag.ContinueOnError)
-	o := agent.Default(set)
-	o.AddFlags(parsed)
-	if err := errors.Join(parsed.Parse(p.flags(more...)), o.Validate()); err != nil {
+	featureGates, flagSet := gates.New(), pflag.NewFlagSet("agent", pflag.ContinueOnError)
+	o := agent.Default(featureGates)
+	o.AddFlags(flagSet)
+	if err := errors.Join(flagSet.Parse(p.agentFlags(extraFlags...)), o.Validate()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	l := &agentLife{end: end, ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	l := &agentRun{cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(l.ended)
+		defer close(l.done)
 		l.err = o.Run(ctx)
 	}()
 	t.Cleanup(func() {
@@ -188,17 +189,17 @@ func (p *pulled) run(t *testing.T, more ...string) *agentLife {
 	return l
 }
 
-func (p *pulled) cluster() *clusterv1alpha1.Cluster {
+func (p *pullCluster) cluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: p.name}}
 }
 
-// election is the Lease that the replicas of the agent compete for.
-func (p *pulled) election() *coordinationv1.Lease {
+// leaderElectionLease returns the Lease for the leader election of the agent.
+func (p *pullCluster) leaderElectionLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: agentdomain.LeaderLeasePrefix + p.name}}
 }
 
-// id is the identity of the member.
-func (p *pulled) id(t *testing.T) string {
+// memberID returns the identity of the member.
+func (p *pullCluster) memberID(t *testing.T) string {
 	t.Helper()
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	if err := p.member.Client.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
@@ -207,65 +208,64 @@ func (p *pulled) id(t *testing.T) string {
 	return string(system.UID)
 }
 
-func (p *pulled) awaitReady(t *testing.T) *clusterv1alpha1.Cluster {
+func (p *pullCluster) awaitReady(t *testing.T) *clusterv1alpha1.Cluster {
 	t.Helper()
 	return await(t, p.env.Karmada, p.cluster(), func(c *clusterv1alpha1.Cluster) error {
 		if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
-			return fmt.Errorf("conditions %+v", c.Status.Conditions)
+			return fmt.Errorf("conditions are %+v", c.Status.Conditions)
 		}
-		return same("taints", 0, len(c.Spec.Taints))
+		return checkEqual("taints", 0, len(c.Spec.Taints))
 	})
 }
 
-// removeCluster deletes a Cluster. Where no agent is left to let the Works go, the
-// administrator does.
+// removeCluster deletes a Cluster. It removes the finalizers of Works that no agent releases any more.
 func removeCluster(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
-	gone := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), gone)); err != nil {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreNotFound(env.Karmada.Delete(context.WithoutCancel(t.Context()), cluster)); err != nil {
 		t.Errorf("deleting Cluster %s: %v", name, err)
 	}
-	testenv.Eventually(t, "end of Cluster "+name, func(ctx context.Context) error {
+	testenv.Eventually(t, "deletion of Cluster "+name, func(ctx context.Context) error {
 		works := &workv1alpha1.WorkList{}
 		if err := env.Karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(name))); err != nil {
 			return err
 		}
 		for i := range works.Items {
-			free := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-			if err := client.IgnoreNotFound(env.Karmada.Patch(ctx, &works.Items[i], free)); err != nil {
+			dropFinalizers := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+			if err := client.IgnoreNotFound(env.Karmada.Patch(ctx, &works.Items[i], dropFinalizers)); err != nil {
 				return err
 			}
 		}
-		return absent(ctx, env.Karmada, gone)
+		return checkAbsent(ctx, env.Karmada, cluster)
 	})
 }
 
-// deploy propagates a Deployment to the member alone, and waits until it is there.
-func (p *pulled) deploy(t *testing.T, namespace, name string) *appsv1.Deployment {
+// deploy propagates a Deployment to this member only and waits for the member object.
+func (p *pullCluster) deploy(t *testing.T, namespace, name string) *appsv1.Deployment {
 	t.Helper()
 	template := deployment(namespace, name, 2)
-	p.env.Create(t, policyFor(t, on(p.name), template), template)
-	return await(t, p.member.Client, deployment(namespace, name, 2), replicas(2))
+	p.env.Create(t, policyFor(t, placementOn(p.name), template), template)
+	return await(t, p.member.Client, deployment(namespace, name, 2), hasReplicas(2))
 }
 
-// scale changes the replicas of a template and tells how long the member took to
-// have them.
-func (p *pulled) scale(t *testing.T, template *appsv1.Deployment, to int32) time.Duration {
+// scaleAndMeasure changes the replicas of a template and returns the time until the member has
+// them.
+func (p *pullCluster) scaleAndMeasure(t *testing.T, template *appsv1.Deployment, to int32) time.Duration {
 	t.Helper()
 	testenv.Update(t, p.env.Karmada, deployment(template.Namespace, template.Name, 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = to })
 	began := clock.now()
-	await(t, p.member.Client, deployment(template.Namespace, template.Name, 0), replicas(to))
+	await(t, p.member.Client, deployment(template.Namespace, template.Name, 0), hasReplicas(to))
 	return clock.since(began)
 }
 
-func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
+func TestAgentWorksWithAgentRBACOnly(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-serves")
-	described := []string{"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443"}
-	running := p.run(t, described...)
+	p := newPullCluster(t, env, "pull-serves")
+	clusterFlags := []string{"--cluster-provider=metal", "--cluster-region=north", "--cluster-zones=a,b", "--proxy-server-address=http://proxy:3128", "--cluster-api-endpoint=https://outside:6443"}
+	running := p.startAgent(t, clusterFlags...)
 	ready := p.awaitReady(t)
 	want := clusterv1alpha1.ClusterSpec{
-		ID: p.id(t), SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://outside:6443", ProxyURL: "http://proxy:3128",
+		ID: p.memberID(t), SyncMode: clusterv1alpha1.Pull, APIEndpoint: "https://outside:6443", ProxyURL: "http://proxy:3128",
 		Provider: "metal", Region: "north", Zones: []string{"a", "b"},
 		ResourceModels: ready.Spec.ResourceModels, Taints: ready.Spec.Taints, Zone: ready.Spec.Zone,
 	}
@@ -274,18 +274,18 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: p.name}}
 	await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
-		return errors.Join(same("holder", p.name, *l.Spec.HolderIdentity), same("owner", ready.UID, l.OwnerReferences[0].UID))
+		return errors.Join(checkEqual("holder", p.name, *l.Spec.HolderIdentity), checkEqual("owner", ready.UID, l.OwnerReferences[0].UID))
 	})
-	await(t, env.Karmada, p.election(), func(l *coordinationv1.Lease) error {
+	await(t, env.Karmada, p.leaderElectionLease(), func(l *coordinationv1.Lease) error {
 		if len(l.OwnerReferences) != 1 {
-			return fmt.Errorf("owners %+v", l.OwnerReferences)
+			return fmt.Errorf("owners are %+v", l.OwnerReferences)
 		}
-		return same("owner of the election", ready.UID, l.OwnerReferences[0].UID)
+		return checkEqual("owner of the leader election Lease", ready.UID, l.OwnerReferences[0].UID)
 	})
 
 	namespace := env.Namespace(t)
 	template := p.deploy(t, namespace, "web")
-	testenv.Eventually(t, "status in "+p.name, func(ctx context.Context) error {
+	testenv.Eventually(t, "status update in "+p.name, func(ctx context.Context) error {
 		object := deployment(namespace, "web", 0)
 		if err := p.member.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
@@ -293,58 +293,58 @@ func TestAnAgentServesItsClusterWithItsOwnRightsOnly(t *testing.T) {
 		object.Status = appsv1.DeploymentStatus{ObservedGeneration: object.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}
 		return p.member.Client.Status().Update(ctx, object)
 	})
-	await(t, env.Karmada, deployment(namespace, "web", 0), func(d *appsv1.Deployment) error { return same("ready", int32(2), d.Status.ReadyReplicas) })
-	p.scale(t, template, 3)
+	await(t, env.Karmada, deployment(namespace, "web", 0), func(d *appsv1.Deployment) error { return checkEqual("ready", int32(2), d.Status.ReadyReplicas) })
+	p.scaleAndMeasure(t, template, 3)
 	testenv.Update(t, p.member.Client, deployment(namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 7 })
-	await(t, p.member.Client, deployment(namespace, "web", 0), replicas(3))
+	await(t, p.member.Client, deployment(namespace, "web", 0), hasReplicas(3))
 
-	undisturbed(t, "nothing is written after a start", func() error {
-		// What was not reported yet is.
+	retryAfterStall(t, "no writes after a restart", func() error {
+		// Pending status reports are written before the agent stops.
 		awaitNoWrites(t, env, p.member)
 		if err := running.stop(t); err != nil {
 			t.Errorf("the agent ended with %v", err)
 		}
 		awaitNoWrites(t, env, p.member)
-		before, began := writes(t, env, p.member), time.Now()
-		running = p.run(t, described...)
+		before, began := countWrites(t, env, p.member), time.Now()
+		running = p.startAgent(t, clusterFlags...)
 		await(t, env.Karmada, lease, func(l *coordinationv1.Lease) error {
 			if l.Spec.RenewTime.Before(&metav1.MicroTime{Time: began}) {
-				return fmt.Errorf("renewed last at %s", l.Spec.RenewTime)
+				return fmt.Errorf("the Lease was last renewed at %s", l.Spec.RenewTime)
 			}
 			return nil
 		})
-		return holdsStill(t, env, before, p.member)
+		return checkNoWrites(t, env, before, p.member)
 	})
 
 	deleteObject(t, env.Karmada, deployment(namespace, "web", 0))
 	awaitGone(t, p.member.Client, deployment(namespace, "web", 0))
 }
 
-func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
+func TestAgentSurvivesControlPlaneOutage(t *testing.T) {
 	env := alone(t)
 	for name, c := range map[string]struct {
-		lose func(*testing.T, *gate) (back func())
+		startOutage func(*testing.T, *tcpProxy) (endOutage func())
 	}{
-		"that hangs": {func(_ *testing.T, g *gate) func() {
-			g.set(true)
-			return func() { g.set(false) }
+		"API hangs": {func(_ *testing.T, g *tcpProxy) func() {
+			g.setPaused(true)
+			return func() { g.setPaused(false) }
 		}},
-		"that refuses connections": {func(t *testing.T, g *gate) func() {
-			at := g.listener.Addr().String()
-			g.end()
-			return func() { newGateOn(t, at, env.Config.Host) }
+		"API refuses connections": {func(t *testing.T, g *tcpProxy) func() {
+			address := g.listener.Addr().String()
+			g.stop()
+			return func() { newTCPProxyAt(t, address, env.Config.Host) }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPulled(t, env, "pull-outlives-"+strings.ToLower(strings.Fields(name)[1]))
-			g := newGate(t, env.Config.Host)
-			p.write(t, g.URL(), time.Hour)
-			running := p.run(t)
+			p := newPullCluster(t, env, "pull-outlives-"+strings.ToLower(strings.Fields(name)[1]))
+			g := newTCPProxy(t, env.Config.Host)
+			p.writeKubeconfig(t, g.URL(), time.Hour)
+			running := p.startAgent(t)
 			p.awaitReady(t)
 			template := p.deploy(t, env.Namespace(t), "web")
 
-			// Longer than the agent leads without an answer.
-			back := c.lose(t, g)
+			// The outage lasts longer than the renew deadline of the leader election.
+			endOutage := c.startOutage(t, g)
 			testenv.Update(t, env.Karmada, deployment(template.Namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 5 })
 			await(t, env.Karmada, workOf(t, p.name, template), func(w *workv1alpha1.Work) error {
 				manifest, err := manifestOf(w)
@@ -356,154 +356,154 @@ func TestAnAgentOutlivesItsControlPlane(t *testing.T) {
 				}
 				return nil
 			})
-			testenv.Holds(t, "the agent runs without its control plane", 6*time.Second, func(ctx context.Context) error {
+			testenv.Holds(t, "the agent keeps running during the outage", 6*time.Second, func(ctx context.Context) error {
 				select {
-				case <-running.ended:
-					return fmt.Errorf("it ended with %w", running.err)
+				case <-running.done:
+					return fmt.Errorf("the agent ended with %w", running.err)
 				default:
 				}
-				return p.holds(ctx, template, 2)
+				return p.checkReplicas(ctx, template, 2)
 			})
-			back()
+			endOutage()
 			began := clock.now()
-			await(t, p.member.Client, deployment(template.Namespace, "web", 0), replicas(5))
-			if took := clock.since(began); took > promptly {
-				t.Errorf("the Work was applied %s after the control plane was back", took)
+			await(t, p.member.Client, deployment(template.Namespace, "web", 0), hasReplicas(5))
+			if took := clock.since(began); took > maxDeliveryTime {
+				t.Errorf("the Work was applied %s after the end of the outage", took)
 			}
 		})
 	}
 }
 
-// holds tells how a member has other replicas of a Deployment.
-func (p *pulled) holds(ctx context.Context, template *appsv1.Deployment, want int32) error {
+// checkReplicas returns an error if the Deployment in the member has other replicas.
+func (p *pullCluster) checkReplicas(ctx context.Context, template *appsv1.Deployment, want int32) error {
 	object := deployment(template.Namespace, template.Name, 0)
 	if err := p.member.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
-	return replicas(want)(object)
+	return hasReplicas(want)(object)
 }
 
-func TestAnAgentWaitsForBothSides(t *testing.T) {
+func TestAgentWaitsForControlPlaneAndMember(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-waits")
-	g := newGate(t, env.Config.Host)
-	at := g.listener.Addr().String()
-	p.write(t, g.URL(), time.Hour)
-	g.end()
+	p := newPullCluster(t, env, "pull-waits")
+	g := newTCPProxy(t, env.Config.Host)
+	address := g.listener.Addr().String()
+	p.writeKubeconfig(t, g.URL(), time.Hour)
+	g.stop()
 	p.member.Stop()
-	running := p.run(t)
-	testenv.Holds(t, "the agent waits", time.Second, func(context.Context) error {
+	running := p.startAgent(t)
+	testenv.Holds(t, "the agent keeps running while no API server answers", time.Second, func(context.Context) error {
 		select {
-		case <-running.ended:
-			return fmt.Errorf("it ended with %w", running.err)
+		case <-running.done:
+			return fmt.Errorf("the agent ended with %w", running.err)
 		default:
 			return nil
 		}
 	})
-	newGateOn(t, at, env.Config.Host)
+	newTCPProxyAt(t, address, env.Config.Host)
 	if err := p.member.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitReady(t)
 }
 
-func TestAnAgentGoesOnWithCredentialsThatAreRenewed(t *testing.T) {
+func TestAgentUsesRenewedCredentials(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-renews")
-	running := p.run(t)
+	p := newPullCluster(t, env, "pull-renews")
+	running := p.startAgent(t)
 	p.awaitReady(t)
 	template := p.deploy(t, env.Namespace(t), "web")
-	p.write(t, env.Config.Host, time.Second)
+	p.writeKubeconfig(t, env.Config.Host, time.Second)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: p.name}}
-	testenv.Eventually(t, "the control plane refuses the agent", func(ctx context.Context) error {
+	testenv.Eventually(t, "expired credentials of the agent", func(ctx context.Context) error {
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 			return err
 		}
-		if silent := time.Since(lease.Spec.RenewTime.Time); silent < 3*time.Second || clock.disturbed() {
-			return fmt.Errorf("the agent was heard of %s ago", silent)
+		if silent := time.Since(lease.Spec.RenewTime.Time); silent < 3*time.Second || clock.hasStalledRecently() {
+			return fmt.Errorf("the agent renewed its Lease %s ago", silent)
 		}
 		return nil
 	})
 	testenv.Update(t, env.Karmada, deployment(template.Namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 4 })
-	testenv.Holds(t, "what the agent does not hear of", quiet, func(ctx context.Context) error { return p.holds(ctx, template, 2) })
-	p.write(t, env.Config.Host, time.Hour)
-	await(t, p.member.Client, deployment(template.Namespace, "web", 0), replicas(4))
+	testenv.Holds(t, "no delivery with expired credentials", quietPeriod, func(ctx context.Context) error { return p.checkReplicas(ctx, template, 2) })
+	p.writeKubeconfig(t, env.Config.Host, time.Hour)
+	await(t, p.member.Client, deployment(template.Namespace, "web", 0), hasReplicas(4))
 	select {
-	case <-running.ended:
+	case <-running.done:
 		t.Errorf("the agent ended with %v", running.err)
 	default:
 	}
-	if took := p.scale(t, template, 6); took > promptly {
-		t.Errorf("with new credentials a Work takes %s", took)
+	if took := p.scaleAndMeasure(t, template, 6); took > maxDeliveryTime {
+		t.Errorf("delivery with new credentials took %s", took)
 	}
 }
 
-func TestAClusterThatIsDeletedIsLeftByItsAgent(t *testing.T) {
+func TestAgentDoesNotRecreateDeletedCluster(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-leaves")
-	running := p.run(t)
+	p := newPullCluster(t, env, "pull-leaves")
+	running := p.startAgent(t)
 	before := p.awaitReady(t)
 	namespace := env.Namespace(t)
 	p.deploy(t, namespace, "web")
 	deleteObject(t, env.Karmada, p.cluster())
 	awaitGone(t, p.member.Client, deployment(namespace, "web", 0))
 	awaitGone(t, env.Karmada, p.cluster())
-	testenv.Holds(t, "the Cluster stays away", settled, func(ctx context.Context) error {
+	testenv.Holds(t, "the Cluster is not recreated", settledPeriod, func(ctx context.Context) error {
 		select {
-		case <-running.ended:
+		case <-running.done:
 			return fmt.Errorf("the agent ended with %w", running.err)
 		default:
-			return absent(ctx, env.Karmada, p.cluster())
+			return checkAbsent(ctx, env.Karmada, p.cluster())
 		}
 	})
 	if err := running.stop(t); err != nil {
 		t.Errorf("the agent ended with %v", err)
 	}
-	awaitGone(t, env.Karmada, p.election())
-	// The rights in the execution namespace went with it.
+	awaitGone(t, env.Karmada, p.leaderElectionLease())
+	// The RBAC objects in the execution namespace were deleted together with the namespace.
 	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}})
-	p.grantRights(t)
-	p.run(t)
+	p.grantAgentRBAC(t)
+	p.startAgent(t)
 	if after := p.awaitReady(t); after.UID == before.UID {
-		t.Error("the Cluster is the one that was deleted")
+		t.Error("the Cluster has the UID of the deleted one")
 	}
 }
 
-func TestAnAgentReportsItsSecrets(t *testing.T) {
+func TestAgentReportsSecrets(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-reports")
+	p := newPullCluster(t, env, "pull-reports")
 	ctx, cancel := context.WithCancel(t.Context())
 	var issuing sync.WaitGroup
-	issuing.Go(func() { p.issueTokens(ctx) })
+	issuing.Go(func() { p.issueServiceAccountTokens(ctx) })
 	t.Cleanup(func() { cancel(); issuing.Wait() })
-	p.run(t, "--report-secrets=KubeCredentials,KubeImpersonator")
+	p.startAgent(t, "--report-secrets=KubeCredentials,KubeImpersonator")
 	registered := p.awaitReady(t)
-	space := clusterv1alpha1.NamespaceKarmadaCluster
+	secretNamespace := clusterv1alpha1.NamespaceKarmadaCluster
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
-		return &clusterv1alpha1.LocalSecretReference{Namespace: space, Name: name}
+		return &clusterv1alpha1.LocalSecretReference{Namespace: secretNamespace, Name: name}
 	}
 	if diff := cmp.Diff([]*clusterv1alpha1.LocalSecretReference{reference(p.name), reference(p.name + "-impersonator")},
 		[]*clusterv1alpha1.LocalSecretReference{registered.Spec.SecretRef, registered.Spec.ImpersonatorSecretRef}); diff != "" {
-		t.Errorf("references (-want +got):\n%s", diff)
+		t.Errorf("Secret references (-want +got):\n%s", diff)
 	}
 	for name, keys := range map[string][]string{p.name: {"caBundle", "token"}, p.name + "-impersonator": {"token"}} {
-		secret := await(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: name}}, exists)
+		secret := await(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secretNamespace, Name: name}}, exists)
 		for _, key := range keys {
 			if len(secret.Data[key]) == 0 {
-				t.Errorf("Secret %s has no %s", name, key)
+				t.Errorf("Secret %s has no key %s", name, key)
 			}
 		}
 		if len(secret.OwnerReferences) != 1 || secret.OwnerReferences[0].UID != registered.UID {
-			t.Errorf("owners of Secret %s: %+v", name, secret.OwnerReferences)
+			t.Errorf("Secret %s has owners %+v", name, secret.OwnerReferences)
 		}
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:karmada-" + p.name}}
 	await(t, p.member.Client, role, exists)
 }
 
-// issueTokens does in the member what kube-controller-manager does: it gives the
-// Secrets of service accounts their tokens.
-func (p *pulled) issueTokens(ctx context.Context) {
+// issueServiceAccountTokens does what kube-controller-manager does in a member: it adds tokens to
+// the Secrets of service accounts.
+func (p *pullCluster) issueServiceAccountTokens(ctx context.Context) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -529,15 +529,15 @@ func (p *pulled) issueTokens(ctx context.Context) {
 	}
 }
 
-// launch runs an agent in a process of its own, which may be killed, with more
-// variables in its environment.
-func (p *pulled) launch(t *testing.T, variables []string, more ...string) *exec.Cmd {
+// startAgentProcess runs an agent in a separate process that a test can kill. The variables are
+// added to its environment.
+func (p *pullCluster) startAgentProcess(t *testing.T, variables []string, extraFlags ...string) *exec.Cmd {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := exec.Command(executable, p.flags(more...)...)
+	program := exec.Command(executable, p.agentFlags(extraFlags...)...)
 	program.Env = slices.Concat(os.Environ(), []string{programVariable + "=" + programs.Agent}, variables)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
@@ -549,24 +549,24 @@ func (p *pulled) launch(t *testing.T, variables []string, more ...string) *exec.
 	return program
 }
 
-// inPod is the environment of the containers of a Pod.
-func inPod(t *testing.T) []string {
+// podEnvironment returns the environment variables of a container in a Pod.
+func podEnvironment(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
-	says := base64.RawURLEncoding.EncodeToString([]byte(`{"kubernetes.io":{"pod":{"name":"karmada-agent-0","uid":"` + uuid.NewString() + `"}}}`))
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("e30."+says+".c2ln"), 0o600); err != nil {
+	claims := base64.RawURLEncoding.EncodeToString([]byte(`{"kubernetes.io":{"pod":{"name":"karmada-agent-0","uid":"` + uuid.NewString() + `"}}}`))
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("e30."+claims+".c2ln"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return []string{flags.ServiceAccountVariable + "=" + dir}
 }
 
-func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
+func TestAgentResumesAfterKill(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-killed")
-	pod := inPod(t)
-	// Nobody waits for the Lease to be over: that would be too late.
-	lasting := []string{"--leader-elect-lease-duration=5m", "--leader-elect-renew-deadline=10s"}
-	killed := p.launch(t, pod, lasting...)
+	p := newPullCluster(t, env, "pull-killed")
+	pod := podEnvironment(t)
+	// The Lease is too long to wait for its expiry.
+	longLeaseFlags := []string{"--leader-elect-lease-duration=5m", "--leader-elect-renew-deadline=10s"}
+	killed := p.startAgentProcess(t, pod, longLeaseFlags...)
 	p.awaitReady(t)
 	namespace := env.Namespace(t)
 	template := p.deploy(t, namespace, "web")
@@ -576,30 +576,30 @@ func TestAnAgentThatIsKilledLosesNothing(t *testing.T) {
 	_ = killed.Wait()
 	testenv.Update(t, env.Karmada, deployment(namespace, "web", 0), func(d *appsv1.Deployment) { *d.Spec.Replicas = 5 })
 	kept := configMap(namespace, "kept")
-	env.Create(t, policyFor(t, on(p.name), kept), kept)
-	p.launch(t, pod, lasting...)
+	env.Create(t, policyFor(t, placementOn(p.name), kept), kept)
+	p.startAgentProcess(t, pod, longLeaseFlags...)
 	began := time.Now()
-	await(t, p.member.Client, template, replicas(5))
-	t.Logf("the next one did the work of the one that was killed after %s", time.Since(began))
+	await(t, p.member.Client, template, hasReplicas(5))
+	t.Logf("the next agent delivered the changes after %s", time.Since(began))
 	await(t, p.member.Client, configMap(namespace, "kept"), exists)
 }
 
-func TestAnAgentLosesNothingWhenItsConnectionsAreReset(t *testing.T) {
+func TestAgentLosesNoChangesOnConnectionReset(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-resets")
-	g := newGate(t, env.Config.Host)
-	p.write(t, g.URL(), time.Hour)
-	running := p.run(t)
+	p := newPullCluster(t, env, "pull-resets")
+	g := newTCPProxy(t, env.Config.Host)
+	p.writeKubeconfig(t, g.URL(), time.Hour)
+	running := p.startAgent(t)
 	p.awaitReady(t)
 	template := p.deploy(t, env.Namespace(t), "web")
 	for round := range 8 {
-		g.hangUp()
-		if took := p.scale(t, template, int32(3+round)); took > promptly {
-			t.Errorf("after reset %d a Work took %s", round, took)
+		g.closeConnections()
+		if took := p.scaleAndMeasure(t, template, int32(3+round)); took > maxDeliveryTime {
+			t.Errorf("delivery after connection reset %d took %s", round, took)
 		}
 	}
 	select {
-	case <-running.ended:
+	case <-running.done:
 		t.Errorf("the agent ended with %v", running.err)
 	default:
 	}

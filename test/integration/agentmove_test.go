@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-func TestAnAgentFollowsItsControlPlaneToAnotherAddress(t *testing.T) {
+func TestAgentFollowsControlPlaneAddressChange(t *testing.T) {
 	env := alone(t)
-	p := newPulled(t, env, "pull-moves")
-	g := newGate(t, env.Config.Host)
-	p.write(t, g.URL(), time.Hour)
-	running := p.run(t)
+	p := newPullCluster(t, env, "pull-moves")
+	g := newTCPProxy(t, env.Config.Host)
+	p.writeKubeconfig(t, g.URL(), time.Hour)
+	running := p.startAgent(t)
 	p.awaitReady(t)
 	template := p.deploy(t, env.Namespace(t), "web")
 
-	g.end()
-	p.write(t, env.Config.Host, time.Hour)
-	p.scale(t, template, 5)
+	g.stop()
+	p.writeKubeconfig(t, env.Config.Host, time.Hour)
+	p.scaleAndMeasure(t, template, 5)
 	select {
-	case <-running.ended:
+	case <-running.done:
 		t.Errorf("the agent ended with %v", running.err)
 	default:
 	}

@@ -23,21 +23,22 @@ import (
 )
 
 const (
-	// firstLife is how long the first certificate of an agent lives, which leaves it
-	// time to ask for the next on a machine that is slow. A twentieth of it has passed
-	// when it is signed. Those that follow are signed for ten minutes at least, and for
-	// five more that have passed by then: so any of them makes an agent ask for the
-	// next one at once for which so much is too little.
-	firstLife = 25 * time.Second
-	hurried   = "--cert-rotation-remaining-time-threshold=0.95"
-	// rotations is how often the certificate is seen to be another one.
-	rotations = 2
+	// firstCertLifetime is the lifetime of the agent's first certificate. It leaves a slow machine
+	// enough time to request the next certificate. The signer backdates certificates: 1/20 of the
+	// first lifetime has passed when it is signed. The following certificates are signed for at
+	// least 10 minutes and backdated by 5 minutes. So with the threshold of earlyRenewalFlag the
+	// agent requests the next certificate at once.
+	firstCertLifetime = 25 * time.Second
+	earlyRenewalFlag  = "--cert-rotation-remaining-time-threshold=0.95"
+	// wantRotations is the least number of certificates after the first one.
+	wantRotations = 2
 )
 
-// store puts the kubeconfig of the agent into its Secret, with what its files hold.
-func (p *pulled) store(t *testing.T) {
+// storeKubeconfigSecret stores the agent's kubeconfig with inlined certificate and key in its
+// Secret.
+func (p *pullCluster) storeKubeconfigSecret(t *testing.T) {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(p.kubeconfig)
+	config, err := clientcmd.LoadFromFile(p.karmadaKubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,8 @@ func (p *pulled) store(t *testing.T) {
 	}
 }
 
-// held is the certificate in the Secret of the agent, and the kubeconfig around it.
-func (p *pulled) held(ctx context.Context) (*x509.Certificate, []byte, error) {
+// readKubeconfigSecret returns the certificate and the kubeconfig in the agent's Secret.
+func (p *pullCluster) readKubeconfigSecret(ctx context.Context) (*x509.Certificate, []byte, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: certrotation.SecretName}}
 	if err := p.member.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return nil, nil, err
@@ -84,72 +85,72 @@ func (p *pulled) held(ctx context.Context) (*x509.Certificate, []byte, error) {
 	return chain[0], secret.Data[certrotation.SecretKey], nil
 }
 
-// deliver changes a template and waits until the member has it.
-func (p *pulled) deliver(t *testing.T, template *corev1.ConfigMap, what string) {
+// deliverChange changes a template and waits until the member has the change.
+func (p *pullCluster) deliverChange(t *testing.T, template *corev1.ConfigMap, round string) {
 	t.Helper()
-	testenv.Update(t, p.env.Karmada, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) { c.Data = map[string]string{"round": what} })
-	await(t, p.member.Client, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) error { return same("round", what, c.Data["round"]) })
+	testenv.Update(t, p.env.Karmada, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) { c.Data = map[string]string{"round": round} })
+	await(t, p.member.Client, configMap(template.Namespace, template.Name), func(c *corev1.ConfigMap) error { return checkEqual("round", round, c.Data["round"]) })
 }
 
-// rotated delivers changes until the agent has had several certificates and the first
-// one is worth nothing.
-func (p *pulled) rotated(t *testing.T, first *x509.Certificate, template *corev1.ConfigMap) {
+// awaitRotations delivers changes until the agent has had more than wantRotations certificates
+// and the first one is expired.
+func (p *pullCluster) awaitRotations(t *testing.T, first *x509.Certificate, template *corev1.ConfigMap) {
 	t.Helper()
 	seen, round := []*x509.Certificate{first}, 0
 	testenv.Eventually(t, "rotations of the certificate", func(ctx context.Context) error {
 		round++
-		p.deliver(t, template, strconv.Itoa(round))
-		now, _, err := p.held(ctx)
+		p.deliverChange(t, template, strconv.Itoa(round))
+		now, _, err := p.readKubeconfigSecret(ctx)
 		if err != nil {
 			return err
 		}
-		if err := same("user", agentdomain.User(p.name), now.Subject.CommonName); err != nil {
+		if err := checkEqual("user", agentdomain.User(p.name), now.Subject.CommonName); err != nil {
 			return err
 		}
 		if !bytes.Equal(seen[len(seen)-1].Raw, now.Raw) {
 			seen = append(seen, now)
 		}
-		if len(seen) <= rotations || time.Now().Before(seen[0].NotAfter) {
-			return fmt.Errorf("%d certificates, of which the first ends at %s", len(seen), seen[0].NotAfter)
+		if len(seen) <= wantRotations || time.Now().Before(seen[0].NotAfter) {
+			return fmt.Errorf("%d certificates so far, the first expires at %s", len(seen), seen[0].NotAfter)
 		}
 		return nil
 	})
 }
 
-func TestAnAgentRenewsItsCertificateAgainAndAgainWhileItDelivers(t *testing.T) {
+func TestAgentRotatesCertificateWhileDelivering(t *testing.T) {
 	env := alone(t)
-	p := startPulled(t, env, "pull-rotates")
-	p.write(t, env.Config.Host, firstLife)
-	p.store(t)
-	p.grantRights(t)
+	p := startPullMember(t, env, "pull-rotates")
+	p.writeKubeconfig(t, env.Config.Host, firstCertLifetime)
+	p.storeKubeconfigSecret(t)
+	p.grantAgentRBAC(t)
 	t.Cleanup(func() { removeCluster(t, env, p.name) })
-	first, _, err := p.held(t.Context())
+	first, _, err := p.readKubeconfigSecret(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rotating := []string{"--controllers=*,certRotation", "--cert-rotation-checking-interval=1s", hurried}
-	running := p.run(t, rotating...)
+	rotationFlags := []string{"--controllers=*,certRotation", "--cert-rotation-checking-interval=1s", earlyRenewalFlag}
+	running := p.startAgent(t, rotationFlags...)
 	p.awaitReady(t)
 	template := configMap(env.Namespace(t), "delivered")
-	env.Create(t, policyFor(t, on(p.name), template), template)
-	p.rotated(t, first, template)
+	env.Create(t, policyFor(t, placementOn(p.name), template), template)
+	p.awaitRotations(t, first, template)
 	select {
-	case <-running.ended:
+	case <-running.done:
 		t.Fatalf("the agent ended with %v", running.err)
 	default:
 	}
 
-	// A node starts the agent again with what the Secret holds.
+	// The agent is started again with the kubeconfig from its Secret.
 	if err := running.stop(t); err != nil {
 		t.Errorf("the agent ended with %v", err)
 	}
-	_, kubeconfig, err := p.held(t.Context())
+	_, kubeconfig, err := p.readKubeconfigSecret(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.kubeconfig, kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(p.karmadaKubeconfig, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.run(t, rotating...)
-	p.deliver(t, template, "after a start")
+	p.startAgent(t, rotationFlags...)
+	p.deliverChange(t, template, "after a restart")
 }

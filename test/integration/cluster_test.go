@@ -25,44 +25,44 @@ func clusterNamed(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// leave removes a Cluster that a test has registered and returns when no component
-// counts it any more, so that tests that follow find the members they expect.
-func leave(t *testing.T, env *testenv.Env, name string) {
+// unregisterCluster deletes a Cluster that a test has registered. It returns when the scheduler no
+// longer counts the Cluster, so that the following tests find only the members that they expect.
+func unregisterCluster(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	deleteObject(t, env.Karmada, clusterNamed(name))
 	awaitGone(t, env.Karmada, clusterNamed(name))
 	namespace := env.Namespace(t)
-	testenv.Eventually(t, "the scheduler forgets cluster "+name, func(ctx context.Context) error {
+	testenv.Eventually(t, "the scheduler no longer counts cluster "+name, func(ctx context.Context) error {
 		probe := configMap(namespace, "probe-"+rand.String(5))
-		env.Create(t, policyFor(t, on("nowhere"), probe), probe)
+		env.Create(t, policyFor(t, placementOn("nowhere"), probe), probe)
 		bound := await(t, env.Karmada, bindingOf(t, probe), func(b *workv1alpha2.ResourceBinding) error {
-			return condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "")
+			return checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "")
 		})
-		return condition(bound.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+		return checkCondition(bound.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
 			fmt.Sprintf("0/%d clusters are available: ", len(env.Members)))
 	})
 }
 
-func TestRegisteredClusterBecomesReadyAndTellsWhatItServes(t *testing.T) {
+func TestRegisteredClusterReportsReadyAndAPIEnablements(t *testing.T) {
 	env := shared(t)
 	cluster := await(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) error {
 		return errors.Join(
-			condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady",
+			checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady",
 				"cluster is healthy and ready to accept workloads"),
-			condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements, metav1.ConditionTrue, "Complete", ""),
-			same("finalizers", []string{clusterv1alpha1.ClusterControllerFinalizer}, c.Finalizers),
-			same("taints", 0, len(c.Spec.Taints)))
+			checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements, metav1.ConditionTrue, "Complete", ""),
+			checkEqual("finalizers", []string{clusterv1alpha1.ClusterControllerFinalizer}, c.Finalizers),
+			checkEqual("taints", 0, len(c.Spec.Taints)))
 	})
-	asked, err := discovery.NewDiscoveryClientForConfig(env.Members[member1].Config)
+	memberDiscovery, err := discovery.NewDiscoveryClientForConfig(env.Members[member1].Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := asked.ServerVersion()
+	version, err := memberDiscovery.ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cluster.Status.KubernetesVersion != version.GitVersion {
-		t.Errorf("the version is said to be %q, the member says %q", cluster.Status.KubernetesVersion, version.GitVersion)
+		t.Errorf("the reported version is %q, the member has %q", cluster.Status.KubernetesVersion, version.GitVersion)
 	}
 	apps := slices.IndexFunc(cluster.Status.APIEnablements, func(e clusterv1alpha1.APIEnablement) bool { return e.GroupVersion == "apps/v1" })
 	if apps < 0 || !slices.ContainsFunc(cluster.Status.APIEnablements[apps].Resources, func(r clusterv1alpha1.APIResource) bool {
@@ -73,34 +73,34 @@ func TestRegisteredClusterBecomesReadyAndTellsWhatItServes(t *testing.T) {
 	await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(member1)}}, exists)
 }
 
-func TestNodesOfAMemberAreSummedUp(t *testing.T) {
+func TestNodeAndResourceSummaryOfMember(t *testing.T) {
 	env := shared(t)
 	for name, ready := range map[string]corev1.ConditionStatus{"n1": corev1.ConditionTrue, "n2": corev1.ConditionFalse} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := member(env, member3).Create(t.Context(), node); err != nil {
+		if err := memberClient(env, member3).Create(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = member(env, member3).Delete(context.WithoutCancel(t.Context()), node) })
+		t.Cleanup(func() { _ = memberClient(env, member3).Delete(context.WithoutCancel(t.Context()), node) })
 		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("110")}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-		if err := member(env, member3).Status().Update(t.Context(), node); err != nil {
+		if err := memberClient(env, member3).Status().Update(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
 	}
 	await(t, env.Karmada, clusterNamed(member3), func(c *clusterv1alpha1.Cluster) error {
 		if c.Status.NodeSummary == nil || c.Status.ResourceSummary == nil {
-			return errors.New("there is no summary")
+			return errors.New("the status has no NodeSummary or no ResourceSummary")
 		}
 		cpu := c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU]
 		return errors.Join(
-			same("nodes", clusterv1alpha1.NodeSummary{TotalNum: 2, ReadyNum: 1}, *c.Status.NodeSummary),
-			same("processors", "8", cpu.String()))
+			checkEqual("nodes", clusterv1alpha1.NodeSummary{TotalNum: 2, ReadyNum: 1}, *c.Status.NodeSummary),
+			checkEqual("allocatable CPU", "8", cpu.String()))
 	})
 }
 
-func TestClusterIDIsRegisteredOnce(t *testing.T) {
+func TestClusterIDMustBeUnique(t *testing.T) {
 	env := shared(t)
-	testenv.Update(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) { c.Spec.ID = identityOf(t, env.Members[member1]) })
+	testenv.Update(t, env.Karmada, clusterNamed(member1), func(c *clusterv1alpha1.Cluster) { c.Spec.ID = memberID(t, env.Members[member1]) })
 	first := await(t, env.Karmada, clusterNamed(member1), exists)
 	second := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "twin"},
@@ -109,20 +109,20 @@ func TestClusterIDIsRegisteredOnce(t *testing.T) {
 	err := env.Karmada.Create(t.Context(), second)
 	want := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", first.Spec.ID, member1)
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("the answer is %v, want %q", err, want)
+		t.Errorf("got error %v, want %q", err, want)
 	}
 }
 
-func TestClustersAreListedWithTheirColumns(t *testing.T) {
+func TestClusterTableColumns(t *testing.T) {
 	env := shared(t)
 	await(t, env.Karmada, clusterNamed(member2), func(c *clusterv1alpha1.Cluster) error {
-		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
 	})
-	asked, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	karmadaDiscovery, err := discovery.NewDiscoveryClientForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := asked.RESTClient().Get().AbsPath("/apis/cluster.karmada.io/v1alpha1/clusters/"+member2).
+	answer, err := karmadaDiscovery.RESTClient().Get().AbsPath("/apis/cluster.karmada.io/v1alpha1/clusters/"+member2).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestClustersAreListedWithTheirColumns(t *testing.T) {
 			columns = append(columns, column.Name)
 		}
 	}
-	if err := same("columns", []string{"Name", "Version", "Mode", "Ready", "Age"}, columns); err != nil {
+	if err := checkEqual("columns", []string{"Name", "Version", "Mode", "Ready", "Age"}, columns); err != nil {
 		t.Error(err)
 	}
 	if len(table.Rows) != 1 || table.Rows[0].Cells[0] != member2 || table.Rows[0].Cells[2] != "Push" || table.Rows[0].Cells[3] != "True" {

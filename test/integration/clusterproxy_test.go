@@ -35,11 +35,11 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-const impersonator = "karmada-impersonator"
+const impersonatorAccount = "karmada-impersonator"
 
-// proxiedMember registers member3 once more, under another name, and then gives the
-// control plane the token of an impersonator in it, as joining does.
-func proxiedMember(t *testing.T, env *testenv.Env, name string) {
+// registerProxiedMember registers member3 again under another name and stores the token of an
+// impersonator account for it, as join does.
+func registerProxiedMember(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	if err := env.Register(t.Context(), name, env.Members[member3]); err != nil {
 		t.Fatal(err)
@@ -52,15 +52,15 @@ func proxiedMember(t *testing.T, env *testenv.Env, name string) {
 		}
 		awaitGone(t, env.Karmada, cluster)
 	})
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaCluster}}
-	if err := member(env, member3).Create(t.Context(), space); err != nil && !apierrors.IsAlreadyExists(err) {
+	memberNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.NamespaceKarmadaCluster}}
+	if err := memberClient(env, member3).Create(t.Context(), memberNamespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: space.Name, Name: impersonator}}
-	inMemberFor(t, env, account)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: memberNamespace.Name, Name: impersonatorAccount}}
+	createInMember3(t, env, account)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name + "-impersonator"},
-		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(tokenOf(t, env.Members[member3].Config, account))},
+		Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(newServiceAccountToken(t, env.Members[member3].Config, account))},
 	}
 	env.Create(t, secret)
 	cleanUp(t, env, secret)
@@ -69,37 +69,38 @@ func proxiedMember(t *testing.T, env *testenv.Env, name string) {
 	})
 }
 
-// inMemberFor makes objects in member3 for the time of a test.
-func inMemberFor(t *testing.T, env *testenv.Env, objects ...client.Object) {
+// createInMember3 creates objects in member3 and deletes them at the end of the test.
+func createInMember3(t *testing.T, env *testenv.Env, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		if err := member(env, member3).Create(t.Context(), object); err != nil {
+		if err := memberClient(env, member3).Create(t.Context(), object); err != nil {
 			t.Fatalf("creating %T %s in %s: %v", object, object.GetName(), member3, err)
 		}
 		t.Cleanup(func() {
-			if err := client.IgnoreNotFound(member(env, member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
+			if err := client.IgnoreNotFound(memberClient(env, member3).Delete(context.WithoutCancel(t.Context()), object)); err != nil {
 				t.Errorf("deleting %T %s: %v", object, object.GetName(), err)
 			}
 		})
 	}
 }
 
-// tokenOf is a token of a service account.
-func tokenOf(t *testing.T, config *rest.Config, account *corev1.ServiceAccount) string {
+// newServiceAccountToken requests a token of a service account.
+func newServiceAccountToken(t *testing.T, config *rest.Config, account *corev1.ServiceAccount) string {
 	t.Helper()
-	side, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := side.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := clientset.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return request.Status.Token
 }
 
-// certified is how a user with a client certificate of the control plane logs in.
-func certified(t *testing.T, env *testenv.Env, name string, groups ...string) *rest.Config {
+// newCertificateConfig returns a client configuration with a new certificate for a user of the
+// control plane.
+func newCertificateConfig(t *testing.T, env *testenv.Env, name string, groups ...string) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -139,9 +140,9 @@ func certified(t *testing.T, env *testenv.Env, name string, groups ...string) *r
 	return config
 }
 
-// mayProxy lets subjects go to a cluster through the control plane, or with verb
-// impersonate only lets the control plane act for them.
-func mayProxy(t *testing.T, env *testenv.Env, cluster string, verbs []string, subjects ...rbacv1.Subject) {
+// grantProxyAccess allows subjects to use the proxy of a cluster. With the verb impersonate it only
+// allows the control plane to impersonate them in the member.
+func grantProxyAccess(t *testing.T, env *testenv.Env, cluster string, verbs []string, subjects ...rbacv1.Subject) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "proxy-"}, Rules: []rbacv1.PolicyRule{{
 		Verbs: verbs, APIGroups: []string{clusterv1alpha1.GroupName}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{cluster},
@@ -156,35 +157,34 @@ func mayProxy(t *testing.T, env *testenv.Env, cluster string, verbs []string, su
 	cleanUp(t, env, binding)
 }
 
-// through is a client configuration that leads to a member by way of the control
-// plane.
-func through(config *rest.Config, cluster string) *rest.Config {
+// proxyConfig returns a client configuration for a cluster through the proxy of the control plane.
+func proxyConfig(config *rest.Config, cluster string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Host = strings.TrimRight(config.Host, "/") + "/apis/cluster.karmada.io/v1alpha1/clusters/" + cluster + "/proxy"
 	return config
 }
 
-func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
+func newClientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	t.Helper()
-	made, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return clientset
 }
 
-// TestUsersReachAMemberThroughTheControlPlane is not parallel: it registers a
-// cluster, and takes it away again.
-func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
+// TestClusterProxyForwardsUsers registers and removes a cluster, so no other test may do so at
+// the same time.
+func TestClusterProxyForwardsUsers(t *testing.T) {
 	env := alone(t)
 	const gate = "gate"
-	proxiedMember(t, env, gate)
+	registerProxiedMember(t, env, gate)
 	namespace := env.Namespace(t)
 	robot := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}}
 	env.Create(t, robot)
-	await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
-	inMemberFor(t, env, configMap(namespace, "settings"))
-	inMemberFor(t, env,
+	await(t, memberClient(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	createInMember3(t, env, configMap(namespace, "settings"))
+	createInMember3(t, env,
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
 			Verbs: []string{"get", "list", "watch", "create"}, APIGroups: []string{""}, Resources: []string{"configmaps", "pods/exec"},
 		}}},
@@ -197,75 +197,74 @@ func TestUsersReachAMemberThroughTheControlPlane(t *testing.T) {
 				{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name},
 			},
 		})
-	mayProxy(t, env, gate, []string{"*"},
+	grantProxyAccess(t, env, gate, []string{"*"},
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"},
 		rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "bob"},
 		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: robot.Name})
-	asAnn := certified(t, env, "ann")
+	asAnn := newCertificateConfig(t, env, "ann")
 	asRobot := rest.AnonymousClientConfig(env.Config)
-	asRobot.BearerToken = tokenOf(t, env.Config, robot)
+	asRobot.BearerToken = newServiceAccountToken(t, env.Config, robot)
 
 	for name, config := range map[string]*rest.Config{"a user with a certificate": asAnn, "a service account": asRobot} {
-		t.Run(name, func(t *testing.T) { reads(t, clientOf(t, through(config, gate)), namespace) })
+		t.Run(name, func(t *testing.T) { checkMemberAccess(t, newClientset(t, proxyConfig(config, gate)), namespace) })
 	}
-	t.Run("a user whose group is not known in the member", func(t *testing.T) {
-		side := clientOf(t, through(certified(t, env, "bob", "dev"), gate))
-		testenv.Eventually(t, "the refusal that names the group", func(ctx context.Context) error {
-			_, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
+	t.Run("a user in a group that the control plane may not impersonate", func(t *testing.T) {
+		bobClient := newClientset(t, proxyConfig(newCertificateConfig(t, env, "bob", "dev"), gate))
+		testenv.Eventually(t, "Forbidden with the name of the group", func(ctx context.Context) error {
+			_, err := bobClient.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cluster "gate" does not let the control plane impersonate Group "dev"`) {
 				return fmt.Errorf("got %w", err)
 			}
 			return nil
 		})
-		mayProxy(t, env, gate, []string{"impersonate"}, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "dev"})
-		reads(t, side, namespace)
-		eve := clientOf(t, through(certified(t, env, "eve", "dev"), gate))
-		if _, err := eve.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "clusters.cluster.karmada.io") {
-			t.Errorf("another member of the group gets through the control plane: %v", err)
+		grantProxyAccess(t, env, gate, []string{"impersonate"}, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "dev"})
+		checkMemberAccess(t, bobClient, namespace)
+		eveClient := newClientset(t, proxyConfig(newCertificateConfig(t, env, "eve", "dev"), gate))
+		if _, err := eveClient.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "clusters.cluster.karmada.io") {
+			t.Errorf("another user of the group may use the proxy: %v", err)
 		}
 	})
-	t.Run("a watch", func(t *testing.T) { watches(t, env, clientOf(t, through(asAnn, gate)), namespace) })
-	t.Run("a terminal of a Pod that is not there", func(t *testing.T) {
-		_, resp := switchProtocols(t, through(asAnn, gate), "/api/v1/namespaces/"+namespace+"/pods/none/exec?command=ls&stdout=true")
+	t.Run("a watch", func(t *testing.T) { checkWatch(t, env, newClientset(t, proxyConfig(asAnn, gate)), namespace) })
+	t.Run("exec in a Pod that does not exist", func(t *testing.T) {
+		_, resp := requestUpgrade(t, proxyConfig(asAnn, gate), "/api/v1/namespaces/"+namespace+"/pods/none/exec?command=ls&stdout=true")
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(resp.Body)
 		if resp.StatusCode != http.StatusNotFound || !strings.Contains(string(body), `pods \"none\" not found`) {
-			t.Errorf("got %s %s, want what the member answers", resp.Status, body)
+			t.Errorf("got %s %s, want the response of the member", resp.Status, body)
 		}
 	})
-	t.Run("all clusters", func(t *testing.T) { everywhere(t, env, namespace) })
+	t.Run("all clusters", func(t *testing.T) { checkListOfAllClusters(t, env, namespace) })
 	t.Run("a cluster that does not exist", func(t *testing.T) {
-		_, err := clientOf(t, through(env.Config, "none")).CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
+		_, err := newClientset(t, proxyConfig(env.Config, "none")).CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `clusters.cluster.karmada.io "none" not found`) {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-// reads waits until a user gets what the member's RBAC allows, and gets nothing
-// else.
-func reads(t *testing.T, side kubernetes.Interface, namespace string) {
+// checkMemberAccess waits until a user may read what the member's RBAC allows. Other requests must
+// be Forbidden.
+func checkMemberAccess(t *testing.T, memberClient kubernetes.Interface, namespace string) {
 	t.Helper()
-	testenv.Eventually(t, "a ConfigMap of the member", func(ctx context.Context) error {
-		found, err := side.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
+	testenv.Eventually(t, "read a ConfigMap of the member", func(ctx context.Context) error {
+		found, err := memberClient.CoreV1().ConfigMaps(namespace).Get(ctx, "settings", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		return same("data", map[string]string{"color": "blue"}, found.Data)
+		return checkEqual("data", map[string]string{"color": "blue"}, found.Data)
 	})
-	_, err := side.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
+	_, err := memberClient.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot list resource "secrets"`) {
-		t.Errorf("secrets: got %v, want the refusal of the member", err)
+		t.Errorf("secrets: got %v, want Forbidden from the member", err)
 	}
 }
 
-// watches sees an event of the member as soon as it happens, and one that is told
-// before the watch ends.
-func watches(t *testing.T, env *testenv.Env, side kubernetes.Interface, namespace string) {
+// checkWatch checks that a watch delivers events at once and not only when it ends.
+func checkWatch(t *testing.T, env *testenv.Env, memberClient kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
-	events, err := side.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	events, err := memberClient.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +272,8 @@ func watches(t *testing.T, env *testenv.Env, side kubernetes.Interface, namespac
 	next := func() string {
 		select {
 		case event := <-events.ResultChan():
-			if of, ok := event.Object.(*corev1.ConfigMap); ok && of.Name != "kube-root-ca.crt" {
-				return string(event.Type) + " " + of.Name
+			if object, ok := event.Object.(*corev1.ConfigMap); ok && object.Name != "kube-root-ca.crt" {
+				return string(event.Type) + " " + object.Name
 			}
 			return string(event.Type)
 		case <-ctx.Done():
@@ -284,18 +283,18 @@ func watches(t *testing.T, env *testenv.Env, side kubernetes.Interface, namespac
 	if got := next(); got != "ADDED settings" {
 		t.Errorf("the first event is %s", got)
 	}
-	inMemberFor(t, env, configMap(namespace, "later"))
+	createInMember3(t, env, configMap(namespace, "later"))
 	if got := next(); got != "ADDED later" {
 		t.Errorf("the second event is %s", got)
 	}
 }
 
-// everywhere lists over all clusters, of which only one lets users in.
-func everywhere(t *testing.T, env *testenv.Env, namespace string) {
+// checkListOfAllClusters lists objects of all clusters. Only one of the clusters allows users.
+func checkListOfAllClusters(t *testing.T, env *testenv.Env, namespace string) {
 	t.Helper()
-	side := clientOf(t, through(env.Config, "*"))
-	testenv.Eventually(t, "the lists of all clusters", func(ctx context.Context) error {
-		list, err := side.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	allClustersClient := newClientset(t, proxyConfig(env.Config, "*"))
+	testenv.Eventually(t, "list ConfigMaps of all clusters", func(ctx context.Context) error {
+		list, err := allClustersClient.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -304,21 +303,20 @@ func everywhere(t *testing.T, env *testenv.Env, namespace string) {
 			got = append(got, item.Annotations[clusterv1alpha1.QueryFromClusterAnnotation]+"/"+item.Name)
 		}
 		if !slices.Contains(got, "gate/settings") {
-			return fmt.Errorf("they have %q", got)
+			return fmt.Errorf("the lists have %q", got)
 		}
 		return nil
 	})
-	if found, err := side.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil || found.Data["color"] != "blue" {
-		t.Errorf("the one object: %v, %v", found, err)
+	if found, err := allClustersClient.CoreV1().ConfigMaps(namespace).Get(t.Context(), "settings", metav1.GetOptions{}); err != nil || found.Data["color"] != "blue" {
+		t.Errorf("get of an object in one of all clusters: %v, %v", found, err)
 	}
-	if version, err := side.Discovery().ServerVersion(); err != nil || version.Major == "" {
+	if version, err := allClustersClient.Discovery().ServerVersion(); err != nil || version.Major == "" {
 		t.Errorf("the version of the control plane: %v, %v", version, err)
 	}
 }
 
-// TestStreamsGoThroughBothServersToTheMember is not parallel: it registers a
-// cluster.
-func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
+// TestClusterProxyForwardsStreams registers a cluster, so no other test may do so at the same time.
+func TestClusterProxyForwardsStreams(t *testing.T) {
 	env := alone(t)
 	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") == "" {
@@ -341,7 +339,7 @@ func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "echo"},
 		Spec: clusterv1alpha1.ClusterSpec{
-			// Nobody but users goes there: a Pull cluster looks after itself.
+			// The control plane does not call a Pull cluster. Only users reach it, through the proxy.
 			SyncMode: clusterv1alpha1.Pull, APIEndpoint: echo.URL, InsecureSkipTLSVerification: true,
 			ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		},
@@ -354,14 +352,14 @@ func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
 		}
 		awaitGone(t, env.Karmada, cluster)
 	})
-	conn, resp := switchProtocols(t, through(env.Config, "echo"), "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true")
+	conn, resp := requestUpgrade(t, proxyConfig(env.Config, "echo"), "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true")
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		body, _ := io.ReadAll(resp.Body)
 		t.Fatalf("got %s %s", resp.Status, body)
 	}
 	if line, err := conn.ReadString('\n'); err != nil || !strings.HasPrefix(line, "/api/v1/namespaces/a/pods/web/exec?command=sh&stdin=true as ") {
-		t.Errorf("the member saw %q, %v", line, err)
+		t.Errorf("the member received %q, %v", line, err)
 	}
 	fmt.Fprintln(conn, "hello")
 	if err := conn.Flush(); err != nil {
@@ -370,15 +368,15 @@ func TestStreamsGoThroughBothServersToTheMember(t *testing.T) {
 	if line, err := conn.ReadString('\n'); err != nil || line != "hello\n" {
 		t.Errorf("got back %q, %v", line, err)
 	}
-	// A member that leaves takes its streams along.
+	// The streams of a deleted Cluster are closed.
 	deleteObject(t, env.Karmada, cluster)
-	if rest, err := io.ReadAll(conn); len(rest) > 0 {
-		t.Errorf("after the cluster was deleted: got %q, %v", rest, err)
+	if remaining, err := io.ReadAll(conn); len(remaining) > 0 {
+		t.Errorf("after the cluster was deleted: got %q, %v", remaining, err)
 	}
 }
 
-// switchProtocols asks for an upgrade and returns the connection with the answer.
-func switchProtocols(t *testing.T, config *rest.Config, path string) (*bufio.ReadWriter, *http.Response) {
+// requestUpgrade requests a protocol upgrade and returns the connection with the response.
+func requestUpgrade(t *testing.T, config *rest.Config, path string) (*bufio.ReadWriter, *http.Response) {
 	t.Helper()
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {

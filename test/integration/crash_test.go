@@ -19,7 +19,7 @@ import (
 
 const burstSize = 50
 
-// burst is a number of ConfigMaps that one policy sends to two members.
+// burst is a set of ConfigMaps that one policy propagates to two members.
 type burst struct {
 	env       *testenv.Env
 	namespace string
@@ -34,17 +34,16 @@ func newBurst(env *testenv.Env, namespace string) *burst {
 	return b
 }
 
-// count is how many objects of a list in the burst's namespace, or of it, satisfy
-// a condition.
-type count func(ctx context.Context, b *burst) (int, error)
+// burstCounter returns how many objects of a burst satisfy a condition.
+type burstCounter func(ctx context.Context, b *burst) (int, error)
 
-func countBindings(env *testenv.Env, reached func(*workv1alpha2.ResourceBinding) bool) count {
+func countBindings(env *testenv.Env, matches func(*workv1alpha2.ResourceBinding) bool) burstCounter {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &workv1alpha2.ResourceBindingList{}
 		err := env.Karmada.List(ctx, list, client.InNamespace(b.namespace))
 		n := 0
 		for i := range list.Items {
-			if reached(&list.Items[i]) {
+			if matches(&list.Items[i]) {
 				n++
 			}
 		}
@@ -52,7 +51,7 @@ func countBindings(env *testenv.Env, reached func(*workv1alpha2.ResourceBinding)
 	}
 }
 
-func countWorks(env *testenv.Env, cluster string) count {
+func countWorks(env *testenv.Env, cluster string) burstCounter {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &workv1alpha1.WorkList{}
 		err := env.Karmada.List(ctx, list, client.InNamespace(work.ExecutionNamespace(cluster)))
@@ -66,36 +65,36 @@ func countWorks(env *testenv.Env, cluster string) count {
 	}
 }
 
-func countObjects(env *testenv.Env, cluster string) count {
+func countObjects(env *testenv.Env, cluster string) burstCounter {
 	return func(ctx context.Context, b *burst) (int, error) {
 		list := &corev1.ConfigMapList{}
-		err := member(env, cluster).List(ctx, list, client.InNamespace(b.namespace),
+		err := memberClient(env, cluster).List(ctx, list, client.InNamespace(b.namespace),
 			client.MatchingLabels{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 		return len(list.Items), err
 	}
 }
 
-// reaches waits until a number of objects have come so far.
-func (b *burst) reaches(t testing.TB, what string, number int, of count) {
+// awaitCount waits until at least wantCount objects satisfy a condition.
+func (b *burst) awaitCount(t testing.TB, description string, wantCount int, count burstCounter) {
 	t.Helper()
-	testenv.Eventually(t, what, func(ctx context.Context) error {
-		n, err := of(ctx, b)
-		if err == nil && n < number {
-			err = fmt.Errorf("%d of %d", n, number)
+	testenv.Eventually(t, description, func(ctx context.Context) error {
+		n, err := count(ctx, b)
+		if err == nil && n < wantCount {
+			err = fmt.Errorf("%d of %d", n, wantCount)
 		}
 		return err
 	})
 }
 
-// The components are ended at each step that templates take on their way, in the
-// middle of a burst, so that some are before the step and some behind it.
-func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
+// The components are restarted in every propagation step of a burst. At that moment some templates
+// have passed the step and others have not.
+func TestComponentRestartAtEveryPropagationStep(t *testing.T) {
 	env := alone(t)
 	b := newBurst(env, env.Namespace(t))
 	policy := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "burst"},
 		Spec: policyv1alpha1.PropagationSpec{
-			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}, Placement: on(member1, member2),
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}, Placement: placementOn(member1, member2),
 		},
 	}
 	env.Create(t, policy)
@@ -103,72 +102,72 @@ func TestComponentsThatEndAtAnyStepLoseNothingAndRepeatNothing(t *testing.T) {
 		env.Create(t, template)
 	}
 	for i, step := range []struct {
-		name string
-		of   count
+		name  string
+		count burstCounter
 	}{
 		{"bound", countBindings(env, func(*workv1alpha2.ResourceBinding) bool { return true })},
 		{"scheduled", countBindings(env, func(b *workv1alpha2.ResourceBinding) bool { return len(b.Spec.Clusters) > 0 })},
 		{"has a Work in the first cluster", countWorks(env, member1)},
 		{"has a Work in the second cluster", countWorks(env, member2)},
-		{"is in the first member", countObjects(env, member1)},
-		{"is in the second member", countObjects(env, member2)},
-		{"is fully applied", countBindings(env, func(b *workv1alpha2.ResourceBinding) bool {
-			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "") == nil
+		{"applied in the first member", countObjects(env, member1)},
+		{"applied in the second member", countObjects(env, member2)},
+		{"fully applied", countBindings(env, func(b *workv1alpha2.ResourceBinding) bool {
+			return checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "") == nil
 		})},
 	} {
-		b.reaches(t, step.name, (i+1)*burstSize/8, step.of)
-		restart(t, env)
+		b.awaitCount(t, step.name, (i+1)*burstSize/8, step.count)
+		restartComponents(t, env)
 	}
-	uids := b.converged(t, "blue")
+	uids := b.awaitConverged(t, "blue")
 
-	// A change, with an end at each step again.
+	// A change of all templates, with a restart during its propagation.
 	for _, template := range b.templates {
 		testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	}
-	restart(t, env)
-	for key, uid := range b.converged(t, "green") {
+	restartComponents(t, env)
+	for key, uid := range b.awaitConverged(t, "green") {
 		if uids[key] != uid {
 			t.Errorf("%s was deleted and created again", key)
 		}
 	}
 
-	// Withdrawal of one half.
-	gone := b.templates[:burstSize/2]
+	// Deletion of one half of the templates.
+	deletedTemplates := b.templates[:burstSize/2]
 	b.templates = b.templates[burstSize/2:]
-	for i, template := range gone {
+	for i, template := range deletedTemplates {
 		deleteObject(t, env.Karmada, template)
-		if i == len(gone)/3 || i == len(gone)-1 {
-			restart(t, env)
+		if i == len(deletedTemplates)/3 || i == len(deletedTemplates)-1 {
+			restartComponents(t, env)
 		}
 	}
-	b.converged(t, "green")
+	b.awaitConverged(t, "green")
 }
 
-// converged waits until exactly the templates of the burst are where they have to
-// be, once each, and returns the UIDs of the objects in the members.
-func (b *burst) converged(t testing.TB, color string) map[string]string {
+// awaitConverged waits until all templates of the burst, and no others, are in their members. It
+// returns the UIDs of the member objects.
+func (b *burst) awaitConverged(t testing.TB, color string) map[string]string {
 	t.Helper()
 	uids := map[string]string{}
 	testenv.Eventually(t, "the end state", func(ctx context.Context) error {
 		want := len(b.templates)
-		for what, of := range map[string]count{
+		for description, count := range map[string]burstCounter{
 			"bindings":           countBindings(b.env, func(*workv1alpha2.ResourceBinding) bool { return true }),
 			"Works of member1":   countWorks(b.env, member1),
 			"Works of member2":   countWorks(b.env, member2),
-			"Works of member3":   minus(want, countWorks(b.env, member3)),
+			"Works of member3":   expectNone(want, countWorks(b.env, member3)),
 			"objects of member1": countObjects(b.env, member1),
 			"objects of member2": countObjects(b.env, member2),
-			"objects of member3": minus(want, countObjects(b.env, member3)),
+			"objects of member3": expectNone(want, countObjects(b.env, member3)),
 		} {
-			n, err := of(ctx, b)
-			if err := errors.Join(err, same(what, want, n)); err != nil {
+			n, err := count(ctx, b)
+			if err := errors.Join(err, checkEqual(description, want, n)); err != nil {
 				return err
 			}
 		}
 		for _, cluster := range []string{member1, member2} {
 			for _, template := range b.templates {
 				object := configMap(template.Namespace, template.Name)
-				if err := member(b.env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				if err := memberClient(b.env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 					return err
 				}
 				if err := hasColor(color)(object); err != nil {
@@ -182,10 +181,10 @@ func (b *burst) converged(t testing.TB, color string) map[string]string {
 	return uids
 }
 
-// minus counts what must not be: it is the whole number as long as there is none.
-func minus(whole int, of count) count {
+// expectNone returns a counter that equals want if the given counter is zero.
+func expectNone(want int, count burstCounter) burstCounter {
 	return func(ctx context.Context, b *burst) (int, error) {
-		n, err := of(ctx, b)
-		return whole - n, err
+		n, err := count(ctx, b)
+		return want - n, err
 	}
 }

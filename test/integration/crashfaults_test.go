@@ -18,92 +18,94 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// side is where a process dies: before a write, which then was never sent, or
-// after it, when it is stored and nobody heard of it.
-type side string
+// crashSide is the side of a write on which a process crashes. Before the write the request is
+// never sent. After the write the object is stored, but the process does not get the response.
+type crashSide string
 
 const (
-	before side = "before"
-	after  side = "after"
+	beforeWrite crashSide = "before"
+	afterWrite  crashSide = "after"
 )
 
-// write is a kind of write that components make for an instance of the scenario.
-type write struct {
-	// who makes it: a controller, the scheduler, or the writer of reports.
-	who string
-	// verb and resource are those of the request.
+// observedWrite is a write of the components for an instance of the scenario.
+type observedWrite struct {
+	// writer is a controller, the scheduler, or the status writer.
+	writer string
+	// verb and resource are those of the HTTP request.
 	verb, resource string
-	// where is the API server, or the member that a Work is for; what the part of the
-	// instance that is written.
-	where, what string
-	// nth counts the equal ones.
-	nth int
+	// server is the API server, with the member if the object is in an execution namespace. part is
+	// the part of the instance that is written.
+	server, part string
+	// occurrence is the number of this write among equal ones, from 1.
+	occurrence int
 }
 
-func (w write) String() string {
-	return fmt.Sprintf("%-14s %-6s %-24s %-22s %-9s %d", w.who, w.verb, w.resource, w.where, w.what, w.nth)
+func (w observedWrite) String() string {
+	return fmt.Sprintf("%-14s %-6s %-24s %-22s %-9s %d", w.writer, w.verb, w.resource, w.server, w.part, w.occurrence)
 }
 
-// point is where the process of an instance dies.
-type point struct {
-	write write
-	side  side
-	// certain tells that the write is made in every run. Of reports on status it
-	// depends on the time how many become one.
-	certain bool
+// crashPoint is the write at which the process of an instance crashes.
+type crashPoint struct {
+	write observedWrite
+	side  crashSide
+	// inEveryRun reports whether every run makes the write. Status reports are batched, so their
+	// number depends on timing.
+	inEveryRun bool
 }
 
-func (p point) String() string { return string(p.side) + " " + p.write.String() }
+func (p crashPoint) String() string { return string(p.side) + " " + p.write.String() }
 
-var errKilled = errors.New("the process is dead")
+var errCrashed = errors.New("the process has crashed")
 
-// life is one life of the components. It stands between them and all API servers
-// and sees every write that is about an instance.
-type life struct {
-	// hosts are the names of the API servers.
+// processRun is one run of the components. It intercepts all requests to API servers and records
+// the writes for each instance.
+type processRun struct {
+	// hosts maps the hosts of API servers to their names.
 	hosts map[string]string
 
-	mu        sync.Mutex
-	dead      bool
-	points    map[string]point
-	instances map[string]*trace
-	last      time.Duration
-	lastWrite write
+	mu            sync.Mutex
+	killed        bool
+	points        map[string]crashPoint
+	traces        map[string]*writeTrace
+	lastWriteTime time.Duration
+	lastWrite     observedWrite
 }
 
-// trace is what one life has written about an instance.
-type trace struct {
-	counts map[write]int
-	made   []write
-	// dead tells that the point was reached.
-	dead bool
+// writeTrace records the writes of one run for an instance.
+type writeTrace struct {
+	counts map[observedWrite]int
+	writes []observedWrite
+	// crashed reports whether the crash point was reached.
+	crashed bool
 }
 
-func newLife(hosts map[string]string) *life {
-	return &life{hosts: hosts, points: map[string]point{}, instances: map[string]*trace{}, last: clock.now()}
+func newProcessRun(hosts map[string]string) *processRun {
+	return &processRun{hosts: hosts, points: map[string]crashPoint{}, traces: map[string]*writeTrace{}, lastWriteTime: clock.now()}
 }
 
-// wrap puts the life in front of a transport.
-func (l *life) wrap(next http.RoundTripper) http.RoundTripper { return &mortal{life: l, next: next} }
+// wrapTransport returns a transport that passes requests through the process run.
+func (l *processRun) wrapTransport(next http.RoundTripper) http.RoundTripper {
+	return &crashTransport{run: l, next: next}
+}
 
-type mortal struct {
-	life *life
+type crashTransport struct {
+	run  *processRun
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets those who close idle connections through.
-func (m *mortal) WrappedRoundTripper() http.RoundTripper { return m.next }
+// WrappedRoundTripper gives access to the wrapped transport, to close its idle connections.
+func (m *crashTransport) WrappedRoundTripper() http.RoundTripper { return m.next }
 
 // RoundTrip implements http.RoundTripper.
-func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *crashTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return m.next.RoundTrip(r)
 	}
-	instance, made, err := m.life.classify(r)
+	instance, sent, err := m.run.classifyRequest(r)
 	if err != nil {
 		return nil, err
 	}
-	dies, err := m.life.sends(instance, made)
+	crashes, err := m.run.shouldCrashAfter(instance, sent)
 	if err != nil {
 		return nil, err
 	}
@@ -111,144 +113,143 @@ func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || instance == "" || response.StatusCode >= http.StatusBadRequest {
 		return response, err
 	}
-	m.life.sent(instance, made, dies)
-	if dies {
-		return nil, errors.Join(errKilled, response.Body.Close())
+	m.run.recordWrite(instance, sent, crashes)
+	if crashes {
+		return nil, errors.Join(errCrashed, response.Body.Close())
 	}
 	return response, nil
 }
 
-// sends tells whether the process dies as soon as the write is stored, or fails
-// because it is dead already.
-func (l *life) sends(instance string, made write) (dies bool, err error) {
+// shouldCrashAfter reports whether the process crashes after the write. It returns errCrashed if the
+// process has already crashed or crashes before the write.
+func (l *processRun) shouldCrashAfter(instance string, sent observedWrite) (crashes bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dead {
-		return false, errKilled
+	if l.killed {
+		return false, errCrashed
 	}
 	if instance == "" {
 		return false, nil
 	}
-	of := l.trace(instance)
-	if of.dead {
-		return false, errKilled
+	trace := l.traceOf(instance)
+	if trace.crashed {
+		return false, errCrashed
 	}
-	end, mortal := l.points[instance]
-	made.nth = of.counts[made] + 1
-	if !mortal || end.write != made {
+	point, hasPoint := l.points[instance]
+	sent.occurrence = trace.counts[sent] + 1
+	if !hasPoint || point.write != sent {
 		return false, nil
 	}
-	if end.side == before {
-		of.dead = true
-		return false, errKilled
+	if point.side == beforeWrite {
+		trace.crashed = true
+		return false, errCrashed
 	}
 	return true, nil
 }
 
-func (l *life) sent(instance string, made write, dies bool) {
+func (l *processRun) recordWrite(instance string, sent observedWrite, crashes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.trace(instance)
-	of.counts[made]++
-	made.nth = of.counts[made]
-	of.made = append(of.made, made)
-	of.dead = of.dead || dies
-	l.last, l.lastWrite = clock.now(), made
+	trace := l.traceOf(instance)
+	trace.counts[sent]++
+	sent.occurrence = trace.counts[sent]
+	trace.writes = append(trace.writes, sent)
+	trace.crashed = trace.crashed || crashes
+	l.lastWriteTime, l.lastWrite = clock.now(), sent
 }
 
-// trace is that of an instance; l.mu is held.
-func (l *life) trace(instance string) *trace {
-	of, ok := l.instances[instance]
+// traceOf returns the trace of an instance. The caller holds l.mu.
+func (l *processRun) traceOf(instance string) *writeTrace {
+	trace, ok := l.traces[instance]
 	if !ok {
-		of = &trace{counts: map[write]int{}}
-		l.instances[instance] = of
+		trace = &writeTrace{counts: map[observedWrite]int{}}
+		l.traces[instance] = trace
 	}
-	return of
+	return trace
 }
 
-// end lets nothing more be written.
-func (l *life) end() {
+// kill rejects all further writes.
+func (l *processRun) kill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dead = true
+	l.killed = true
 }
 
-// over tells whether every instance that is certain to die is dead.
-func (l *life) over() bool {
+// allCrashed reports whether every instance whose crash point is in every run has crashed.
+func (l *processRun) allCrashed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for instance, end := range l.points {
-		if end.certain && !l.trace(instance).dead {
+	for instance, point := range l.points {
+		if point.inEveryRun && !l.traceOf(instance).crashed {
 			return false
 		}
 	}
 	return len(l.points) > 0
 }
 
-// quiet tells how it is not true that nothing was written for a while.
-func (l *life) quiet(during time.Duration) error {
+// checkNoWritesFor returns an error if there was a write within the given time.
+func (l *processRun) checkNoWritesFor(during time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if since := clock.since(l.last); since < during {
+	if since := clock.since(l.lastWriteTime); since < during {
 		return fmt.Errorf("the last write was %s ago: %s", since, l.lastWrite)
 	}
 	return nil
 }
 
-// written are the writes about an instance in their order, and whether its point
-// was reached.
-func (l *life) written(instance string) (made []write, dead bool) {
+// writesOf returns the writes for an instance in their order, and whether its crash point was
+// reached.
+func (l *processRun) writesOf(instance string) (writes []observedWrite, crashed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.trace(instance)
-	return append([]write(nil), of.made...), of.dead
+	trace := l.traceOf(instance)
+	return append([]observedWrite(nil), trace.writes...), trace.crashed
 }
 
 var (
-	// instanceName is the name of an instance, which is in the names of all its parts.
-	instanceName = regexp.MustCompile(`crash-[a-z0-9]{5}`)
-	partName     = regexp.MustCompile(`(?:([a-z]+)-)?` + instanceName.String())
-	requests     = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	// instanceNamePattern matches the name of an instance. The names of all its parts contain it.
+	instanceNamePattern = regexp.MustCompile(`crash-[a-z0-9]{5}`)
+	partNamePattern     = regexp.MustCompile(`(?:([a-z]+)-)?` + instanceNamePattern.String())
+	requestInfoFactory  = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 )
 
-// unheeded are resources whose writes no end state depends on.
-var unheeded = sets.New("events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews")
+// ignoredResources are resources whose writes do not affect the end state.
+var ignoredResources = sets.New("events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews")
 
-// classify tells about which instance a write is, if any, and of which kind it is.
-func (l *life) classify(r *http.Request) (instance string, made write, err error) {
-	info, err := requests.NewRequestInfo(r)
+// classifyRequest returns the instance that a request writes, if any, and describes the write.
+func (l *processRun) classifyRequest(r *http.Request) (instance string, sent observedWrite, err error) {
+	info, err := requestInfoFactory.NewRequestInfo(r)
 	if err != nil {
-		return "", write{}, fmt.Errorf("classifying %s %s: %w", r.Method, r.URL, err)
+		return "", observedWrite{}, fmt.Errorf("classifying %s %s: %w", r.Method, r.URL, err)
 	}
-	if unheeded.Has(info.Resource) {
-		return "", write{}, nil
+	if ignoredResources.Has(info.Resource) {
+		return "", observedWrite{}, nil
 	}
 	name := info.Name
 	if name == "" {
-		if name, err = nameIn(r); err != nil {
-			return "", write{}, err
+		if name, err = createdObjectName(r); err != nil {
+			return "", observedWrite{}, err
 		}
 	}
-	part := partName.FindStringSubmatch(name)
+	part := partNamePattern.FindStringSubmatch(name)
 	if part == nil {
-		return "", write{}, nil
+		return "", observedWrite{}, nil
 	}
-	made = write{who: author(), verb: r.Method, resource: info.Resource, where: l.hosts[r.URL.Host], what: part[1]}
+	sent = observedWrite{writer: callingComponent(), verb: r.Method, resource: info.Resource, server: l.hosts[r.URL.Host], part: part[1]}
 	if info.Subresource != "" {
-		made.resource += "/" + info.Subresource
+		sent.resource += "/" + info.Subresource
 	}
-	if made.what == "" {
-		made.what = "namespace"
+	if sent.part == "" {
+		sent.part = "namespace"
 	}
 	if cluster, ok := strings.CutPrefix(info.Namespace, "karmada-es-"); ok {
-		made.where += " for " + cluster
+		sent.server += " for " + cluster
 	}
-	return instanceName.FindString(name), made, nil
+	return instanceNamePattern.FindString(name), sent, nil
 }
 
-// nameIn is the name of the object that a request creates. The body can be read
-// again.
-func nameIn(r *http.Request) (string, error) {
+// createdObjectName returns the name of the object in a create request. It restores the body.
+func createdObjectName(r *http.Request) (string, error) {
 	if r.Body == nil {
 		return "", nil
 	}
@@ -259,21 +260,21 @@ func nameIn(r *http.Request) (string, error) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	object := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(body, object); err != nil {
-		return partName.FindString(string(body)), nil //nolint:nilerr // it is not JSON, but names stand in it as they are
+		return partNamePattern.FindString(string(body)), nil //nolint:nilerr // the body is not JSON, but contains names unchanged
 	}
 	return object.Name, nil
 }
 
-// author is the part of Karmada that makes the request of this goroutine.
-func author() string {
+// callingComponent returns the part of Karmada that makes the request of this goroutine.
+func callingComponent() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	for {
 		frame, more := frames.Next()
-		if _, inside, ok := strings.Cut(frame.Function, "karmada.io/karmada/internal/"); ok {
+		if _, relativeName, ok := strings.Cut(frame.Function, "karmada.io/karmada/internal/"); ok {
 			for _, layer := range []string{"controllers/", "access/statuswriter", "scheduler"} {
-				if strings.HasPrefix(inside, layer) {
-					name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(inside, "controllers/"), "access/"), ".")
+				if strings.HasPrefix(relativeName, layer) {
+					name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(relativeName, "controllers/"), "access/"), ".")
 					return name
 				}
 			}

@@ -24,77 +24,79 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// instance is one run through the scenario, in a namespace of its own.
-type instance struct {
+// scenarioInstance is one execution of the scenario in its own namespace.
+type scenarioInstance struct {
 	env    *testenv.Env
 	name   string
-	points map[string]point
+	points map[string]crashPoint
 }
 
-func newInstance(env *testenv.Env) *instance {
-	return &instance{env: env, name: "crash-" + rand.String(5), points: map[string]point{}}
+func newScenarioInstance(env *testenv.Env) *scenarioInstance {
+	return &scenarioInstance{env: env, name: "crash-" + rand.String(5), points: map[string]crashPoint{}}
 }
 
-// step is what users do in the scenario, and what that leads to in the members.
-type step struct {
+// scenarioStep is an action of users and its expected result in the members.
+type scenarioStep struct {
 	name string
-	do   func(*instance, context.Context) error
-	// then are the members that hold workloads of the instance after the step, from
-	// those from which the step takes them.
-	then, from []string
+	act  func(*scenarioInstance, context.Context) error
+	// wantMembers are the members with workloads of the instance after the step. leftMembers are the
+	// members from which the step removes them.
+	wantMembers, leftMembers []string
 }
 
-var steps = []step{
-	{name: "create", do: (*instance).create, then: []string{member1, member2}},
-	{name: "change", do: (*instance).change, then: []string{member1, member2}},
-	{name: "move", do: (*instance).move, then: []string{member2, member3}, from: []string{member1}},
-	{name: "abandon", do: (*instance).abandon, then: []string{member2, member3}},
-	{name: "delete", do: (*instance).delete, from: []string{member2, member3}},
+var scenarioSteps = []scenarioStep{
+	{name: "create", act: (*scenarioInstance).createObjects, wantMembers: []string{member1, member2}},
+	{name: "change image", act: (*scenarioInstance).changeImage, wantMembers: []string{member1, member2}},
+	{name: "move", act: (*scenarioInstance).moveToMember3, wantMembers: []string{member2, member3}, leftMembers: []string{member1}},
+	{name: "delete policy", act: (*scenarioInstance).deletePolicy, wantMembers: []string{member2, member3}},
+	{name: "delete template", act: (*scenarioInstance).deleteTemplate, leftMembers: []string{member2, member3}},
 }
 
-// reached tells how an instance is not where the step leads to.
-func (s step) reached(state map[string]string) error {
+// checkReached returns an error if the state of an instance is not the result of the step.
+func (s scenarioStep) checkReached(state map[string]string) error {
 	for key := range state {
-		if len(s.then) == 0 && (strings.Contains(key, "ResourceBinding") || strings.Contains(key, "Work web") || strings.Contains(key, "Work settings")) {
-			return fmt.Errorf("%s is left", key)
+		if len(s.wantMembers) == 0 && (strings.Contains(key, "ResourceBinding") || strings.Contains(key, "Work web") || strings.Contains(key, "Work settings")) {
+			return fmt.Errorf("%s still exists", key)
 		}
 	}
 	for _, name := range []string{member1, member2, member3} {
 		for _, part := range []string{"Deployment web", "ConfigMap settings"} {
-			_, there := state[name+" "+part]
-			if there != slices.Contains(s.then, name) {
-				return fmt.Errorf("%s is in %s: %t", part, name, there)
+			_, isPresent := state[name+" "+part]
+			if isPresent != slices.Contains(s.wantMembers, name) {
+				return fmt.Errorf("presence of %s in %s is %t", part, name, isPresent)
 			}
 		}
 	}
 	return nil
 }
 
-func (i *instance) settings() *corev1.ConfigMap { return configMap(i.name, "settings-"+i.name) }
+func (i *scenarioInstance) newConfigMap() *corev1.ConfigMap {
+	return configMap(i.name, "settings-"+i.name)
+}
 
-func (i *instance) web() *appsv1.Deployment {
+func (i *scenarioInstance) newDeployment() *appsv1.Deployment {
 	template := deployment(i.name, "web-"+i.name, 2)
-	mounting(&template.Spec.Template.Spec, i.settings())
-	template.Labels[inScenario] = "true"
+	addVolumes(&template.Spec.Template.Spec, i.newConfigMap())
+	template.Labels[scenarioLabel] = "true"
 	return template
 }
 
-func (i *instance) policy() *policyv1alpha1.PropagationPolicy {
+func (i *scenarioInstance) newPolicy() *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: i.name, Name: "policy-" + i.name}}
 }
 
-// inScenario labels the workloads of instances.
-const inScenario = "crash-points"
+// scenarioLabel is the label of the workloads of instances.
+const scenarioLabel = "crash-points"
 
-// create makes the namespace, a workload that needs a ConfigMap, a policy for two
-// clusters and an override for one of them.
-func (i *instance) create(ctx context.Context) error {
+// createObjects creates the namespace, a workload with a ConfigMap as dependency, a policy for two
+// clusters and an override policy for one of them.
+func (i *scenarioInstance) createObjects(ctx context.Context) error {
 	selectors := []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
-	policy := i.policy()
-	policy.Spec = policyv1alpha1.PropagationSpec{ResourceSelectors: selectors, Placement: on(member1, member2), PropagateDeps: true}
+	policy := i.newPolicy()
+	policy.Spec = policyv1alpha1.PropagationSpec{ResourceSelectors: selectors, Placement: placementOn(member1, member2), PropagateDeps: true}
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: i.name, Name: "override-" + i.name},
-		Spec: overrideSpec(selectors, policyv1alpha1.RuleWithCluster{
+		Spec: newOverrideSpec(selectors, policyv1alpha1.RuleWithCluster{
 			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
 			Overriders: policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{
 				Component: policyv1alpha1.Registry, Operator: policyv1alpha1.OverriderOpReplace, Value: "mirror.local",
@@ -102,7 +104,7 @@ func (i *instance) create(ctx context.Context) error {
 		}),
 	}
 	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.name}}, override, policy, i.settings(), i.web(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.name}}, override, policy, i.newConfigMap(), i.newDeployment(),
 	} {
 		if err := i.env.Karmada.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -111,119 +113,123 @@ func (i *instance) create(ctx context.Context) error {
 	return nil
 }
 
-// change gives the workload another image.
-func (i *instance) change(ctx context.Context) error {
+// changeImage changes the image of the workload.
+func (i *scenarioInstance) changeImage(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"docker.io/library/nginx:1.28"}]`)
-	return i.env.Karmada.Patch(ctx, i.web(), client.RawPatch(types.JSONPatchType, patch))
+	return i.env.Karmada.Patch(ctx, i.newDeployment(), client.RawPatch(types.JSONPatchType, patch))
 }
 
-// move names another cluster in the place of the first.
-func (i *instance) move(ctx context.Context) error {
+// moveToMember3 changes the policy from member1 to member3. The workload stays in member2.
+func (i *scenarioInstance) moveToMember3(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/placement/clusterAffinity/clusterNames","value":["member2","member3"]}]`)
-	return i.env.Karmada.Patch(ctx, i.policy(), client.RawPatch(types.JSONPatchType, patch))
+	return i.env.Karmada.Patch(ctx, i.newPolicy(), client.RawPatch(types.JSONPatchType, patch))
 }
 
-// abandon deletes the policy; what it propagated stays.
-func (i *instance) abandon(ctx context.Context) error { return i.env.Karmada.Delete(ctx, i.policy()) }
+// deletePolicy deletes the policy. The propagated objects stay.
+func (i *scenarioInstance) deletePolicy(ctx context.Context) error {
+	return i.env.Karmada.Delete(ctx, i.newPolicy())
+}
 
-// delete deletes the template.
-func (i *instance) delete(ctx context.Context) error { return i.env.Karmada.Delete(ctx, i.web()) }
+// deleteTemplate deletes the template of the workload.
+func (i *scenarioInstance) deleteTemplate(ctx context.Context) error {
+	return i.env.Karmada.Delete(ctx, i.newDeployment())
+}
 
-// scenario is all instances, with the lives of the components that they go through.
+// scenario is all instances and the current run of the components.
 type scenario struct {
 	env       *testenv.Env
 	t         testing.TB
-	instances []*instance
-	life      *life
+	instances []*scenarioInstance
+	run       *processRun
 }
 
-// all does something with every instance.
-func (s *scenario) all(what string, do func(*instance, context.Context) error) {
+// forEachInstance performs an action for every instance, up to eight at the same time.
+func (s *scenario) forEachInstance(what string, do func(*scenarioInstance, context.Context) error) {
 	s.t.Helper()
 	users, ctx := errgroup.WithContext(s.t.Context())
 	users.SetLimit(8)
-	for _, each := range s.instances {
-		users.Go(func() error { return do(each, ctx) })
+	for _, instance := range s.instances {
+		users.Go(func() error { return do(instance, ctx) })
 	}
 	if err := users.Wait(); err != nil {
 		s.t.Fatalf("%s: %v", what, err)
 	}
 }
 
-// begin gives the components a new life, in which instances die where the step
-// says.
-func (s *scenario) begin(of step) {
+// startComponents starts the components in a new run, in which instances crash at their crash point
+// of the step.
+func (s *scenario) startComponents(step scenarioStep) {
 	s.t.Helper()
-	hosts := map[string]string{hostOf(s.env.Config.Host): "karmada"}
+	hosts := map[string]string{urlHost(s.env.Config.Host): "karmada"}
 	for name, each := range s.env.Members {
-		hosts[hostOf(each.Config.Host)] = name
+		hosts[urlHost(each.Config.Host)] = name
 	}
-	s.life = newLife(hosts)
+	s.run = newProcessRun(hosts)
 	for _, each := range s.instances {
-		if end, ok := each.points[of.name]; ok {
-			s.life.points[each.name] = end
+		if point, ok := each.points[step.name]; ok {
+			s.run.points[each.name] = point
 		}
 	}
-	s.env.Wrap = s.life.wrap
+	s.env.Wrap = s.run.wrapTransport
 	if err := s.env.StartComponents(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func hostOf(url string) string {
+func urlHost(url string) string {
 	_, host, _ := strings.Cut(url, "://")
 	return host
 }
 
-// kill ends the components: from one moment to the next nothing gets through.
-func (s *scenario) kill() {
+// killComponents rejects all further writes and then stops the components.
+func (s *scenario) killComponents() {
 	s.t.Helper()
-	s.life.end()
+	s.run.kill()
 	if err := s.env.StopComponents(); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// settle waits until the components have nothing more to do.
-func (s *scenario) settle(of step) {
+// awaitSettled waits until the components have nothing left to do.
+func (s *scenario) awaitSettled(step scenarioStep) {
 	s.t.Helper()
-	testenv.Eventually(s.t, "calm after the step "+of.name, func(context.Context) error {
-		if s.life.over() {
-			return s.life.quiet(pause)
+	testenv.Eventually(s.t, "no writes after the step "+step.name, func(context.Context) error {
+		if s.run.allCrashed() {
+			return s.run.checkNoWritesFor(writePause)
 		}
-		return s.life.quiet(longestDelay)
+		return s.run.checkNoWritesFor(maxWriteDelay)
 	})
 }
 
-// pause is a moment without writes in the middle of things.
-const pause = time.Second
+// writePause is a time without writes after which most of a step is done.
+const writePause = time.Second
 
-// pauses waits until most is done.
-func (s *scenario) pauses(of step) {
+// awaitWritePause waits until there was no write for writePause.
+func (s *scenario) awaitWritePause(step scenarioStep) {
 	s.t.Helper()
-	testenv.Eventually(s.t, "a pause in the step "+of.name, func(context.Context) error { return s.life.quiet(pause) })
+	testenv.Eventually(s.t, "a pause of writes in the step "+step.name, func(context.Context) error { return s.run.checkNoWritesFor(writePause) })
 }
 
-// converges waits until every instance looks like the one that never died.
-func (s *scenario) converges(of step, want map[string]string) uids {
+// awaitConverged waits until every instance has the state of an instance that never crashed.
+func (s *scenario) awaitConverged(step scenarioStep, want map[string]string) instanceUIDs {
 	s.t.Helper()
-	s.pauses(of)
-	var ids uids
-	var looked time.Time
-	var wrong error
-	testenv.Eventually(s.t, "the end of the step "+of.name, func(ctx context.Context) (err error) {
-		if time.Since(looked) < pause { // a look at everything keeps the components from their work
-			return wrong
+	s.awaitWritePause(step)
+	var ids instanceUIDs
+	var lastCheck time.Time
+	var lastErr error
+	testenv.Eventually(s.t, "the end state of the step "+step.name, func(ctx context.Context) (err error) {
+		if time.Since(lastCheck) < writePause { // reading all objects slows the components down
+			return lastErr
 		}
-		defer func() { looked, wrong = time.Now(), err }()
-		all, found, err := stored(ctx, s.env)
+		defer func() { lastCheck, lastErr = time.Now(), err }()
+		states, found, err := readInstances(ctx, s.env)
 		if err != nil {
 			return err
 		}
 		ids = found
-		for _, each := range s.instances {
-			if diff := cmp.Diff(want, all[each.name]); diff != "" {
-				return fmt.Errorf("%s, which died %s, does not end as it should (-want +got):\n%s", each.name, each.points[of.name], diff)
+		for _, instance := range s.instances {
+			if diff := cmp.Diff(want, states[instance.name]); diff != "" {
+				return fmt.Errorf("%s, which crashed %s, has another end state (-want +got):\n%s", instance.name, instance.points[step.name], diff)
 			}
 		}
 		return nil
@@ -231,132 +237,130 @@ func (s *scenario) converges(of step, want map[string]string) uids {
 	return ids
 }
 
-// obeys checks that a life has put workloads only where the step says, and has
-// taken them away only where it says so.
-func (s *scenario) obeys(of step) {
+// checkMemberWrites checks that a run created and deleted workloads only in the members of the step.
+func (s *scenario) checkMemberWrites(step scenarioStep) {
 	s.t.Helper()
-	for _, each := range s.instances {
-		made, _ := s.life.written(each.name)
-		for _, w := range made {
-			if w.what == "namespace" || s.env.Members[w.where] == nil {
+	for _, instance := range s.instances {
+		writes, _ := s.run.writesOf(instance.name)
+		for _, w := range writes {
+			if w.part == "namespace" || s.env.Members[w.server] == nil {
 				continue
 			}
-			if w.verb == "POST" && !slices.Contains(of.then, w.where) || w.verb == "DELETE" && !slices.Contains(of.from, w.where) {
-				s.t.Errorf("%s: %s, which dies %s: %s", of.name, each.name, each.points[of.name], w)
+			if w.verb == "POST" && !slices.Contains(step.wantMembers, w.server) || w.verb == "DELETE" && !slices.Contains(step.leftMembers, w.server) {
+				s.t.Errorf("%s: %s, which crashes %s, has an unexpected write: %s", step.name, instance.name, instance.points[step.name], w)
 			}
 		}
 	}
 }
 
-// kept checks that what is in members before and after a step is one and the same.
-func (s *scenario) kept(of step, before, after uids) {
+// checkUIDsUnchanged checks that no member object was recreated during a step.
+func (s *scenario) checkUIDsUnchanged(step scenarioStep, before, after instanceUIDs) {
 	s.t.Helper()
-	for _, each := range s.instances {
-		for key, uid := range before[each.name] {
-			if now, ok := after[each.name][key]; ok && now != uid {
-				s.t.Errorf("%s: %s, which died %s: %s was deleted and created again", of.name, each.name, each.points[of.name], key)
+	for _, instance := range s.instances {
+		for key, uid := range before[instance.name] {
+			if now, ok := after[instance.name][key]; ok && now != uid {
+				s.t.Errorf("%s: %s, which crashed %s: %s was recreated", step.name, instance.name, instance.points[step.name], key)
 			}
 		}
 	}
 }
 
-// silent checks that a new life finds nothing to write.
-func (s *scenario) silent(of step) {
+// checkNoWrites checks that a new run makes no writes.
+func (s *scenario) checkNoWrites(step scenarioStep) {
 	s.t.Helper()
-	testenv.Holds(s.t, "nothing is written after the step "+of.name, settled, func(context.Context) error {
-		for _, each := range s.instances {
-			if made, _ := s.life.written(each.name); len(made) > 0 {
-				return fmt.Errorf("%s, which had died %s: %s", each.name, each.points[of.name], made[0])
+	testenv.Holds(s.t, "no writes by a new run after the step "+step.name, settledPeriod, func(context.Context) error {
+		for _, instance := range s.instances {
+			if writes, _ := s.run.writesOf(instance.name); len(writes) > 0 {
+				return fmt.Errorf("%s, which had crashed %s, has another write: %s", instance.name, instance.points[step.name], writes[0])
 			}
 		}
 		return nil
 	})
 }
 
-// table is which writes a step takes, and how an instance looks then.
-type table struct {
-	rows []write
-	// certain are the rows that every run has.
-	certain map[write]bool
-	ends    map[string]string
+// stepRecord is the writes of a step and the state of an instance after it.
+type stepRecord struct {
+	writes []observedWrite
+	// inEveryRun are the writes that every run makes.
+	inEveryRun map[observedWrite]bool
+	endState   map[string]string
 }
 
-// rehearse runs some instances through all steps without dying.
-func rehearse(t testing.TB, env *testenv.Env) map[string]table {
+// recordSteps runs some instances through all steps without a crash.
+func recordSteps(t testing.TB, env *testenv.Env) map[string]stepRecord {
 	s := &scenario{env: env, t: t}
 	for range 3 {
-		s.instances = append(s.instances, newInstance(s.env))
+		s.instances = append(s.instances, newScenarioInstance(s.env))
 	}
-	tables := map[string]table{}
-	for _, each := range steps {
-		s.begin(step{})
-		s.all(each.name, each.do)
-		ends := s.agrees(each)
-		s.obeys(each)
-		tables[each.name] = s.tabulate(ends)
-		s.kill()
+	records := map[string]stepRecord{}
+	for _, step := range scenarioSteps {
+		s.startComponents(scenarioStep{})
+		s.forEachInstance(step.name, step.act)
+		endState := s.awaitSameEndState(step)
+		s.checkMemberWrites(step)
+		records[step.name] = s.newStepRecord(endState)
+		s.killComponents()
 	}
-	return tables
+	return records
 }
 
-// agrees waits until all instances have come to the end of the step, and look
-// alike.
-func (s *scenario) agrees(of step) (ends map[string]string) {
+// awaitSameEndState waits until all instances have completed the step with the same state.
+func (s *scenario) awaitSameEndState(step scenarioStep) (endState map[string]string) {
 	s.t.Helper()
-	testenv.Eventually(s.t, "the end of the step "+of.name, func(ctx context.Context) error {
-		if err := s.life.quiet(longestDelay); err != nil {
+	testenv.Eventually(s.t, "the end state of the step "+step.name, func(ctx context.Context) error {
+		if err := s.run.checkNoWritesFor(maxWriteDelay); err != nil {
 			return err
 		}
-		all, _, err := stored(ctx, s.env)
+		states, _, err := readInstances(ctx, s.env)
 		if err != nil {
 			return err
 		}
-		ends = all[s.instances[0].name]
-		for _, each := range s.instances {
-			err = errors.Join(err, of.reached(all[each.name]), same("an instance that never died", ends, all[each.name]))
+		endState = states[s.instances[0].name]
+		for _, instance := range s.instances {
+			err = errors.Join(err, step.checkReached(states[instance.name]), checkEqual("state of an instance that never crashed", endState, states[instance.name]))
 		}
 		return err
 	})
-	return ends
+	return endState
 }
 
-// tabulate makes a table of what this life has written.
-func (s *scenario) tabulate(ends map[string]string) table {
-	made := table{certain: map[write]bool{}, ends: ends}
-	times := map[write]int{}
-	for _, each := range s.instances {
-		all, _ := s.life.written(each.name)
-		for _, row := range all {
-			if times[row]++; times[row] == 1 {
-				made.rows = append(made.rows, row)
+// newStepRecord returns the record of the writes of this run.
+func (s *scenario) newStepRecord(endState map[string]string) stepRecord {
+	record := stepRecord{inEveryRun: map[observedWrite]bool{}, endState: endState}
+	counts := map[observedWrite]int{}
+	for _, instance := range s.instances {
+		writes, _ := s.run.writesOf(instance.name)
+		for _, write := range writes {
+			if counts[write]++; counts[write] == 1 {
+				record.writes = append(record.writes, write)
 			}
-			made.certain[row] = times[row] == len(s.instances) && !strings.HasSuffix(row.resource, "/status")
+			record.inEveryRun[write] = counts[write] == len(s.instances) && !strings.HasSuffix(write.resource, "/status")
 		}
 	}
-	return made
+	return record
 }
 
-// Whatever moment a process is killed at, everything ends as though it had not been.
+// TestCrashAroundEveryWriteConverges checks that a crash at any moment does not change the end
+// state.
 //
-// Some instances of the scenario go through it undisturbed first. The writes that
-// the components make for them are the table of crash points, their state after
-// each step is what all others have to come to. Then there are two instances for
-// each row of a step: the process dies before the write, which is never sent, or
-// after it, which is stored and unheard of.
+// First some instances go through the scenario without a crash. Their writes are the crash
+// points, and their state after each step is the expected state of all other instances. Then
+// there are two instances for each write of a step. For one the process crashes before the
+// write, which is never sent. For the other it crashes after the write, which is stored
+// without a response.
 //
-// A process that dies leaves nothing but what is stored. So it needs no process of
-// its own to die for an instance: from its point on no write about this instance
-// gets through, as though there were no process any more, while the others come to
-// theirs. When all have, the components are killed, with every write failing before
-// they are told to stop, so that none is made while they do; what they remembered
-// of writes that failed is gone with them. The next life must bring all instances to
-// the end, without making anything anew or in the wrong place, and the one after
-// it must find nothing to write. How many reports on status become one depends on
-// the time: some rows may not be met in a run, each kind of write has to be.
+// A crashed process leaves only what is stored. So an instance needs no process of its own:
+// from its crash point on all writes for this instance fail, while the other instances
+// continue to their crash points. After that the components are killed. All writes fail
+// before the components are told to stop, so the shutdown writes nothing, and their memory of
+// failed writes is lost. The next run must bring all instances to the end state without
+// recreating objects and without writes to other members. The run after that must make no
+// writes. Status reports are batched, so their number depends on timing. Some crash points may
+// not be reached in a run, but each category of writes must be.
 //
-// The namespaces of the instances are left to the environment: the end of so many
-// at once is work for minutes.
-func TestProcessesThatDieAroundAnyWriteEndAlike(t *testing.T) {
+// The environment deletes the namespaces of the instances, because the deletion of so many
+// takes minutes.
+func TestCrashAroundEveryWriteConverges(t *testing.T) {
 	env := alone(t)
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
@@ -367,82 +371,84 @@ func TestProcessesThatDieAroundAnyWriteEndAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	behave(t, env)
-	tables := rehearse(t, env)
+	simulateDeploymentControllers(t, env)
+	records := recordSteps(t, env)
 	s := &scenario{env: env, t: t}
-	for _, each := range steps {
-		for n, row := range tables[each.name].rows {
-			t.Logf("%-8s %s", each.name, row)
-			for m, when := range []side{before, after} {
+	for _, step := range scenarioSteps {
+		for n, write := range records[step.name].writes {
+			t.Logf("%-8s %s", step.name, write)
+			for m, side := range []crashSide{beforeWrite, afterWrite} {
 				for len(s.instances) <= 2*n+m {
-					s.instances = append(s.instances, newInstance(s.env))
+					s.instances = append(s.instances, newScenarioInstance(s.env))
 				}
-				s.instances[2*n+m].points[each.name] = point{write: row, side: when, certain: tables[each.name].certain[row]}
+				s.instances[2*n+m].points[step.name] = crashPoint{write: write, side: side, inEveryRun: records[step.name].inEveryRun[write]}
 			}
 		}
 	}
-	var ids uids
-	hit := map[kind]bool{}
-	s.begin(steps[0])
-	for n, each := range steps {
+	var ids instanceUIDs
+	reachedCategories := map[writeCategory]bool{}
+	s.startComponents(scenarioSteps[0])
+	for n, step := range scenarioSteps {
 		began := time.Now()
-		s.all(each.name, each.do)
-		s.settle(each)
-		s.obeys(each)
-		s.tell(each, hit)
-		s.kill()
-		s.begin(step{})
+		s.forEachInstance(step.name, step.act)
+		s.awaitSettled(step)
+		s.checkMemberWrites(step)
+		s.logReachedPoints(step, reachedCategories)
+		s.killComponents()
+		s.startComponents(scenarioStep{})
 		before := ids
-		ids = s.converges(each, tables[each.name].ends)
-		s.obeys(each)
-		s.kept(each, before, ids)
-		s.kill()
-		s.begin(steps[min(n+1, len(steps)-1)])
-		s.silent(each)
-		t.Logf("%s: %s", each.name, time.Since(began).Round(time.Millisecond))
+		ids = s.awaitConverged(step, records[step.name].endState)
+		s.checkMemberWrites(step)
+		s.checkUIDsUnchanged(step, before, ids)
+		s.killComponents()
+		s.startComponents(scenarioSteps[min(n+1, len(scenarioSteps)-1)])
+		s.checkNoWrites(step)
+		t.Logf("%s: %s", step.name, time.Since(began).Round(time.Millisecond))
 	}
-	for kind, reached := range hit {
+	for category, reached := range reachedCategories {
 		if !reached {
-			t.Errorf("no process died %s %s of %s by %s", kind.side, kind.verb, kind.resource, kind.who)
+			t.Errorf("no process crashed %s %s of %s by %s", category.side, category.verb, category.resource, category.writer)
 		}
 	}
 }
 
-// kind is a kind of write, and where a process died around it.
-type kind struct {
-	who, verb, resource string
-	side                side
+// writeCategory is a kind of write and the side on which a process crashes.
+type writeCategory struct {
+	writer, verb, resource string
+	side                   crashSide
 }
 
-func (p point) kind() kind { return kind{p.write.who, p.write.verb, p.write.resource, p.side} }
+func (p crashPoint) category() writeCategory {
+	return writeCategory{p.write.writer, p.write.verb, p.write.resource, p.side}
+}
 
-// tell tells which points of a step were reached, and notes for each kind whether
-// one was.
-func (s *scenario) tell(of step, hit map[kind]bool) {
+// logReachedPoints logs which crash points of a step were reached, and records for each category
+// whether one was.
+func (s *scenario) logReachedPoints(step scenarioStep, reachedCategories map[writeCategory]bool) {
 	reached, missed := 0, []string{}
-	for _, each := range s.instances {
-		end, mortal := each.points[of.name]
-		if !mortal {
+	for _, instance := range s.instances {
+		point, hasPoint := instance.points[step.name]
+		if !hasPoint {
 			continue
 		}
-		_, dead := s.life.written(each.name)
-		hit[end.kind()] = hit[end.kind()] || dead
-		if dead {
+		_, crashed := s.run.writesOf(instance.name)
+		reachedCategories[point.category()] = reachedCategories[point.category()] || crashed
+		if crashed {
 			reached++
 			continue
 		}
-		missed = append(missed, end.String())
+		missed = append(missed, point.String())
 	}
-	s.t.Logf("%s: %d points were reached; %d writes were not made:\n%s", of.name, reached, len(missed), strings.Join(missed, "\n"))
+	s.t.Logf("%s: %d crash points were reached; %d were not:\n%s", step.name, reached, len(missed), strings.Join(missed, "\n"))
 }
 
-// behave does what the controllers of members would do to the workloads: they
-// become ready at once.
-func behave(t testing.TB, env *testenv.Env) {
+// simulateDeploymentControllers makes Deployments in members ready at once, in place of the
+// controllers of the members.
+func simulateDeploymentControllers(t testing.TB, env *testenv.Env) {
 	ctx, stop := context.WithCancel(t.Context())
 	members, ctx := errgroup.WithContext(ctx)
-	for _, each := range env.Members {
-		changes, err := each.Client.Watch(ctx, &appsv1.DeploymentList{}, client.HasLabels{inScenario})
+	for _, target := range env.Members {
+		changes, err := target.Client.Watch(ctx, &appsv1.DeploymentList{}, client.HasLabels{scenarioLabel})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +456,7 @@ func behave(t testing.TB, env *testenv.Env) {
 			defer changes.Stop()
 			for change := range changes.ResultChan() {
 				if d, ok := change.Object.(*appsv1.Deployment); ok && change.Type != watch.Deleted {
-					if err := beReady(ctx, each.Client, d); err != nil {
+					if err := markDeploymentReady(ctx, target.Client, d); err != nil {
 						return err
 					}
 				}
@@ -461,14 +467,14 @@ func behave(t testing.TB, env *testenv.Env) {
 	t.Cleanup(func() {
 		stop()
 		if err := members.Wait(); !errors.Is(err, context.Canceled) {
-			t.Errorf("the controllers of the members ended: %v", err)
+			t.Errorf("the simulated controllers ended with %v", err)
 		}
 	})
 }
 
-// beReady makes a Deployment ready. Of one that has changed meanwhile there is
-// more to come.
-func beReady(ctx context.Context, side client.Client, d *appsv1.Deployment) error {
+// markDeploymentReady makes a Deployment ready. A conflict is ignored because the watch delivers the
+// newer version.
+func markDeploymentReady(ctx context.Context, memberClient client.Client, d *appsv1.Deployment) error {
 	n := *d.Spec.Replicas
 	if d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == n {
 		return nil
@@ -476,9 +482,9 @@ func beReady(ctx context.Context, side client.Client, d *appsv1.Deployment) erro
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 	}
-	err := client.IgnoreNotFound(side.Status().Update(ctx, d))
+	err := client.IgnoreNotFound(memberClient.Status().Update(ctx, d))
 	if apierrors.IsConflict(err) || ctx.Err() != nil {
-		return nil //nolint:nilerr // the next change is about to come, or the test is over
+		return nil //nolint:nilerr // the watch delivers the newer version, or the test has ended
 	}
 	return err
 }

@@ -21,14 +21,14 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// states are all objects of instances, as text, by instance and by where and what
-// they are. What must differ between two runs that end alike is evened out.
-type states map[string]map[string]string
+// instanceStates maps each instance to the normalized text of its objects, by their side, kind and
+// part. Values that differ between two runs with the same end state are removed.
+type instanceStates map[string]map[string]string
 
-// uids are those of objects of instances in members, by instance and object.
-type uids map[string]map[string]string
+// instanceUIDs maps each instance to the UIDs of its member objects.
+type instanceUIDs map[string]map[string]string
 
-var kindsOfInstances = map[string][]schema.GroupVersionKind{
+var scenarioKinds = map[string][]schema.GroupVersionKind{
 	"karmada": {
 		{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
 		policyv1alpha1.GroupVersion.WithKind("PropagationPolicy"), policyv1alpha1.GroupVersion.WithKind("OverridePolicy"),
@@ -37,61 +37,63 @@ var kindsOfInstances = map[string][]schema.GroupVersionKind{
 	"member": {{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "ConfigMap"}, {Group: "apps", Version: "v1", Kind: "Deployment"}},
 }
 
-// stored reads all objects of all instances.
-func stored(ctx context.Context, env *testenv.Env) (states, uids, error) {
-	all, ids := states{}, uids{}
-	for _, from := range append([]string{"karmada"}, member1, member2, member3) {
-		reader, kinds := client.Client(env.Karmada), kindsOfInstances["karmada"]
-		if from != "karmada" {
-			reader, kinds = member(env, from), kindsOfInstances["member"]
+// readInstances reads all objects of all instances.
+func readInstances(ctx context.Context, env *testenv.Env) (instanceStates, instanceUIDs, error) {
+	states, ids := instanceStates{}, instanceUIDs{}
+	for _, side := range append([]string{"karmada"}, member1, member2, member3) {
+		reader, kinds := client.Client(env.Karmada), scenarioKinds["karmada"]
+		if side != "karmada" {
+			reader, kinds = memberClient(env, side), scenarioKinds["member"]
 		}
 		for _, kind := range kinds {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
 			if err := reader.List(ctx, list); err != nil {
-				return nil, nil, fmt.Errorf("listing %s of %s: %w", kind.Kind, from, err)
+				return nil, nil, fmt.Errorf("listing %s of %s: %w", kind.Kind, side, err)
 			}
 			for i := range list.Items {
-				if err := all.add(from, &list.Items[i]); err != nil {
+				if err := states.add(side, &list.Items[i]); err != nil {
 					return nil, nil, err
 				}
-				if from != "karmada" {
-					ids.add(from, &list.Items[i])
+				if side != "karmada" {
+					ids.add(side, &list.Items[i])
 				}
 			}
 		}
 	}
-	return all, ids, nil
+	return states, ids, nil
 }
 
-func keyOf(from string, object *unstructured.Unstructured) (instance, key string) {
-	part := partName.FindStringSubmatch(object.GetName())
+// instanceKey returns the instance of an object, if any, and the key of the object in its state.
+func instanceKey(side string, object *unstructured.Unstructured) (instance, key string) {
+	part := partNamePattern.FindStringSubmatch(object.GetName())
 	if part == nil {
 		return "", ""
 	}
 	if cluster, ok := strings.CutPrefix(object.GetNamespace(), "karmada-es-"); ok {
-		from += " for " + cluster
+		side += " for " + cluster
 	}
-	return instanceName.FindString(object.GetName()), strings.Join([]string{from, object.GetKind(), part[1]}, " ")
+	return instanceNamePattern.FindString(object.GetName()), strings.Join([]string{side, object.GetKind(), part[1]}, " ")
 }
 
-func (u uids) add(from string, object *unstructured.Unstructured) {
-	instance, key := keyOf(from, object)
+// add adds the UID of an object.
+func (u instanceUIDs) add(side string, object *unstructured.Unstructured) {
+	instance, key := instanceKey(side, object)
 	if u[instance] == nil {
 		u[instance] = map[string]string{}
 	}
 	u[instance][key] = string(object.GetUID())
 }
 
-// add puts an object into the states if it is one of an instance.
-func (s states) add(from string, object *unstructured.Unstructured) error {
-	instance, key := keyOf(from, object)
+// add adds an object to the states if it belongs to an instance.
+func (s instanceStates) add(side string, object *unstructured.Unstructured) error {
+	instance, key := instanceKey(side, object)
 	if instance == "" {
 		return nil
 	}
-	text, err := evened(instance, object)
+	text, err := normalizedText(instance, object)
 	if err != nil {
-		return fmt.Errorf("evening out %s of %s: %w", key, instance, err)
+		return fmt.Errorf("normalizing %s of %s: %w", key, instance, err)
 	}
 	if s[instance] == nil {
 		s[instance] = map[string]string{}
@@ -103,11 +105,11 @@ func (s states) add(from string, object *unstructured.Unstructured) error {
 	return nil
 }
 
-var anyUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var uuidPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// evened is an object as text without times, versions and ids. Names are those of
-// one and the same instance.
-func evened(instance string, object *unstructured.Unstructured) (string, error) {
+// normalizedText returns an object as text without times, versions and IDs. The name of the instance
+// is replaced.
+func normalizedText(instance string, object *unstructured.Unstructured) (string, error) {
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return "", err
@@ -123,7 +125,7 @@ func evened(instance string, object *unstructured.Unstructured) (string, error) 
 		return "", err
 	}
 	generation := object.GetGeneration()
-	even(content, float64(generation))
+	normalize(content, float64(generation))
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -132,7 +134,7 @@ func evened(instance string, object *unstructured.Unstructured) (string, error) 
 		return "", err
 	}
 	known := map[string]string{}
-	return anyUUID.ReplaceAllStringFunc(text.String(), func(id string) string {
+	return uuidPattern.ReplaceAllStringFunc(text.String(), func(id string) string {
 		if _, ok := known[id]; !ok {
 			known[id] = fmt.Sprintf("id-%d", len(known)+1)
 		}
@@ -140,49 +142,49 @@ func evened(instance string, object *unstructured.Unstructured) (string, error) 
 	}), nil
 }
 
-// templateState is an annotation with a hash of the template, its uid included.
-const templateState = "policy.karmada.io/template-state"
+// templateStateAnnotation is an annotation with a hash of the template including its UID.
+const templateStateAnnotation = "policy.karmada.io/template-state"
 
-// even takes out of a value what differs between two runs: times, versions, and
-// generations, of which only whether they are the newest one counts.
-func even(value any, generation float64) {
+// normalize removes what differs between two runs: times, versions and UIDs. Observed generations are
+// replaced by whether they are the newest one.
+func normalize(value any, generation float64) {
 	switch value := value.(type) {
 	case []any:
 		for _, each := range value {
-			even(each, generation)
+			normalize(each, generation)
 		}
 	case map[string]any:
 		for key, each := range value {
 			switch key {
 			case "managedFields", "resourceVersion", "creationTimestamp", "generation",
-				"lastTransitionTime", "lastUpdateTime", "lastScheduledTime", "uid", templateState:
+				"lastTransitionTime", "lastUpdateTime", "lastScheduledTime", "uid", templateStateAnnotation:
 				delete(value, key)
 			case "deletionTimestamp":
 				value[key] = true
 			case "observedGeneration", "schedulerObservedGeneration":
 				value[key] = each == generation
 			case "manifestStatuses", "aggregatedStatus":
-				even(each, -1) // generations of other objects
+				normalize(each, -1) // generations of other objects
 			case "conditions":
-				inOrder(each)
-				even(each, generation)
+				sortConditions(each)
+				normalize(each, generation)
 			default:
-				even(each, generation)
+				normalize(each, generation)
 			}
 		}
 	}
 }
 
-// inOrder sorts conditions, which are a map by their types.
-func inOrder(value any) {
+// sortConditions sorts conditions by type, because their order differs between runs.
+func sortConditions(value any) {
 	conditions, ok := value.([]any)
 	if !ok {
 		return
 	}
-	slices.SortFunc(conditions, func(a, b any) int { return strings.Compare(typeOf(a), typeOf(b)) })
+	slices.SortFunc(conditions, func(a, b any) int { return strings.Compare(conditionType(a), conditionType(b)) })
 }
 
-func typeOf(condition any) string {
+func conditionType(condition any) string {
 	fields, _ := condition.(map[string]any)
 	name, _ := fields["type"].(string)
 	return name

@@ -19,13 +19,12 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// tokenLife is how long the tokens of these tests live, the shortest that a member
-// issues.
-const tokenLife = 10 * time.Minute
+// tokenLifetime is the lifetime of tokens in these tests. It is the shortest that a member issues.
+const tokenLifetime = 10 * time.Minute
 
-// grant makes a service account in a member that may do everything, and returns a
-// token of it that ends. Without the account it is refused.
-func grant(t *testing.T, inside *testenv.Member, name string) (account *corev1.ServiceAccount, token string, ends time.Time) {
+// newAdminAccount creates a service account with the role cluster-admin in a member and returns a
+// token of it. The token is invalid when the account is deleted.
+func newAdminAccount(t *testing.T, target *testenv.Member, name string) (account *corev1.ServiceAccount, token string, expiresAt time.Time) {
 	t.Helper()
 	account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -34,34 +33,34 @@ func grant(t *testing.T, inside *testenv.Member, name string) (account *corev1.S
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
 	}
 	for _, object := range []client.Object{account, binding} {
-		if err := inside.Client.Create(t.Context(), object); err != nil {
+		if err := target.Client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seconds := int64(tokenLife.Seconds())
+	seconds := int64(tokenLifetime.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	if err := inside.Client.SubResource("token").Create(t.Context(), account, request); err != nil {
+	if err := target.Client.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}
 	return account, request.Status.Token, request.Status.ExpirationTimestamp.Time
 }
 
-// storeToken puts a token into the Secret of a cluster.
-func storeToken(t *testing.T, env *testenv.Env, cluster, token string) {
+// storeClusterToken stores a token in the Secret of a cluster.
+func storeClusterToken(t *testing.T, env *testenv.Env, cluster, token string) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: cluster}}
 	testenv.Update(t, env.Karmada, secret, func(s *corev1.Secret) { s.Data[clusterv1alpha1.SecretTokenKey] = []byte(token) })
 }
 
-// credentialsAre checks what a Cluster says of its credentials.
-func credentialsAre(status metav1.ConditionStatus, reason, message string) func(*clusterv1alpha1.Cluster) error {
+// hasCredentialsCondition checks the condition CredentialsValid of a Cluster.
+func hasCredentialsCondition(status metav1.ConditionStatus, reason, message string) func(*clusterv1alpha1.Cluster) error {
 	return func(c *clusterv1alpha1.Cluster) error {
-		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid, status, reason, message)
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid, status, reason, message)
 	}
 }
 
-// expiration is what the metric says of the credentials of a cluster.
-func expiration(t *testing.T, cluster string) float64 {
+// expirationMetric returns the value of the expiration metric for a cluster.
+func expirationMetric(t *testing.T, cluster string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {
@@ -80,83 +79,83 @@ func expiration(t *testing.T, cluster string) float64 {
 	return 0
 }
 
-func TestTokensOfAMemberAreReplacedWhileWorkFlows(t *testing.T) {
+func TestMemberTokenReplacement(t *testing.T) {
 	env := alone(t)
 	const name = "rotating"
-	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
+	registered, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(inside.Stop)
-	first, token, ends := grant(t, inside, "first")
-	inside.Token = token
-	if err := env.Register(t.Context(), name, inside); err != nil {
+	t.Cleanup(registered.Stop)
+	firstAccount, token, expiresAt := newAdminAccount(t, registered, "first")
+	registered.Token = token
+	if err := env.Register(t.Context(), name, registered); err != nil {
 		t.Fatal(err)
 	}
-	defer leave(t, env, name)
-	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionTrue, "Valid", "the token is valid until "+ends.UTC().Format(time.RFC3339)))
-	if shown := expiration(t, name); shown != float64(ends.Unix()) {
-		t.Errorf("the metric is %v, want %v", shown, ends.Unix())
+	defer unregisterCluster(t, env, name)
+	await(t, env.Karmada, clusterNamed(name), hasCredentialsCondition(metav1.ConditionTrue, "Valid", "the token is valid until "+expiresAt.UTC().Format(time.RFC3339)))
+	if shown := expirationMetric(t, name); shown != float64(expiresAt.Unix()) {
+		t.Errorf("the expiration metric is %v, want %v", shown, expiresAt.Unix())
 	}
 	namespace := env.Namespace(t)
 	send := func(round string) *corev1.ConfigMap {
 		template := configMap(namespace, round)
-		env.Create(t, policyFor(t, on(name), template), template)
+		env.Create(t, policyFor(t, placementOn(name), template), template)
 		return template
 	}
-	await(t, inside.Client, send("before"), exists)
+	await(t, registered.Client, send("before"), exists)
 
-	// The old token is refused the moment the new one is stored.
-	second, token, _ := grant(t, inside, "second")
-	storeToken(t, env, name, token)
-	deleteObject(t, inside.Client, first)
+	// The old token is invalid immediately after the new one is stored.
+	secondAccount, token, _ := newAdminAccount(t, registered, "second")
+	storeClusterToken(t, env, name, token)
+	deleteObject(t, registered.Client, firstAccount)
 	began := clock.now()
 	template := send("after")
-	await(t, inside.Client, template, exists)
-	if took := clock.since(began); took > promptly {
-		t.Errorf("the first object after the token was replaced took %s", took)
+	await(t, registered.Client, template, exists)
+	if took := clock.since(began); took > maxDeliveryTime {
+		t.Errorf("the first delivery after the token was replaced took %s", took)
 	}
-	await(t, env.Karmada, workOf(t, name, template), applied)
+	await(t, env.Karmada, workOf(t, name, template), isApplied)
 
-	// Somebody takes the token away and forgets to store another one.
-	deleteObject(t, inside.Client, second)
-	refused := send("refused")
-	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionFalse, "Refused",
+	// The token becomes invalid before a new one is stored.
+	deleteObject(t, registered.Client, secondAccount)
+	delayed := send("refused")
+	await(t, env.Karmada, clusterNamed(name), hasCredentialsCondition(metav1.ConditionFalse, "Refused",
 		fmt.Sprintf("the cluster rejects the token in Secret karmada-cluster/%s: put a new one there", name)))
 
-	_, token, ends = grant(t, inside, "third")
-	storeToken(t, env, name, token)
-	await(t, inside.Client, refused, exists)
-	await(t, env.Karmada, clusterNamed(name), credentialsAre(metav1.ConditionTrue, "Valid", "the token is valid until "+ends.UTC().Format(time.RFC3339)))
+	_, token, expiresAt = newAdminAccount(t, registered, "third")
+	storeClusterToken(t, env, name, token)
+	await(t, registered.Client, delayed, exists)
+	await(t, env.Karmada, clusterNamed(name), hasCredentialsCondition(metav1.ConditionTrue, "Valid", "the token is valid until "+expiresAt.UTC().Format(time.RFC3339)))
 }
 
-// What is being delivered all the time notices nothing of a token that is replaced.
-func TestNoWorkFailsWhenATokenIsReplaced(t *testing.T) {
+// Continuous delivery does not fail when the token is replaced.
+func TestNoWorkFailsDuringTokenReplacement(t *testing.T) {
 	env := alone(t)
 	const name, rounds = "replacing", 10
-	inside, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
+	registered, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(inside.Stop)
-	old, token, _ := grant(t, inside, "round-0")
-	inside.Token = token
-	if err := env.Register(t.Context(), name, inside); err != nil {
+	t.Cleanup(registered.Stop)
+	old, token, _ := newAdminAccount(t, registered, "round-0")
+	registered.Token = token
+	if err := env.Register(t.Context(), name, registered); err != nil {
 		t.Fatal(err)
 	}
-	defer leave(t, env, name)
+	defer unregisterCluster(t, env, name)
 	namespace := env.Namespace(t)
-	warm := configMap(namespace, "warm")
-	env.Create(t, policyFor(t, on(name), warm), warm)
-	await(t, inside.Client, warm, exists)
+	initial := configMap(namespace, "warm")
+	env.Create(t, policyFor(t, placementOn(name), initial), initial)
+	await(t, registered.Client, initial, exists)
 	for round := range rounds {
-		next, token, _ := grant(t, inside, fmt.Sprintf("round-%d", round+1))
-		storeToken(t, env, name, token)
-		deleteObject(t, inside.Client, old)
+		next, token, _ := newAdminAccount(t, registered, fmt.Sprintf("round-%d", round+1))
+		storeClusterToken(t, env, name, token)
+		deleteObject(t, registered.Client, old)
 		old = next
 		template := configMap(namespace, fmt.Sprintf("sent-%d", round))
-		env.Create(t, policyFor(t, on(name), template), template)
-		await(t, env.Karmada, workOf(t, name, template), applied)
+		env.Create(t, policyFor(t, placementOn(name), template), template)
+		await(t, env.Karmada, workOf(t, name, template), isApplied)
 	}
 	events := &corev1.EventList{}
 	if err := env.Karmada.List(t.Context(), events, client.InNamespace("karmada-es-"+name)); err != nil {
@@ -164,7 +163,7 @@ func TestNoWorkFailsWhenATokenIsReplaced(t *testing.T) {
 	}
 	for _, event := range events.Items {
 		if event.Reason == workv1alpha1.EventReasonSyncFailed && strings.Contains(event.Message, "Unauthorized") {
-			t.Errorf("a Work was refused: %s", event.Message)
+			t.Errorf("a Work was rejected: %s", event.Message)
 		}
 	}
 }

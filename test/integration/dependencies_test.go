@@ -17,9 +17,9 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// mounting adds a volume for each object to a pod: ConfigMaps, Secrets and claims
-// are mounted, a ServiceAccount is what the pod runs as.
-func mounting(pod *corev1.PodSpec, objects ...client.Object) {
+// addVolumes adds a volume to a Pod for each ConfigMap, Secret and claim. A ServiceAccount becomes
+// the service account of the Pod.
+func addVolumes(pod *corev1.PodSpec, objects ...client.Object) {
 	for _, object := range objects {
 		name := object.GetName()
 		source := corev1.VolumeSource{}
@@ -38,22 +38,22 @@ func mounting(pod *corev1.PodSpec, objects ...client.Object) {
 	}
 }
 
-// needing is a Deployment that needs objects beside it.
-func needing(namespace, name string, objects ...client.Object) *appsv1.Deployment {
+// deploymentWithDependencies returns a Deployment that depends on objects.
+func deploymentWithDependencies(namespace, name string, objects ...client.Object) *appsv1.Deployment {
 	template := deployment(namespace, name, 1)
-	mounting(&template.Spec.Template.Spec, objects...)
+	addVolumes(&template.Spec.Template.Spec, objects...)
 	return template
 }
 
-// following is a policy that takes along what its objects need.
-func following(t testing.TB, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.PropagationPolicy {
+// policyWithDependencies returns a policy that propagates dependencies.
+func policyWithDependencies(t testing.TB, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.PropagationPolicy {
 	t.Helper()
 	policy := policyFor(t, placement, objects...)
 	policy.Spec.PropagateDeps = true
 	return policy
 }
 
-func claimFor(namespace, name string) *corev1.PersistentVolumeClaim {
+func newVolumeClaim(namespace, name string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -63,8 +63,8 @@ func claimFor(namespace, name string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// requiredBy checks which Deployments a binding follows, in order.
-func requiredBy(names ...string) func(*workv1alpha2.ResourceBinding) error {
+// isRequiredBy checks which Deployments require an attached binding, in order.
+func isRequiredBy(names ...string) func(*workv1alpha2.ResourceBinding) error {
 	return func(b *workv1alpha2.ResourceBinding) error {
 		var got []string
 		for _, snapshot := range b.Spec.RequiredBy {
@@ -74,114 +74,115 @@ func requiredBy(names ...string) func(*workv1alpha2.ResourceBinding) error {
 		for _, name := range names {
 			want = append(want, binding.Name(name, "Deployment"))
 		}
-		return same("required by", want, got)
+		return checkEqual("required by", want, got)
 	}
 }
 
-func notIn(t testing.TB, env *testenv.Env, cluster string, object client.Object) {
+// awaitNotInMember waits until a member does not have an object.
+func awaitNotInMember(t testing.TB, env *testenv.Env, cluster string, object client.Object) {
 	t.Helper()
-	testenv.Eventually(t, "nothing in "+cluster, func(ctx context.Context) error { return absent(ctx, member(env, cluster), object) })
+	testenv.Eventually(t, "no object in "+cluster, func(ctx context.Context) error { return checkAbsent(ctx, memberClient(env, cluster), object) })
 }
 
-func TestWhatADeploymentNeedsFollowsItToItsClusters(t *testing.T) {
+func TestDependenciesFollowDeployment(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	needed := []client.Object{
+	dependencies := []client.Object{
 		configMap(namespace, "settings"),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}, StringData: map[string]string{"key": "value"}},
-		claimFor(namespace, "data"),
+		newVolumeClaim(namespace, "data"),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "robot"}},
 	}
-	unneeded := configMap(namespace, "unneeded")
-	template := needing(namespace, "web", needed...)
-	policy := following(t, on(member1, member2), template)
-	env.Create(t, append(needed, unneeded, policy, template)...)
+	unrelated := configMap(namespace, "unneeded")
+	template := deploymentWithDependencies(namespace, "web", dependencies...)
+	policy := policyWithDependencies(t, placementOn(member1, member2), template)
+	env.Create(t, append(dependencies, unrelated, policy, template)...)
 
-	for _, object := range needed {
-		inMember(t, env, member1, object, exists)
-		inMember(t, env, member2, object, exists)
-		notIn(t, env, member3, object)
-		await(t, env.Karmada, bindingOf(t, object), requiredBy("web"))
+	for _, object := range dependencies {
+		awaitInMember(t, env, member1, object, exists)
+		awaitInMember(t, env, member2, object, exists)
+		awaitNotInMember(t, env, member3, object)
+		await(t, env.Karmada, bindingOf(t, object), isRequiredBy("web"))
 	}
-	notIn(t, env, member1, unneeded)
+	awaitNotInMember(t, env, member1, unrelated)
 	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		return same("finalizers", []string{workv1alpha2.BindingControllerFinalizer, workv1alpha2.BindingDependenciesDistributorFinalizer}, b.Finalizers)
+		return checkEqual("finalizers", []string{workv1alpha2.BindingControllerFinalizer, workv1alpha2.BindingDependenciesDistributorFinalizer}, b.Finalizers)
 	})
 	if bound.Annotations[workv1alpha2.DependenciesAnnotation] == "" {
 		t.Error("the dependencies are not recorded")
 	}
 
-	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member2, member3) })
-	inMember(t, env, member3, needed[0], exists)
-	awaitGone(t, member(env, member1), needed[0])
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = placementOn(member2, member3) })
+	awaitInMember(t, env, member3, dependencies[0], exists)
+	awaitGone(t, memberClient(env, member1), dependencies[0])
 
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-	inMember(t, env, member3, configMap(namespace, "settings"), hasColor("red"))
+	awaitInMember(t, env, member3, configMap(namespace, "settings"), hasColor("red"))
 }
 
-func TestDeploymentsThatShareAConfigMapShareItsBinding(t *testing.T) {
+func TestSharedDependencyHasOneAttachedBinding(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
-	web, api := needing(namespace, "web", settings), needing(namespace, "api", settings)
-	gentle, harsh := following(t, on(member1), web), following(t, on(member2), api)
-	gentle.Spec.ConflictResolution, harsh.Spec.ConflictResolution = policyv1alpha1.ConflictAbort, policyv1alpha1.ConflictOverwrite
-	env.Create(t, settings, gentle, web)
-	inMember(t, env, member1, settings, exists)
+	web, api := deploymentWithDependencies(namespace, "web", settings), deploymentWithDependencies(namespace, "api", settings)
+	abortPolicy, overwritePolicy := policyWithDependencies(t, placementOn(member1), web), policyWithDependencies(t, placementOn(member2), api)
+	abortPolicy.Spec.ConflictResolution, overwritePolicy.Spec.ConflictResolution = policyv1alpha1.ConflictAbort, policyv1alpha1.ConflictOverwrite
+	env.Create(t, settings, abortPolicy, web)
+	awaitInMember(t, env, member1, settings, exists)
 	bound := await(t, env.Karmada, bindingOf(t, settings), func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(requiredBy("web")(b), same("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
+		return errors.Join(isRequiredBy("web")(b), checkEqual("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
 	})
 
-	env.Create(t, harsh, api)
-	inMember(t, env, member2, settings, exists)
+	env.Create(t, overwritePolicy, api)
+	awaitInMember(t, env, member2, settings, exists)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(requiredBy("web", "api")(b), same("conflict resolution", policyv1alpha1.ConflictOverwrite, b.Spec.ConflictResolution))
+		return errors.Join(isRequiredBy("web", "api")(b), checkEqual("conflict resolution", policyv1alpha1.ConflictOverwrite, b.Spec.ConflictResolution))
 	})
 	awaitEvent(t, env, bound, corev1.EventTypeWarning, workv1alpha2.EventReasonDependencyPolicyConflict)
 
 	deleteObject(t, env.Karmada, api)
-	awaitGone(t, member(env, member2), settings)
+	awaitGone(t, memberClient(env, member2), settings)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(requiredBy("web")(b), same("uid", bound.UID, b.UID), same("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
+		return errors.Join(isRequiredBy("web")(b), checkEqual("uid", bound.UID, b.UID), checkEqual("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution))
 	})
-	inMember(t, env, member1, settings, exists)
+	awaitInMember(t, env, member1, settings, exists)
 
 	deleteObject(t, env.Karmada, web)
-	awaitGone(t, member(env, member1), settings)
+	awaitGone(t, memberClient(env, member1), settings)
 	awaitGone(t, env.Karmada, bound)
 	await(t, env.Karmada, settings, exists)
 	awaitGone(t, env.Karmada, bindingOf(t, web))
 }
 
-func TestDependenciesStayAtHomeWhenThePolicySaysSo(t *testing.T) {
+func TestDependenciesAreDetachedWithoutPropagateDeps(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
-	template := needing(namespace, "web", settings)
-	policy := following(t, on(member1), template)
+	template := deploymentWithDependencies(namespace, "web", settings)
+	policy := policyWithDependencies(t, placementOn(member1), template)
 	env.Create(t, settings, policy, template)
-	inMember(t, env, member1, settings, exists)
+	awaitInMember(t, env, member1, settings, exists)
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = false })
-	awaitGone(t, member(env, member1), settings)
+	awaitGone(t, memberClient(env, member1), settings)
 	awaitGone(t, env.Karmada, bindingOf(t, settings))
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(same("finalizers", []string{workv1alpha2.BindingControllerFinalizer}, b.Finalizers),
-			same("note", "", b.Annotations[workv1alpha2.DependenciesAnnotation]))
+		return errors.Join(checkEqual("finalizers", []string{workv1alpha2.BindingControllerFinalizer}, b.Finalizers),
+			checkEqual("dependencies annotation", "", b.Annotations[workv1alpha2.DependenciesAnnotation]))
 	})
-	inMember(t, env, member1, template, exists)
+	awaitInMember(t, env, member1, template, exists)
 
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.PropagateDeps = true })
-	inMember(t, env, member1, settings, exists)
+	awaitInMember(t, env, member1, settings, exists)
 }
 
-func TestDependenciesMayComeLaterAndGo(t *testing.T) {
+func TestDependenciesMayAppearLaterAndDisappear(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
-	template := needing(namespace, "web", settings)
-	env.Create(t, following(t, on(member1), template), template)
-	inMember(t, env, member1, template, exists)
+	template := deploymentWithDependencies(namespace, "web", settings)
+	env.Create(t, policyWithDependencies(t, placementOn(member1), template), template)
+	awaitInMember(t, env, member1, template, exists)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		if b.Annotations[workv1alpha2.DependenciesAnnotation] == "" {
 			return errors.New("the dependencies are not recorded")
@@ -190,130 +191,130 @@ func TestDependenciesMayComeLaterAndGo(t *testing.T) {
 	})
 	for range 2 {
 		env.Create(t, settings)
-		inMember(t, env, member1, settings, exists)
+		awaitInMember(t, env, member1, settings, exists)
 		deleteObject(t, env.Karmada, settings)
-		awaitGone(t, member(env, member1), settings)
+		awaitGone(t, memberClient(env, member1), settings)
 		awaitGone(t, env.Karmada, bindingOf(t, settings))
 		settings = configMap(namespace, "settings")
 	}
 
-	// What the template refers to no longer is needed no longer.
+	// An object to which the template no longer refers is no dependency any more.
 	other := configMap(namespace, "other")
 	env.Create(t, settings, other)
-	inMember(t, env, member1, settings, exists)
+	awaitInMember(t, env, member1, settings, exists)
 	testenv.Update(t, env.Karmada, deployment(namespace, "web", 1), func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Volumes = nil
-		mounting(&d.Spec.Template.Spec, other)
+		addVolumes(&d.Spec.Template.Spec, other)
 	})
-	inMember(t, env, member1, other, exists)
-	awaitGone(t, member(env, member1), settings)
+	awaitInMember(t, env, member1, other, exists)
+	awaitGone(t, memberClient(env, member1), settings)
 	awaitGone(t, env.Karmada, bindingOf(t, settings))
 }
 
-func TestABindingOfADependencyThatIsDeletedComesBack(t *testing.T) {
+func TestDeletedAttachedBindingIsRecreated(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
-	template := needing(namespace, "web", settings)
-	env.Create(t, settings, following(t, on(member1), template), template)
-	made := inMember(t, env, member1, settings, exists)
+	template := deploymentWithDependencies(namespace, "web", settings)
+	env.Create(t, settings, policyWithDependencies(t, placementOn(member1), template), template)
+	memberObject := awaitInMember(t, env, member1, settings, exists)
 	bound := await(t, env.Karmada, bindingOf(t, settings), exists)
-	before := await(t, env.Karmada, workOf(t, member1, settings), applied)
+	before := await(t, env.Karmada, workOf(t, member1, settings), isApplied)
 	deleteObject(t, env.Karmada, bound)
 	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
 		if b.UID == bound.UID {
-			return errors.New("it is still the old one")
+			return errors.New("the binding has the UID of the old one")
 		}
 		return nil
 	})
-	again(t, env, before)
-	inMember(t, env, member1, settings, func(c *corev1.ConfigMap) error { return same("uid", made.UID, c.UID) })
+	awaitRecreated(t, env, before)
+	awaitInMember(t, env, member1, settings, func(c *corev1.ConfigMap) error { return checkEqual("uid", memberObject.UID, c.UID) })
 }
 
-func TestAPolicyAndADependentMayBothWantAnObject(t *testing.T) {
+func TestDependencyWithItsOwnPolicy(t *testing.T) {
 	env := shared(t)
-	for name, first := range map[string]bool{"the dependent first": false, "the policy first": true} {
+	for name, policyFirst := range map[string]bool{"the dependent first": false, "the policy first": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := env.Namespace(t)
 			settings := configMap(namespace, "settings")
-			template := needing(namespace, "web", settings)
-			policy := policyFor(t, on(member2), settings)
+			template := deploymentWithDependencies(namespace, "web", settings)
+			policy := policyFor(t, placementOn(member2), settings)
 			env.Create(t, settings)
-			if first {
+			if policyFirst {
 				env.Create(t, policy)
-				inMember(t, env, member2, settings, exists)
+				awaitInMember(t, env, member2, settings, exists)
 			}
-			env.Create(t, following(t, on(member1), template), template)
-			inMember(t, env, member1, settings, exists)
-			if !first {
+			env.Create(t, policyWithDependencies(t, placementOn(member1), template), template)
+			awaitInMember(t, env, member1, settings, exists)
+			if !policyFirst {
 				env.Create(t, policy)
 			}
-			inMember(t, env, member2, settings, exists)
-			inMember(t, env, member1, settings, exists)
+			awaitInMember(t, env, member2, settings, exists)
+			awaitInMember(t, env, member1, settings, exists)
 			bound := await(t, env.Karmada, bindingOf(t, settings), func(b *workv1alpha2.ResourceBinding) error {
-				return errors.Join(requiredBy("web")(b), same("clusters", []workv1alpha2.TargetCluster{{Name: member2}}, b.Spec.Clusters))
+				return errors.Join(isRequiredBy("web")(b), checkEqual("clusters", []workv1alpha2.TargetCluster{{Name: member2}}, b.Spec.Clusters))
 			})
 
-			// The policy goes, and what it decided stays.
+			// The clusters that the deleted policy selected are kept.
 			deleteObject(t, env.Karmada, policy)
 			awaitGone(t, env.Karmada, policy)
 			testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-			inMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
-			inMember(t, env, member2, configMap(namespace, "settings"), hasColor("red"))
+			awaitInMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
+			awaitInMember(t, env, member2, configMap(namespace, "settings"), hasColor("red"))
 
-			// The dependent goes, and only its own wish with it.
+			// The object is removed only from the clusters of the deleted dependent.
 			deleteObject(t, env.Karmada, template)
-			awaitGone(t, member(env, member1), settings)
+			awaitGone(t, memberClient(env, member1), settings)
 			await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-				return errors.Join(requiredBy()(b), same("uid", bound.UID, b.UID))
+				return errors.Join(isRequiredBy()(b), checkEqual("uid", bound.UID, b.UID))
 			})
-			inMember(t, env, member2, settings, exists)
+			awaitInMember(t, env, member2, settings, exists)
 		})
 	}
 }
 
-func TestAStatefulSetDoesNotTakeItsOwnClaimsAlong(t *testing.T) {
+func TestStatefulSetClaimTemplatesAreNotDependencies(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	own, foreign := claimFor(namespace, "own"), claimFor(namespace, "foreign")
+	templateClaim, podClaim := newVolumeClaim(namespace, "own"), newVolumeClaim(namespace, "foreign")
 	labels := map[string]string{"app": "db"}
 	template := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db"},
 		Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels}, ServiceName: "db",
 			Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: deployment(namespace, "db", 1).Spec.Template.Spec},
-			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{*claimFor("", "own")},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{*newVolumeClaim("", "own")},
 		},
 	}
-	mounting(&template.Spec.Template.Spec, own, foreign)
-	env.Create(t, own, foreign, following(t, on(member1), template), template)
-	inMember(t, env, member1, foreign, exists)
-	if err := absent(t.Context(), env.Karmada, bindingOf(t, own)); err != nil {
-		t.Errorf("the claim of the StatefulSet's own templates has a binding: %v", err)
+	addVolumes(&template.Spec.Template.Spec, templateClaim, podClaim)
+	env.Create(t, templateClaim, podClaim, policyWithDependencies(t, placementOn(member1), template), template)
+	awaitInMember(t, env, member1, podClaim, exists)
+	if err := checkAbsent(t.Context(), env.Karmada, bindingOf(t, templateClaim)); err != nil {
+		t.Errorf("the claim of a volume claim template has a binding: %v", err)
 	}
-	notIn(t, env, member1, own)
+	awaitNotInMember(t, env, member1, templateClaim)
 }
 
 func TestRestartWithDependenciesWritesNothing(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
-	settings, claim := configMap(namespace, "settings"), claimFor(namespace, "data")
-	policy := policyFor(t, on(member2), claim)
-	web, api := needing(namespace, "web", settings, claim), needing(namespace, "api", settings)
-	gentle, harsh := following(t, on(member1), web), following(t, on(member2), api)
-	harsh.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
-	env.Create(t, settings, claim, policy, gentle, harsh, web, api)
+	settings, claim := configMap(namespace, "settings"), newVolumeClaim(namespace, "data")
+	policy := policyFor(t, placementOn(member2), claim)
+	web, api := deploymentWithDependencies(namespace, "web", settings, claim), deploymentWithDependencies(namespace, "api", settings)
+	abortPolicy, overwritePolicy := policyWithDependencies(t, placementOn(member1), web), policyWithDependencies(t, placementOn(member2), api)
+	overwritePolicy.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+	env.Create(t, settings, claim, policy, abortPolicy, overwritePolicy, web, api)
 	for _, object := range []client.Object{settings, claim} {
-		inMember(t, env, member1, object, exists)
-		inMember(t, env, member2, object, exists)
+		awaitInMember(t, env, member1, object, exists)
+		awaitInMember(t, env, member2, object, exists)
 		await(t, env.Karmada, bindingOf(t, object), func(b *workv1alpha2.ResourceBinding) error {
-			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+			return checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 		})
 	}
-	restart(t, env)
-	startsSilently(t, env)
-	// The references are known again.
+	restartComponents(t, env)
+	checkSilentStart(t, env)
+	// The components know the references again after the restart.
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
-	inMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
+	awaitInMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
 }

@@ -26,306 +26,309 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// Names of the clusters that things happen to; member1 is the one to which nothing
-// happens, unless it happens to all of them.
+// Names of the clusters that faults affect. member1 is affected only by faults that affect all
+// clusters.
 const (
-	pushed     = "fault-push"
-	pulledName = "fault-pull"
-	ofAll      = "*"
+	pushMemberName = "fault-push"
+	pullMemberName = "fault-pull"
+	allClusters    = "*"
 )
 
 const (
-	// usual is how long a change may take on its way to a cluster that is well, and
-	// afterwards how long what has waited may take when the fault is over. Both leave a
-	// busy machine its time; what it was is in the log. Who waits for another cluster,
-	// or sleeps between two tries, waits for half a minute.
-	usual, afterwards = 20 * time.Second, 20 * time.Second
+	// maxDelayWithoutFault is the longest time in which a change reaches an unaffected cluster.
+	// maxDelayAfterFault is the longest time in which pending changes reach an affected cluster
+	// after the end of the fault. Both are long enough for a busy machine; the log has the
+	// measured times. A component that waits for another cluster, or for its backoff, waits for
+	// 30 seconds.
+	maxDelayWithoutFault, maxDelayAfterFault = 20 * time.Second, 20 * time.Second
 )
 
-// world is three clusters with a workload in all of them: member1, one that is
-// reached through a gate, and one whose agent reaches the control plane through
-// another.
-type world struct {
+// faultFixture has three clusters with the same workload: member1, a push-mode cluster behind a
+// tcpProxy, and a pull-mode cluster whose agent reaches the control plane through a tcpProxy.
+type faultFixture struct {
 	env *testenv.Env
 	t   *testing.T
-	// namespace holds everything, round is how often it has changed.
-	namespace string
-	round     int32
-	push      *testenv.Member
-	// account is whose token the control plane has for push.
-	account *corev1.ServiceAccount
-	between *gate
-	pull    *pulled
-	outside *gate
-	// inner is the one between the control plane and its components.
-	inner *gate
-	agent *agentLife
-	// strangers are objects of others in the way of a template, as they were.
-	strangers map[string]*corev1.ConfigMap
+	// namespace holds all templates, round counts their changes.
+	namespace  string
+	round      int32
+	pushMember *testenv.Member
+	// pushAccount owns the token that the control plane has for pushMember.
+	pushAccount *corev1.ServiceAccount
+	pushProxy   *tcpProxy
+	pullMember  *pullCluster
+	agentProxy  *tcpProxy
+	// componentProxy is between the control plane and its components.
+	componentProxy *tcpProxy
+	agent          *agentRun
+	// unmanagedObjects are existing objects of another owner with the name of a template, by
+	// cluster.
+	unmanagedObjects map[string]*corev1.ConfigMap
 }
 
-func newWorld(t *testing.T, env *testenv.Env) *world {
+func newFaultFixture(t *testing.T, env *testenv.Env) *faultFixture {
 	t.Helper()
-	inner := newGate(t, env.Config.Host)
-	env.Through = inner.URL()
+	componentProxy := newTCPProxy(t, env.Config.Host)
+	env.Through = componentProxy.URL()
 	withSettings(t, env, "", func(s *programs.Settings) {
-		impatient(time.Second, time.Second)(s)
+		fastClusterStatus(time.Second, time.Second)(s)
 		s.Controllers.Monitor.Period = 200 * time.Millisecond
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
 	})
 	t.Cleanup(func() { env.Through = "" })
-	w := &world{env: env, t: t, inner: inner, namespace: env.Namespace(t), strangers: map[string]*corev1.ConfigMap{}}
+	w := &faultFixture{env: env, t: t, componentProxy: componentProxy, namespace: env.Namespace(t), unmanagedObjects: map[string]*corev1.ConfigMap{}}
 	var err error
-	if w.push, err = testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), pushed), pushed); err != nil {
+	if w.pushMember, err = testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), pushMemberName), pushMemberName); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.push.Stop)
-	w.account, w.push.Token, _ = grant(t, w.push, "first")
-	w.between = newGate(t, w.push.Config.Host)
-	if err := env.Register(t.Context(), pushed, w.push); err != nil {
+	t.Cleanup(w.pushMember.Stop)
+	w.pushAccount, w.pushMember.Token, _ = newAdminAccount(t, w.pushMember, "first")
+	w.pushProxy = newTCPProxy(t, w.pushMember.Config.Host)
+	if err := env.Register(t.Context(), pushMemberName, w.pushMember); err != nil {
 		t.Fatal(err)
 	}
-	removeWithTest(t, env, pushed)
-	testenv.Update(t, env.Karmada, clusterNamed(pushed), func(c *clusterv1alpha1.Cluster) {
-		c.Spec.APIEndpoint, c.Spec.InsecureSkipTLSVerification = w.between.URL(), true
+	deleteClusterAfterTest(t, env, pushMemberName)
+	testenv.Update(t, env.Karmada, clusterNamed(pushMemberName), func(c *clusterv1alpha1.Cluster) {
+		c.Spec.APIEndpoint, c.Spec.InsecureSkipTLSVerification = w.pushProxy.URL(), true
 	})
-	w.pull = newPulled(t, env, pulledName)
-	w.outside = newGate(t, env.Config.Host)
-	w.pull.write(t, w.outside.URL(), time.Hour)
-	w.agent = w.pull.run(t)
+	w.pullMember = newPullCluster(t, env, pullMemberName)
+	w.agentProxy = newTCPProxy(t, env.Config.Host)
+	w.pullMember.writeKubeconfig(t, w.agentProxy.URL(), time.Hour)
+	w.agent = w.pullMember.startAgent(t)
 	for _, name := range w.clusters() {
-		await(t, env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
+		await(t, env.Karmada, clusterNamed(name), allChecks(hasReadyStatus(metav1.ConditionTrue), hasTaints()))
 	}
-	w.deploy()
+	w.deployWorkload()
 	return w
 }
 
-func (w *world) clusters() []string { return []string{member1, pushed, pulledName} }
+func (w *faultFixture) clusters() []string { return []string{member1, pushMemberName, pullMemberName} }
 
-// others are the clusters to which none of the faults happens.
-func (w *world) others(faults []fault) []string {
+// unaffectedClusters returns the clusters that none of the faults affects.
+func (w *faultFixture) unaffectedClusters(faults []fault) []string {
 	return slices.DeleteFunc(w.clusters(), func(name string) bool {
-		return slices.ContainsFunc(faults, func(f fault) bool { return f.hits == name || f.hits == ofAll })
+		return slices.ContainsFunc(faults, func(f fault) bool { return f.cluster == name || f.cluster == allClusters })
 	})
 }
 
-// inside reads and writes a cluster directly, whatever happens on the way there.
-func (w *world) inside(cluster string) client.Client {
+// clientOf returns a client that reaches the cluster without a proxy.
+func (w *faultFixture) clientOf(cluster string) client.Client {
 	switch cluster {
-	case pushed:
-		return w.push.Client
-	case pulledName:
-		return w.pull.member.Client
+	case pushMemberName:
+		return w.pushMember.Client
+	case pullMemberName:
+		return w.pullMember.member.Client
 	default:
-		return member(w.env, cluster)
+		return memberClient(w.env, cluster)
 	}
 }
 
-func (w *world) kept() *corev1.ConfigMap     { return configMap(w.namespace, "kept") }
-func (w *world) web() *appsv1.Deployment     { return deployment(w.namespace, "web", 1) }
-func (w *world) stranger() *corev1.ConfigMap { return configMap(w.namespace, "stranger") }
-func (w *world) service() *corev1.Service {
+func (w *faultFixture) keptConfigMap() *corev1.ConfigMap  { return configMap(w.namespace, "kept") }
+func (w *faultFixture) webDeployment() *appsv1.Deployment { return deployment(w.namespace, "web", 1) }
+func (w *faultFixture) unmanagedConfigMap() *corev1.ConfigMap {
+	return configMap(w.namespace, "unmanaged")
+}
+func (w *faultFixture) webService() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
 	}
 }
 
-func (w *world) named(what string) *corev1.ConfigMap {
+func (w *faultFixture) roundConfigMap(what string) *corev1.ConfigMap {
 	return configMap(w.namespace, fmt.Sprintf("%s-%d", what, w.round))
 }
 
-func (w *world) color() string { return fmt.Sprintf("round-%d", w.round) }
+func (w *faultFixture) roundColor() string { return fmt.Sprintf("round-%d", w.round) }
 
-// deploy sends the workload to all clusters. One of its objects is another owner's
-// already.
-func (w *world) deploy() {
-	policy := policyFor(w.t, on(w.clusters()...), w.kept(), w.web(), w.service(), w.stranger())
+// deployWorkload propagates the workload to all clusters. For one template the clusters have an
+// object of another owner.
+func (w *faultFixture) deployWorkload() {
+	policy := policyFor(w.t, placementOn(w.clusters()...), w.keptConfigMap(), w.webDeployment(), w.webService(), w.unmanagedConfigMap())
 	policy.Name = "everything"
 	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{
 		{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "v1", Kind: "Service"}, {APIVersion: "apps/v1", Kind: "Deployment"},
 	}
-	w.env.Create(w.t, policy, w.kept(), w.web(), w.service())
+	w.env.Create(w.t, policy, w.keptConfigMap(), w.webDeployment(), w.webService())
 	for _, name := range w.clusters() {
-		for _, object := range []client.Object{w.kept(), w.web(), w.service()} {
-			await(w.t, w.inside(name), object, exists)
+		for _, object := range []client.Object{w.keptConfigMap(), w.webDeployment(), w.webService()} {
+			await(w.t, w.clientOf(name), object, exists)
 		}
-		w.strangers[name] = w.stranger()
-		if err := w.inside(name).Create(w.t.Context(), w.strangers[name]); err != nil {
+		w.unmanagedObjects[name] = w.unmanagedConfigMap()
+		if err := w.clientOf(name).Create(w.t.Context(), w.unmanagedObjects[name]); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	w.env.Create(w.t, w.stranger())
-	await(w.t, w.env.Karmada, bindingOf(w.t, w.stranger()), func(b *workv1alpha2.ResourceBinding) error {
+	w.env.Create(w.t, w.unmanagedConfigMap())
+	await(w.t, w.env.Karmada, bindingOf(w.t, w.unmanagedConfigMap()), func(b *workv1alpha2.ResourceBinding) error {
 		if !meta.IsStatusConditionFalse(b.Status.Conditions, workv1alpha2.FullyApplied) {
 			return fmt.Errorf("conditions %+v", b.Status.Conditions)
 		}
 		return nil
 	})
 	for _, name := range w.clusters() {
-		w.rollOut(name)
+		w.simulateRollout(name)
 	}
-	w.readyIn(3)
+	w.awaitReadyReplicas(3)
 }
 
-// begin starts a round: there is something new that is about to go.
-func (w *world) begin() {
+// startRound creates a template that changeTemplates deletes.
+func (w *faultFixture) startRound() {
 	w.round++
-	w.env.Create(w.t, w.named("going"))
+	w.env.Create(w.t, w.roundConfigMap("going"))
 	for _, name := range w.clusters() {
-		await(w.t, w.inside(name), w.named("going"), exists)
+		await(w.t, w.clientOf(name), w.roundConfigMap("going"), exists)
 	}
 }
 
-// change does what users do.
-func (w *world) change() {
-	testenv.Update(w.t, w.env.Karmada, w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = w.color() })
-	testenv.Update(w.t, w.env.Karmada, w.web(), func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 + w.round })
-	deleteObject(w.t, w.env.Karmada, w.named("going"))
-	w.env.Create(w.t, w.named("coming"))
+// changeTemplates updates, scales, deletes and creates templates.
+func (w *faultFixture) changeTemplates() {
+	testenv.Update(w.t, w.env.Karmada, w.keptConfigMap(), func(c *corev1.ConfigMap) { c.Data["color"] = w.roundColor() })
+	testenv.Update(w.t, w.env.Karmada, w.webDeployment(), func(d *appsv1.Deployment) { *d.Spec.Replicas = 1 + w.round })
+	deleteObject(w.t, w.env.Karmada, w.roundConfigMap("going"))
+	w.env.Create(w.t, w.roundConfigMap("coming"))
 }
 
-// arrives waits until the changes are in a cluster, and tells how long that took.
-func (w *world) arrives(cluster string) time.Duration {
+// awaitChanges waits until a cluster has the changes and returns how long that took.
+func (w *faultFixture) awaitChanges(cluster string) time.Duration {
 	w.t.Helper()
 	arrived := false
 	defer func() {
 		if !arrived {
-			w.t.Logf("what does not arrive is for %s", cluster)
+			w.t.Logf("cluster %s does not get all changes", cluster)
 		}
 	}()
-	began, side := clock.now(), w.inside(cluster)
-	await(w.t, side, w.kept(), hasColor(w.color()))
-	await(w.t, side, w.web(), replicas(1+w.round))
-	await(w.t, side, w.named("coming"), exists)
-	awaitGone(w.t, side, w.named("going"))
+	began, clusterClient := clock.now(), w.clientOf(cluster)
+	await(w.t, clusterClient, w.keptConfigMap(), hasColor(w.roundColor()))
+	await(w.t, clusterClient, w.webDeployment(), hasReplicas(1+w.round))
+	await(w.t, clusterClient, w.roundConfigMap("coming"), exists)
+	awaitGone(w.t, clusterClient, w.roundConfigMap("going"))
 	arrived = true
 	return clock.since(began)
 }
 
-// rollOut makes all replicas ready in a cluster.
-func (w *world) rollOut(cluster string) {
+// simulateRollout makes all replicas ready in a cluster.
+func (w *faultFixture) simulateRollout(cluster string) {
 	w.t.Helper()
 	testenv.Eventually(w.t, "status in "+cluster, func(ctx context.Context) error {
-		d := w.web()
-		if err := w.inside(cluster).Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
+		d := w.webDeployment()
+		if err := w.clientOf(cluster).Get(ctx, client.ObjectKeyFromObject(d), d); err != nil {
 			return err
 		}
 		n := *d.Spec.Replicas
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
-		return w.inside(cluster).Status().Update(ctx, d)
+		return w.clientOf(cluster).Status().Update(ctx, d)
 	})
 }
 
-// readyIn waits until so many replicas are reported ready in the control plane.
-func (w *world) readyIn(want int32) {
+// awaitReadyReplicas waits until the template in the control plane has that many ready
+// replicas.
+func (w *faultFixture) awaitReadyReplicas(want int32) {
 	w.t.Helper()
-	await(w.t, w.env.Karmada, w.web(), func(d *appsv1.Deployment) error { return same("ready", want, d.Status.ReadyReplicas) })
+	await(w.t, w.env.Karmada, w.webDeployment(), func(d *appsv1.Deployment) error { return checkEqual("ready", want, d.Status.ReadyReplicas) })
 }
 
-// holdings are the ids of what stays in a cluster, by name, and the versions of
-// what is another owner's.
-func (w *world) holdings(ctx context.Context, cluster string) (map[string]string, error) {
-	held := map[string]string{}
-	for what, object := range map[string]client.Object{"ConfigMap": w.kept(), "Deployment": w.web(), "Service": w.service(), "stranger": w.stranger()} {
-		if err := w.inside(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", what, cluster, err)
+// memberObjectIDs returns the UIDs of the objects that must stay in a cluster, by name, with
+// the resourceVersion of the unmanaged object.
+func (w *faultFixture) memberObjectIDs(ctx context.Context, cluster string) (map[string]string, error) {
+	ids := map[string]string{}
+	for name, object := range map[string]client.Object{"ConfigMap": w.keptConfigMap(), "Deployment": w.webDeployment(), "Service": w.webService(), "unmanaged": w.unmanagedConfigMap()} {
+		if err := w.clientOf(cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", name, cluster, err)
 		}
-		held[what] = string(object.GetUID())
-		if what == "stranger" {
-			held[what] += " " + object.GetResourceVersion()
+		ids[name] = string(object.GetUID())
+		if name == "unmanaged" {
+			ids[name] += " " + object.GetResourceVersion()
 		}
 	}
-	return held, nil
+	return ids, nil
 }
 
-func (w *world) mustHold(cluster string) map[string]string {
+func (w *faultFixture) mustGetObjectIDs(cluster string) map[string]string {
 	w.t.Helper()
-	held, err := w.holdings(w.t.Context(), cluster)
+	ids, err := w.memberObjectIDs(w.t.Context(), cluster)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return held
+	return ids
 }
 
-// recovers waits until the clusters are as they were: ready, without taints, and
-// their state reported; and until what is changed there by hand is put right.
-func (w *world) recovers() {
+// awaitRecovery waits until all clusters are ready and without taints, their statuses are
+// aggregated, and drift in them is repaired.
+func (w *faultFixture) awaitRecovery() {
 	w.t.Helper()
 	for _, name := range w.clusters() {
-		await(w.t, w.env.Karmada, clusterNamed(name), all(readyIs(metav1.ConditionTrue), taintedBy()))
+		await(w.t, w.env.Karmada, clusterNamed(name), allChecks(hasReadyStatus(metav1.ConditionTrue), hasTaints()))
 	}
 	for _, name := range w.clusters() {
-		w.rollOut(name)
-		testenv.Update(w.t, w.inside(name), w.kept(), func(c *corev1.ConfigMap) { c.Data["color"] = "by hand" })
-		await(w.t, w.inside(name), w.kept(), hasColor(w.color()))
+		w.simulateRollout(name)
+		testenv.Update(w.t, w.clientOf(name), w.keptConfigMap(), func(c *corev1.ConfigMap) { c.Data["color"] = "by hand" })
+		await(w.t, w.clientOf(name), w.keptConfigMap(), hasColor(w.roundColor()))
 	}
-	w.readyIn(3 * (1 + w.round))
-	for _, template := range []client.Object{w.kept(), w.web(), w.service(), w.named("coming")} {
-		await(w.t, w.env.Karmada, bindingOf(w.t, template), both(names(pulledName, pushed, member1), func(b *workv1alpha2.ResourceBinding) error {
-			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+	w.awaitReadyReplicas(3 * (1 + w.round))
+	for _, template := range []client.Object{w.keptConfigMap(), w.webDeployment(), w.webService(), w.roundConfigMap("coming")} {
+		await(w.t, w.env.Karmada, bindingOf(w.t, template), allBindingChecks(hasClusters(pullMemberName, pushMemberName, member1), func(b *workv1alpha2.ResourceBinding) error {
+			return checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 		}))
 	}
-	awaitGone(w.t, w.env.Karmada, bindingOf(w.t, w.named("going")))
+	awaitGone(w.t, w.env.Karmada, bindingOf(w.t, w.roundConfigMap("going")))
 }
 
-// fault is one thing that goes wrong.
+// fault is one fault that the test injects.
 type fault struct {
-	// hits is the cluster that it happens to, or ofAll of them; empty means to none of
-	// them.
-	hits string
-	// inject begins it, heal ends it.
-	inject, heal func(*world)
-	// meanwhile looks at what it does while it lasts; nil looks at nothing.
-	meanwhile func(*world)
+	// cluster is the affected cluster, allClusters, or empty for none.
+	cluster string
+	// inject begins the fault, heal ends it.
+	inject, heal func(*faultFixture)
+	// during runs checks while the fault lasts; nil runs none.
+	during func(*faultFixture)
 }
 
-// noticed waits until it is known that a cluster is lost.
-func noticed(env *testenv.Env, name string, status metav1.ConditionStatus, taint string) func(*world) {
-	return func(w *world) {
-		await(w.t, env.Karmada, clusterNamed(name), all(readyIs(status), taintedBy(taint)))
+// awaitFaultDetected waits until the Cluster reports the fault.
+func awaitFaultDetected(env *testenv.Env, name string, status metav1.ConditionStatus, taint string) func(*faultFixture) {
+	return func(w *faultFixture) {
+		await(w.t, env.Karmada, clusterNamed(name), allChecks(hasReadyStatus(status), hasTaints(taint)))
 	}
 }
 
-// unimpressed checks that the changes arrive in the cluster all the same, and that
-// it counts as ready.
-func unimpressed(env *testenv.Env, name string) func(*world) {
-	return func(w *world) {
-		w.arrives(name)
-		undisturbed(w.t, name+" is ready", func() error {
+// checkUnaffected checks that changes reach the cluster during the fault and that it stays
+// ready.
+func checkUnaffected(env *testenv.Env, name string) func(*faultFixture) {
+	return func(w *faultFixture) {
+		w.awaitChanges(name)
+		retryAfterStall(w.t, name+" is ready", func() error {
 			return testenv.Held(w.t.Context(), 2*time.Second, func(ctx context.Context) error {
 				c := clusterNamed(name)
 				if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 					return err
 				}
-				return all(readyIs(metav1.ConditionTrue), taintedBy())(c)
+				return allChecks(hasReadyStatus(metav1.ConditionTrue), hasTaints())(c)
 			})
 		})
 	}
 }
 
-// lasts lets a fault last that nobody notices at once.
-func lasts(during time.Duration, name string) func(*world) {
-	return func(w *world) {
-		testenv.Holds(w.t, "what "+name+" holds", during, func(ctx context.Context) error {
-			_, err := w.holdings(ctx, name)
+// keepFaultFor waits while the fault lasts and checks that the member objects stay.
+func keepFaultFor(during time.Duration, name string) func(*faultFixture) {
+	return func(w *faultFixture) {
+		testenv.Holds(w.t, "objects in "+name+" stay", during, func(ctx context.Context) error {
+			_, err := w.memberObjectIDs(ctx, name)
 			return err
 		})
 	}
 }
 
-// flaps opens and refuses at a gate in turn until it is told to end.
-func flaps(g *gate, every time.Duration) (end func()) {
+// startFlapping makes a tcpProxy accept and refuse connections in turn until end is called.
+func startFlapping(g *tcpProxy, every time.Duration) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var turns sync.WaitGroup
 	turns.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for refusing := true; ; refusing = !refusing {
-			g.refuse(refusing)
+			g.setRefusing(refusing)
 			select {
 			case <-ctx.Done():
-				g.refuse(false)
+				g.setRefusing(false)
 				return
 			case <-ticker.C:
 			}
@@ -334,160 +337,168 @@ func flaps(g *gate, every time.Duration) (end func()) {
 	return sync.OnceFunc(func() { cancel(); turns.Wait() })
 }
 
-// faults are what goes wrong, some of it at once: in a member, and for an agent.
-func faults(env *testenv.Env) map[string][]fault {
-	var flapping []func()
+// faultCases returns the faults; some affect a member and an agent at the same time.
+func faultCases(env *testenv.Env) map[string][]fault {
+	var stopFuncs []func()
 	const skew = 5 * time.Minute
-	refuse := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).refuse(is) } }
-	hold := func(of func(*world) *gate, is bool) func(*world) { return func(w *world) { of(w).set(is) } }
-	toMember, toKarmada := func(w *world) *gate { return w.between }, func(w *world) *gate { return w.outside }
-	cut := func(of func(*world) *gate) func(*world) { return func(w *world) { of(w).lose() } }
-	flap := func(of func(*world) *gate) func(*world) {
-		return func(w *world) {
-			end := flaps(of(w), time.Second)
+	setRefusing := func(proxyOf func(*faultFixture) *tcpProxy, enabled bool) func(*faultFixture) {
+		return func(w *faultFixture) { proxyOf(w).setRefusing(enabled) }
+	}
+	setPaused := func(proxyOf func(*faultFixture) *tcpProxy, enabled bool) func(*faultFixture) {
+		return func(w *faultFixture) { proxyOf(w).setPaused(enabled) }
+	}
+	toMember, toKarmada := func(w *faultFixture) *tcpProxy { return w.pushProxy }, func(w *faultFixture) *tcpProxy { return w.agentProxy }
+	partition := func(proxyOf func(*faultFixture) *tcpProxy) func(*faultFixture) {
+		return func(w *faultFixture) { proxyOf(w).partition() }
+	}
+	injectFlapping := func(proxyOf func(*faultFixture) *tcpProxy) func(*faultFixture) {
+		return func(w *faultFixture) {
+			end := startFlapping(proxyOf(w), time.Second)
 			w.t.Cleanup(end)
-			flapping = append(flapping, end)
+			stopFuncs = append(stopFuncs, end)
 		}
 	}
-	calm := func(*world) {
-		for _, end := range flapping {
+	stopFlapping := func(*faultFixture) {
+		for _, end := range stopFuncs {
 			end()
 		}
 	}
-	straight := func(w *world) {
-		w.between.lead(w.t, w.push.Config.Host)
-		w.outside.lead(w.t, env.Config.Host)
+	removeDelays := func(w *faultFixture) {
+		w.pushProxy.redirect(w.t, w.pushMember.Config.Host)
+		w.agentProxy.redirect(w.t, env.Config.Host)
 	}
 	return map[string][]fault{
-		"the API server of a member is down, and the control plane hangs for an agent": {
+		"the API server of a member is down, and connections of an agent hang": {
 			{
-				hits:   pushed,
-				inject: func(w *world) { w.push.Stop() },
-				heal: func(w *world) {
-					if err := w.push.Start(context.WithoutCancel(w.t.Context())); err != nil {
+				cluster: pushMemberName,
+				inject:  func(w *faultFixture) { w.pushMember.Stop() },
+				heal: func(w *faultFixture) {
+					if err := w.pushMember.Start(context.WithoutCancel(w.t.Context())); err != nil {
 						w.t.Fatal(err)
 					}
 				},
-				meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady),
+				during: awaitFaultDetected(env, pushMemberName, metav1.ConditionFalse, notReadyTaint),
 			},
-			{hits: pulledName, inject: hold(toKarmada, true), heal: hold(toKarmada, false), meanwhile: lasts(4*time.Second, pulledName)},
+			{cluster: pullMemberName, inject: setPaused(toKarmada, true), heal: setPaused(toKarmada, false), during: keepFaultFor(4*time.Second, pullMemberName)},
 		},
-		"a member hangs, and the control plane hangs up on an agent": {
-			{hits: pushed, inject: hold(toMember, true), heal: hold(toMember, false), meanwhile: lasts(3*time.Second, pushed)},
-			{hits: pulledName, inject: refuse(toKarmada, true), heal: refuse(toKarmada, false)},
+		"a member hangs, and connections of an agent are refused": {
+			{cluster: pushMemberName, inject: setPaused(toMember, true), heal: setPaused(toMember, false), during: keepFaultFor(3*time.Second, pushMemberName)},
+			{cluster: pullMemberName, inject: setRefusing(toKarmada, true), heal: setRefusing(toKarmada, false)},
 		},
-		"a member is cut off": {
-			{hits: pushed, inject: cut(toMember), heal: hold(toMember, false), meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady)},
+		"a member is partitioned": {
+			{cluster: pushMemberName, inject: partition(toMember), heal: setPaused(toMember, false), during: awaitFaultDetected(env, pushMemberName, metav1.ConditionFalse, notReadyTaint)},
 		},
-		"an agent is cut off": {
-			{hits: pulledName, inject: cut(toKarmada), heal: hold(toKarmada, false), meanwhile: noticed(env, pulledName, metav1.ConditionUnknown, unreachable)},
+		"an agent is partitioned": {
+			{cluster: pullMemberName, inject: partition(toKarmada), heal: setPaused(toKarmada, false), during: awaitFaultDetected(env, pullMemberName, metav1.ConditionUnknown, unreachableTaint)},
 		},
-		"a member and the way of an agent flap": {
-			{hits: pushed, inject: flap(toMember), heal: calm, meanwhile: lasts(4*time.Second, pushed)},
-			{hits: pulledName, inject: flap(toKarmada), heal: calm},
+		"connections of a member and of an agent flap": {
+			{cluster: pushMemberName, inject: injectFlapping(toMember), heal: stopFlapping, during: keepFaultFor(4*time.Second, pushMemberName)},
+			{cluster: pullMemberName, inject: injectFlapping(toKarmada), heal: stopFlapping},
 		},
 		"a member is slow": {{
-			hits:      pushed,
-			inject:    func(w *world) { w.between.lead(w.t, doorToMember(w.t, w.push.Config, late(time.Second))) }, //nolint:bodyclose // what delays an answer hands it on
-			heal:      straight,
-			meanwhile: unimpressed(env, pushed),
+			cluster: pushMemberName,
+			inject: func(w *faultFixture) {
+				w.pushProxy.redirect(w.t, startProxyToMember(w.t, w.pushMember.Config, delayResponses(time.Second))) //nolint:bodyclose // delayResponses does not replace the body
+			},
+			heal:   removeDelays,
+			during: checkUnaffected(env, pushMemberName),
 		}},
-		"the control plane is slow for an agent": {{
-			hits: pulledName,
-			inject: func(w *world) {
-				w.outside.lead(w.t, doorToKarmada(w.t, env, pulledName, asIs, late(500*time.Millisecond)))
-			}, //nolint:bodyclose // what delays an answer hands it on
-			heal:      straight,
-			meanwhile: unimpressed(env, pulledName),
+		"responses of the control plane to an agent are slow": {{
+			cluster: pullMemberName,
+			inject: func(w *faultFixture) {
+				w.agentProxy.redirect(w.t, startProxyToKarmada(w.t, env, pullMemberName, unchangedTransport, delayResponses(500*time.Millisecond)))
+			}, //nolint:bodyclose // delayResponses does not replace the body
+			heal:   removeDelays,
+			during: checkUnaffected(env, pullMemberName),
 		}},
-		"the token for a member is not valid any more": {{
-			hits:      pushed,
-			inject:    func(w *world) { deleteObject(w.t, w.push.Client, w.account) },
-			heal:      func(w *world) { w.account = w.renewToken() },
-			meanwhile: noticed(env, pushed, metav1.ConditionFalse, notReady),
+		"the token for a member is invalid": {{
+			cluster: pushMemberName,
+			inject:  func(w *faultFixture) { deleteObject(w.t, w.pushMember.Client, w.pushAccount) },
+			heal:    func(w *faultFixture) { w.pushAccount = w.renewToken() },
+			during:  awaitFaultDetected(env, pushMemberName, metav1.ConditionFalse, notReadyTaint),
 		}},
-		"the certificate of an agent is not valid any more": {{
-			hits:      pulledName,
-			inject:    func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Second) },
-			heal:      func(w *world) { w.pull.write(w.t, w.outside.URL(), time.Hour) },
-			meanwhile: (*world).awaitSilence,
+		"the certificate of an agent is expired": {{
+			cluster: pullMemberName,
+			inject:  func(w *faultFixture) { w.pullMember.writeKubeconfig(w.t, w.agentProxy.URL(), time.Second) },
+			heal:    func(w *faultFixture) { w.pullMember.writeKubeconfig(w.t, w.agentProxy.URL(), time.Hour) },
+			during:  (*faultFixture).awaitMissingHeartbeats,
 		}},
 		"the clock of an agent is ahead": {{
-			hits: pulledName,
-			inject: func(w *world) {
-				w.outside.lead(w.t, doorToKarmada(w.t, env, pulledName, skewedRequests(skew), skewed(-skew))) //nolint:bodyclose // what moves times hands the body on
+			cluster: pullMemberName,
+			inject: func(w *faultFixture) {
+				w.agentProxy.redirect(w.t, startProxyToKarmada(w.t, env, pullMemberName, shiftRequestTimes(skew), shiftResponseTimes(-skew))) //nolint:bodyclose // shiftResponseTimes closes the original body
 			},
-			heal:      straight,
-			meanwhile: unimpressed(env, pulledName),
+			heal:   removeDelays,
+			during: checkUnaffected(env, pullMemberName),
 		}},
-		"the control plane hangs up on its components": {{
-			hits:   ofAll,
-			inject: func(w *world) { w.inner.refuse(true) }, heal: func(w *world) { w.inner.refuse(false) },
-			meanwhile: lasts(12*time.Second, pulledName),
+		"connections of the components are refused": {{
+			cluster: allClusters,
+			inject:  func(w *faultFixture) { w.componentProxy.setRefusing(true) }, heal: func(w *faultFixture) { w.componentProxy.setRefusing(false) },
+			during: keepFaultFor(12*time.Second, pullMemberName),
 		}},
-		"a second agent has the same name": {{inject: (*world).runImpostor, heal: func(*world) {}}},
+		"a second agent has the same name": {{inject: (*faultFixture).runSecondAgent, heal: func(*faultFixture) {}}},
 	}
 }
 
-// renewToken stores another token for the member, of an account of its own.
-func (w *world) renewToken() *corev1.ServiceAccount {
-	account, token, _ := grant(w.t, w.push, fmt.Sprintf("round-%d", w.round))
-	storeToken(w.t, w.env, pushed, token)
+// renewToken stores a token of a new account for the member.
+func (w *faultFixture) renewToken() *corev1.ServiceAccount {
+	account, token, _ := newAdminAccount(w.t, w.pushMember, fmt.Sprintf("round-%d", w.round))
+	storeClusterToken(w.t, w.env, pushMemberName, token)
 	return account
 }
 
-// awaitSilence waits until nothing is heard of the agent.
-func (w *world) awaitSilence() {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: pulledName}}
+// awaitMissingHeartbeats waits until the agent has not renewed its Lease for 3 seconds.
+func (w *faultFixture) awaitMissingHeartbeats() {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: pullMemberName}}
 	await(w.t, w.env.Karmada, lease, func(l *coordinationv1.Lease) error {
 		if silent := time.Since(l.Spec.RenewTime.Time); silent < 3*time.Second {
-			return fmt.Errorf("the agent was heard of %s ago", silent)
+			return fmt.Errorf("the last heartbeat was %s ago", silent)
 		}
 		return nil
 	})
 }
 
-// runImpostor runs an agent of the same name in another cluster.
-func (w *world) runImpostor() {
-	before := await(w.t, w.env.Karmada, w.pull.cluster(), exists)
-	other := *w.pull
-	other.local = filepath.Join(w.t.TempDir(), "other.config")
-	writeTokenKubeconfig(w.t, other.local, w.env.Members[member2])
-	second := other.run(w.t)
+// runSecondAgent runs an agent with the same cluster name in another cluster.
+func (w *faultFixture) runSecondAgent() {
+	before := await(w.t, w.env.Karmada, w.pullMember.cluster(), exists)
+	secondCluster := *w.pullMember
+	secondCluster.memberKubeconfig = filepath.Join(w.t.TempDir(), "other.config")
+	writeTokenKubeconfig(w.t, secondCluster.memberKubeconfig, w.env.Members[member2])
+	secondAgent := secondCluster.startAgent(w.t)
 	select {
-	case <-second.ended:
+	case <-secondAgent.done:
 	case <-time.After(testenv.Patience):
-		w.t.Fatal("the second agent runs")
+		w.t.Fatal("the second agent does not end")
 	}
-	for _, told := range []string{"has been registered", before.Spec.ID, "is another cluster", "choose another name"} {
-		if second.err == nil || !strings.Contains(second.err.Error(), told) {
-			w.t.Errorf("the second agent ended with %v, want an error that tells %q", second.err, told)
+	for _, part := range []string{"has been registered", before.Spec.ID, "is another cluster", "choose another name"} {
+		if secondAgent.err == nil || !strings.Contains(secondAgent.err.Error(), part) {
+			w.t.Errorf("the second agent ended with %v, want %q in the error", secondAgent.err, part)
 		}
 	}
-	now := await(w.t, w.env.Karmada, w.pull.cluster(), exists)
-	if diff := cmp.Diff(before.Spec, now.Spec); diff != "" {
-		w.t.Errorf("the Cluster of the first one (-before +after):\n%s", diff)
+	after := await(w.t, w.env.Karmada, w.pullMember.cluster(), exists)
+	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
+		w.t.Errorf("the Cluster of the first agent (-before +after):\n%s", diff)
 	}
-	if err := absent(w.t.Context(), member(w.env, member2), w.kept()); err != nil {
+	if err := checkAbsent(w.t.Context(), memberClient(w.env, member2), w.keptConfigMap()); err != nil {
 		w.t.Errorf("the workload in the other cluster: %v", err)
 	}
 }
 
-// asIs changes nothing.
-func asIs(next http.RoundTripper) http.RoundTripper { return next }
+// unchangedTransport returns the transport unchanged.
+func unchangedTransport(next http.RoundTripper) http.RoundTripper { return next }
 
-// Whatever goes wrong, nothing is lost: other clusters do not notice, nothing is
-// deleted or made anew where it goes wrong, and everything is as it has to be soon
-// after it went right.
-func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
+// A fault loses nothing: unaffected clusters get changes as before, objects in affected
+// clusters are neither deleted nor recreated, and all clusters converge soon after the end of
+// the fault.
+func TestFaultsOnlyDelayTheAffectedClusters(t *testing.T) {
 	env := alone(t)
-	w := newWorld(t, env)
-	for name, together := range faults(env) {
+	w := newFaultFixture(t, env)
+	for name, simultaneous := range faultCases(env) {
 		t.Run(name, func(t *testing.T) {
-			outer := w.t
+			parent := w.t
 			w.t = t
-			defer func() { w.t = outer }()
-			w.passes(together)
+			defer func() { w.t = parent }()
+			w.runFaults(simultaneous)
 		})
 		if t.Failed() {
 			return
@@ -495,13 +506,14 @@ func TestFaultsCostNothingButTimeAndNobodyElse(t *testing.T) {
 	}
 }
 
-// passes goes through faults that happen at once.
-func (w *world) passes(faults []fault) {
+// runFaults injects faults at the same time, changes templates, ends the faults and checks the
+// recovery.
+func (w *faultFixture) runFaults(faults []fault) {
 	began := time.Now()
-	w.begin()
+	w.startRound()
 	before := map[string]map[string]string{}
 	for _, name := range w.clusters() {
-		before[name] = w.mustHold(name)
+		before[name] = w.mustGetObjectIDs(name)
 	}
 	heal := sync.OnceFunc(func() {
 		for _, f := range faults {
@@ -512,38 +524,38 @@ func (w *world) passes(faults []fault) {
 	for _, f := range faults {
 		f.inject(w)
 	}
-	w.change()
-	well := w.others(faults)
-	for _, name := range well {
-		if took := w.arrives(name); took > usual {
-			w.t.Errorf("changes reached %s, to which nothing happens, after %s", name, took)
+	w.changeTemplates()
+	unaffected := w.unaffectedClusters(faults)
+	for _, name := range unaffected {
+		if duration := w.awaitChanges(name); duration > maxDelayWithoutFault {
+			w.t.Errorf("changes reached the unaffected cluster %s after %s", name, duration)
 		}
 	}
-	if hit := len(w.clusters()) - len(well); hit > 0 && len(well) > 0 {
-		for _, name := range well {
-			w.rollOut(name)
+	if affected := len(w.clusters()) - len(unaffected); affected > 0 && len(unaffected) > 0 {
+		for _, name := range unaffected {
+			w.simulateRollout(name)
 		}
-		// What was reported last of those that are hit stands.
-		w.readyIn(int32(len(well))*(1+w.round) + int32(hit)*w.round)
+		// For affected clusters the last reported status remains.
+		w.awaitReadyReplicas(int32(len(unaffected))*(1+w.round) + int32(affected)*w.round)
 	}
 	for _, f := range faults {
-		if f.meanwhile != nil {
-			f.meanwhile(w)
+		if f.during != nil {
+			f.during(w)
 		}
 	}
-	lasted := time.Since(began)
+	faultDuration := time.Since(began)
 	heal()
-	healed := time.Now()
+	healedAt := time.Now()
 	for _, name := range w.clusters() {
-		if took := w.arrives(name); took > afterwards {
-			w.t.Errorf("what waited for %s came %s after the fault", name, took)
+		if duration := w.awaitChanges(name); duration > maxDelayAfterFault {
+			w.t.Errorf("pending changes reached %s %s after the fault", name, duration)
 		}
 	}
-	arrived := time.Since(healed)
-	w.recovers()
-	w.t.Logf("it lasted %s; what waited came %s after it, all was well after %s", lasted.Round(time.Millisecond), arrived.Round(time.Millisecond), time.Since(healed).Round(time.Millisecond))
+	arrived := time.Since(healedAt)
+	w.awaitRecovery()
+	w.t.Logf("the fault lasted %s; pending changes arrived %s after it, all clusters recovered after %s", faultDuration.Round(time.Millisecond), arrived.Round(time.Millisecond), time.Since(healedAt).Round(time.Millisecond))
 	for _, name := range w.clusters() {
-		if err := same("what "+name+" holds", before[name], w.mustHold(name)); err != nil {
+		if err := checkEqual("objects in "+name+" before and after", before[name], w.mustGetObjectIDs(name)); err != nil {
 			w.t.Error(err)
 		}
 	}

@@ -35,7 +35,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	}
 }
 
-// selectorOf selects exactly one object.
+// selectorOf returns a selector of exactly one object.
 func selectorOf(t testing.TB, object client.Object) policyv1alpha1.ResourceSelector {
 	t.Helper()
 	kind, err := apiutil.GVKForObject(object, scheme)
@@ -47,13 +47,13 @@ func selectorOf(t testing.TB, object client.Object) policyv1alpha1.ResourceSelec
 	}
 }
 
-// on is a placement on the named clusters.
-func on(clusters ...string) policyv1alpha1.Placement {
+// placementOn returns a placement on the named clusters.
+func placementOn(clusters ...string) policyv1alpha1.Placement {
 	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
 }
 
-// divided is a placement that divides replicas between clusters by weight.
-func divided(weights map[string]int64) policyv1alpha1.Placement {
+// dividedPlacement returns a placement that divides replicas between clusters by weight.
+func dividedPlacement(weights map[string]int64) policyv1alpha1.Placement {
 	var clusters []string
 	var list []policyv1alpha1.StaticClusterWeight
 	for _, name := range []string{member1, member2, member3} {
@@ -64,7 +64,7 @@ func divided(weights map[string]int64) policyv1alpha1.Placement {
 			})
 		}
 	}
-	placement := on(clusters...)
+	placement := placementOn(clusters...)
 	placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
 		ReplicaSchedulingType:     policyv1alpha1.ReplicaSchedulingTypeDivided,
 		ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
@@ -73,7 +73,7 @@ func divided(weights map[string]int64) policyv1alpha1.Placement {
 	return placement
 }
 
-// policyFor is a policy that propagates exactly the given objects.
+// policyFor returns a policy that propagates exactly the given objects.
 func policyFor(t testing.TB, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.PropagationPolicy {
 	t.Helper()
 	policy := &policyv1alpha1.PropagationPolicy{
@@ -86,8 +86,8 @@ func policyFor(t testing.TB, placement policyv1alpha1.Placement, objects ...clie
 	return policy
 }
 
-// clusterPolicyFor is a cluster-wide policy that propagates exactly the given
-// objects. It is deleted with the test.
+// clusterPolicyFor returns a ClusterPropagationPolicy for exactly the given objects. It is
+// deleted when the test ends.
 func clusterPolicyFor(t testing.TB, env *testenv.Env, placement policyv1alpha1.Placement, objects ...client.Object) *policyv1alpha1.ClusterPropagationPolicy {
 	t.Helper()
 	policy := &policyv1alpha1.ClusterPropagationPolicy{

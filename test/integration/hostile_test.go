@@ -14,9 +14,9 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// A member that sends more than it may is named in its Cluster, and delivery to other
-// members goes on.
-func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
+// The Cluster of a member that sends more data than it may reports the exceeded bound. The
+// delivery to other members goes on.
+func TestHostileMemberIsReportedAndDelaysNoOtherMember(t *testing.T) {
 	env := alone(t)
 	const name = "hostile"
 	server := hostiletest.New(t)
@@ -33,37 +33,37 @@ func TestAHostileMemberIsNamedAndHoldsUpNoOther(t *testing.T) {
 	env.Create(t, cluster)
 	await(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) error {
 		if !conditions.HasStatus(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue) {
-			return errors.New("it is not ready")
+			return errors.New("the cluster is not ready")
 		}
 		return nil
 	})
 	namespace := env.Namespace(t)
 	first := configMap(namespace, "first")
-	env.Create(t, policyFor(t, on(member2, name), first), first)
-	inMember(t, env, member2, first, exists)
+	env.Create(t, policyFor(t, placementOn(member2, name), first), first)
+	awaitInMember(t, env, member2, first, exists)
 	testenv.Eventually(t, "the object in the hostile member", func(context.Context) error {
 		if !server.Has("/api/v1/namespaces/" + namespace + "/configmaps/first") {
-			return errors.New("it is not there")
+			return errors.New("the object does not exist")
 		}
 		return nil
 	})
 
 	server.SetMode(hostiletest.EndlessLargeManagedObjects())
 	second := configMap(namespace, "second")
-	env.Create(t, policyFor(t, on(member2, name), second), second)
-	inMember(t, env, member2, second, exists)
+	env.Create(t, policyFor(t, placementOn(member2, name), second), second)
+	awaitInMember(t, env, member2, second, exists)
 	await(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) error {
 		if !conditions.HasStatus(c.Status.Conditions, clusterv1alpha1.ClusterConditionWithinBounds, metav1.ConditionFalse) {
-			return errors.New("it does not say that a bound is exceeded")
+			return errors.New("the condition does not report an exceeded bound")
 		}
 		return nil
 	})
 	testenv.Eventually(t, "delivery to the hostile member, object by object", func(context.Context) error {
 		if !server.Has("/api/v1/namespaces/" + namespace + "/configmaps/second") {
-			return errors.New("it is not there")
+			return errors.New("the object does not exist")
 		}
 		return nil
 	})
 	server.SetMode(hostiletest.Honest())
-	leave(t, env, name)
+	unregisterCluster(t, env, name)
 }

@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	if code, isChild := testenv.RunControlPlane(); isChild {
 		os.Exit(code)
 	}
-	if program, is := asProgram(); is {
+	if program, is := programFromEnvironment(); is {
 		os.Exit(command.Main(program))
 	}
 	logs := flag.String("logs", "", "file for the logs of all servers and components, which are dropped otherwise")

@@ -21,150 +21,150 @@ func namespaceNamed(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func TestNamespaceIsSentToEveryMemberAndWithdrawnWithItsEnd(t *testing.T) {
+func TestNamespaceIsPropagatedToEveryMemberAndWithdrawnOnDeletion(t *testing.T) {
 	env := shared(t)
 	name := env.Namespace(t)
 	for _, cluster := range []string{member1, member2, member3} {
-		inMember(t, env, cluster, namespaceNamed(name), func(n *corev1.Namespace) error {
-			return same("managed", "true", n.Labels[workv1alpha1.ManagedByKarmadaLabel])
+		awaitInMember(t, env, cluster, namespaceNamed(name), func(n *corev1.Namespace) error {
+			return checkEqual("managed", "true", n.Labels[workv1alpha1.ManagedByKarmadaLabel])
 		})
 	}
 	deleteObject(t, env.Karmada, namespaceNamed(name))
 	awaitGone(t, env.Karmada, namespaceNamed(name))
 	for _, cluster := range []string{member1, member2, member3} {
 		awaitGone(t, env.Karmada, workOf(t, cluster, namespaceNamed(name)))
-		// Members of this environment have no controller that ends namespaces.
+		// Members of this environment have no namespace controller.
 		testenv.Eventually(t, "deletion in "+cluster, func(ctx context.Context) error {
 			stored := namespaceNamed(name)
-			err := absent(ctx, member(env, cluster), stored)
+			err := checkAbsent(ctx, memberClient(env, cluster), stored)
 			if err == nil {
 				return nil
 			}
-			if err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
+			if err := memberClient(env, cluster).Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 				return err
 			}
 			if stored.DeletionTimestamp == nil {
-				return errors.New("it is not deleted")
+				return errors.New("the namespace is not deleted")
 			}
 			return nil
 		})
 	}
 }
 
-func TestNamespaceThatIsToBeSkippedStaysInTheControlPlane(t *testing.T) {
+func TestNamespaceWithTheSkipLabelIsNotPropagated(t *testing.T) {
 	env := shared(t)
 	skipped := namespaceNamed("skipped-" + env.Namespace(t))
 	skipped.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "True"}
 	cleanUp(t, env, skipped)
 	env.Create(t, skipped)
-	// A later one gets through, so the former was looked at.
-	namespaceIn(t, env, member1, env.Namespace(t))
-	testenv.Holds(t, "the namespace in a member", quiet, func(ctx context.Context) error {
-		return absent(ctx, member(env, member1), skipped)
+	// A namespace that is created later is propagated, so the first one was reconciled.
+	awaitNamespace(t, env, member1, env.Namespace(t))
+	testenv.Holds(t, "no namespace in the member", quietPeriod, func(ctx context.Context) error {
+		return checkAbsent(ctx, memberClient(env, member1), skipped)
 	})
 
 	testenv.Update(t, env.Karmada, skipped, func(n *corev1.Namespace) { delete(n.Labels, policyv1alpha1.NamespaceSkipAutoPropagationLabel) })
-	namespaceIn(t, env, member1, skipped.Name)
+	awaitNamespace(t, env, member1, skipped.Name)
 }
 
-func TestNamespaceThatAMemberHadBeforeIsLeftAlone(t *testing.T) {
+func TestExistingNamespaceOfAMemberIsNotManaged(t *testing.T) {
 	env := shared(t)
-	own := namespaceNamed("own-" + env.Namespace(t))
-	if err := member(env, member1).Create(t.Context(), own.DeepCopy()); err != nil {
+	existing := namespaceNamed("own-" + env.Namespace(t))
+	if err := memberClient(env, member1).Create(t.Context(), existing.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	cleanUp(t, env, own)
-	env.Create(t, own)
-	await(t, env.Karmada, workOf(t, member1, own), func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "")
+	cleanUp(t, env, existing)
+	env.Create(t, existing)
+	await(t, env.Karmada, workOf(t, member1, existing), func(w *workv1alpha1.Work) error {
+		return checkCondition(w.Status.Conditions, workv1alpha1.WorkApplied, metav1.ConditionFalse, "AppliedFailed", "")
 	})
-	inMember(t, env, member1, own, func(n *corev1.Namespace) error {
-		return same("managed", "", n.Labels[workv1alpha1.ManagedByKarmadaLabel])
+	awaitInMember(t, env, member1, existing, func(n *corev1.Namespace) error {
+		return checkEqual("managed", "", n.Labels[workv1alpha1.ManagedByKarmadaLabel])
 	})
-	// What is inside is propagated nevertheless.
-	template := configMap(own.Name, "inside")
-	env.Create(t, policyFor(t, on(member1), template), template)
-	inMember(t, env, member1, template, exists)
+	// Objects in the namespace are propagated nevertheless.
+	template := configMap(existing.Name, "inside")
+	env.Create(t, policyFor(t, placementOn(member1), template), template)
+	awaitInMember(t, env, member1, template, exists)
 
-	deleteObject(t, env.Karmada, own)
-	awaitGone(t, env.Karmada, own)
-	awaitGone(t, member(env, member1), template)
-	inMember(t, env, member1, own, func(n *corev1.Namespace) error {
+	deleteObject(t, env.Karmada, existing)
+	awaitGone(t, env.Karmada, existing)
+	awaitGone(t, memberClient(env, member1), template)
+	awaitInMember(t, env, member1, existing, func(n *corev1.Namespace) error {
 		if n.DeletionTimestamp != nil {
-			return errors.New("it is deleted")
+			return errors.New("the namespace is deleted")
 		}
 		return nil
 	})
 }
 
-// Not in parallel: the policy concerns everything there is.
-func TestOverrideForEverythingReachesNamespacesToo(t *testing.T) {
+// Not shared: the policy matches all objects.
+func TestOverrideWithoutSelectorsAppliesToNamespaces(t *testing.T) {
 	env := alone(t)
 	namespace := namespaceNamed("painted-" + env.Namespace(t))
 	namespace.Labels = map[string]string{"paint-" + namespace.Name: "blue"}
 	cleanUp(t, env, namespace)
 	env.Create(t, namespace)
 	color := func(want string) func(*corev1.Namespace) error {
-		return func(n *corev1.Namespace) error { return same("color", want, n.Labels["paint-"+n.Name]) }
+		return func(n *corev1.Namespace) error { return checkEqual("color", want, n.Labels["paint-"+n.Name]) }
 	}
-	inMember(t, env, member1, namespace, color("blue"))
+	awaitInMember(t, env, member1, namespace, color("blue"))
 	everything := &policyv1alpha1.ClusterOverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace.Name},
-		Spec: overrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: policyv1alpha1.Overriders{
+		Spec: newOverrideSpec(nil, policyv1alpha1.RuleWithCluster{Overriders: policyv1alpha1.Overriders{
 			LabelsOverrider: []policyv1alpha1.LabelAnnotationOverrider{{
 				Operator: policyv1alpha1.OverriderOpReplace, Value: map[string]string{"paint-" + namespace.Name: "red"},
 			}},
 		}}),
 	}
 	env.Create(t, everything)
-	inMember(t, env, member1, namespace, color("red"))
+	awaitInMember(t, env, member1, namespace, color("red"))
 	deleteObject(t, env.Karmada, everything)
-	inMember(t, env, member1, namespace, color("blue"))
+	awaitInMember(t, env, member1, namespace, color("blue"))
 }
 
-func TestNamespaceThatAPolicySelectsTooIsGivenBackAndNotDeleted(t *testing.T) {
+func TestNamespaceReleasedByAPolicyIsNotDeleted(t *testing.T) {
 	env := shared(t)
 	namespace := namespaceNamed("twice-" + env.Namespace(t))
 	cleanUp(t, env, namespace)
 	env.Create(t, namespace)
-	made := inMember(t, env, member1, namespace, exists)
-	inside := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "inside"}}
-	if err := member(env, member1).Create(t.Context(), inside); err != nil {
+	created := awaitInMember(t, env, member1, namespace, exists)
+	memberConfigMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "inside"}}
+	if err := memberClient(env, member1).Create(t.Context(), memberConfigMap); err != nil {
 		t.Fatal(err)
 	}
-	of := await(t, env.Karmada, workOf(t, member1, namespace), applied)
+	memberWork := await(t, env.Karmada, workOf(t, member1, namespace), isApplied)
 
-	policy := clusterPolicyFor(t, env, on(member1), namespace)
+	policy := clusterPolicyFor(t, env, placementOn(member1), namespace)
 	policy.Name = namespace.Name
 	env.Create(t, policy)
-	bound := await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+	rb := await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
 		if !work.HasBinding(w) {
-			return errors.New("the binding does not keep the Work")
+			return errors.New("the binding does not own the Work")
 		}
-		return applied(w)
+		return isApplied(w)
 	})
-	testenv.Holds(t, "the Work of the binding", quiet, func(ctx context.Context) error {
+	testenv.Holds(t, "the Work of the binding", quietPeriod, func(ctx context.Context) error {
 		stored := workOf(t, member1, namespace)
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 			return err
 		}
-		return same("generation", bound.Generation, stored.Generation)
+		return checkEqual("generation", rb.Generation, stored.Generation)
 	})
 
-	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.ClusterPropagationPolicy) { p.Spec.Placement = on(member2) })
-	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.ClusterPropagationPolicy) { p.Spec.Placement = placementOn(member2) })
+	await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
 		if work.HasBinding(w) {
-			return errors.New("the binding still keeps the Work")
+			return errors.New("the binding still owns the Work")
 		}
 		_, resolution := w.Annotations[workv1alpha2.ResourceConflictResolutionAnnotation]
-		return errors.Join(applied(w), same("uid", of.UID, w.UID), same("word on conflicts", false, resolution))
+		return errors.Join(isApplied(w), checkEqual("uid", memberWork.UID, w.UID), checkEqual("has a conflict resolution", false, resolution))
 	})
-	inMember(t, env, member1, namespace, func(n *corev1.Namespace) error {
+	awaitInMember(t, env, member1, namespace, func(n *corev1.Namespace) error {
 		if n.DeletionTimestamp != nil {
-			return errors.New("it is deleted")
+			return errors.New("the namespace is deleted")
 		}
-		_, bound := n.Annotations[workv1alpha2.ClusterResourceBindingAnnotation]
-		return errors.Join(same("uid", made.UID, n.UID), same("mark of the binding", false, bound))
+		_, rb := n.Annotations[workv1alpha2.ClusterResourceBindingAnnotation]
+		return errors.Join(checkEqual("uid", created.UID, n.UID), checkEqual("has the annotation of the binding", false, rb))
 	})
-	inMember(t, env, member1, inside, exists)
+	awaitInMember(t, env, member1, memberConfigMap, exists)
 }

@@ -13,12 +13,12 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// withGates restarts the components with feature gates for one test, which must
-// not run in parallel.
+// withGates restarts the components with feature gates for one test, which must have the
+// environment for itself.
 func withGates(t testing.TB, env *testenv.Env, gates string) {
 	t.Helper()
 	env.FeatureGates = gates
-	restart(t, env)
+	restartComponents(t, env)
 	t.Cleanup(func() {
 		env.FeatureGates = ""
 		if err := env.RestartComponents(context.WithoutCancel(t.Context())); err != nil {
@@ -27,58 +27,59 @@ func withGates(t testing.TB, env *testenv.Env, gates string) {
 	})
 }
 
-func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
+func TestPolicyPreemptionByPriority(t *testing.T) {
 	env := alone(t)
 	withGates(t, env, "PropagationPolicyPreemption=true")
 	template := configMap(env.Namespace(t), "contested")
-	global := clusterPolicyFor(t, env, on(member1), template)
+	global := clusterPolicyFor(t, env, placementOn(member1), template)
 	global.Spec.Priority = new(int32(100))
 	env.Create(t, global, template)
-	bound := propagated(t, env, template, member1)
+	rb := awaitPropagated(t, env, template, member1)
 
-	local := func(name string, priority int32, cluster string) *policyv1alpha1.PropagationPolicy {
-		policy := policyFor(t, on(cluster), template)
+	newLocalPolicy := func(name string, priority int32, cluster string) *policyv1alpha1.PropagationPolicy {
+		policy := policyFor(t, placementOn(cluster), template)
 		policy.Name = name
 		policy.Spec.Priority, policy.Spec.Preemption = &priority, policyv1alpha1.PreemptAlways
 		return policy
 	}
-	follows := func(name, cluster string) {
+	awaitClaim := func(name, cluster string) {
 		t.Helper()
-		await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap](name))
-		after := await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-			return errors.Join(names(cluster)(b), claimedBy[client.Object](name)(b), same("binding", bound.UID, b.UID))
+		await(t, env.Karmada, template, isClaimedBy[*corev1.ConfigMap](name))
+		after := await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+			return errors.Join(hasClusters(cluster)(b), isClaimedBy[client.Object](name)(b), checkEqual("binding", rb.UID, b.UID))
 		})
-		awaitRest(t, env, template, after)
-		inMember(t, env, cluster, template, exists)
-		await(t, env.Karmada, template, claimedBy[*corev1.ConfigMap](name))
+		awaitUnchanged(t, env, template, after)
+		awaitInMember(t, env, cluster, template, exists)
+		await(t, env.Karmada, template, isClaimedBy[*corev1.ConfigMap](name))
 	}
-	first := local("first", -5, member2)
+	first := newLocalPolicy("first", -5, member2)
 	env.Create(t, first)
-	follows("first", member2)
+	awaitClaim("first", member2)
 	awaitEvent(t, env, template, corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed)
 
-	// No priority lets a ClusterPropagationPolicy take from a PropagationPolicy.
-	greedy := clusterPolicyFor(t, env, on(member1), template)
-	greedy.Name += "greedy"
-	cleanUp(t, env, greedy)
-	greedy.Spec.Priority, greedy.Spec.Preemption = new(int32(1000)), policyv1alpha1.PreemptAlways
-	env.Create(t, greedy)
-	awaitRest(t, env, greedy, template, bound)
-	follows("first", member2)
+	// No priority lets a ClusterPropagationPolicy preempt a PropagationPolicy.
+	highPriority := clusterPolicyFor(t, env, placementOn(member1), template)
+	highPriority.Name += "greedy"
+	cleanUp(t, env, highPriority)
+	highPriority.Spec.Priority, highPriority.Spec.Preemption = new(int32(1000)), policyv1alpha1.PreemptAlways
+	env.Create(t, highPriority)
+	awaitUnchanged(t, env, highPriority, template, rb)
+	awaitClaim("first", member2)
 
-	second := local("second", 10, member1)
+	second := newLocalPolicy("second", 10, member1)
 	env.Create(t, second)
-	follows("second", member1)
+	awaitClaim("second", member1)
 
-	// One in between waits until the priority falls below its own.
-	between := local("between", 5, member3)
+	// A policy with a priority between both waits until the priority of the claiming policy is
+	// lower than its own.
+	between := newLocalPolicy("between", 5, member3)
 	env.Create(t, between)
-	awaitRest(t, env, between, template, bound)
-	follows("second", member1)
+	awaitUnchanged(t, env, between, template, rb)
+	awaitClaim("second", member1)
 	testenv.Update(t, env.Karmada, second, func(p *policyv1alpha1.PropagationPolicy) { *p.Spec.Priority = 2 })
-	follows("between", member3)
+	awaitClaim("between", member3)
 
-	// A priority that falls while nobody looks is not missed.
+	// The components notice a priority that was lowered while they were stopped.
 	testenv.Update(t, env.Karmada, second, func(p *policyv1alpha1.PropagationPolicy) { *p.Spec.Priority = 3 })
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
@@ -87,6 +88,6 @@ func TestPoliciesTakeTemplatesOverByPriority(t *testing.T) {
 	if err := env.StartComponents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	follows("second", member1)
-	awaitRest(t, env, global, greedy, first, second, between, template, bound)
+	awaitClaim("second", member1)
+	awaitUnchanged(t, env, global, highPriority, first, second, between, template, rb)
 }

@@ -31,8 +31,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// kubeconfig writes a client configuration to a file.
-func kubeconfig(t *testing.T, config *rest.Config) string {
+// writeKubeconfig writes a kubeconfig file and returns its path.
+func writeKubeconfig(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
@@ -52,25 +52,25 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 	return path
 }
 
-// karmadactl runs a command as the administrator of the control plane.
-func karmadactl(t *testing.T, env *testenv.Env, args ...string) (stdout, stderr string, err error) {
+// runKarmadactl runs a karmadactl command as the administrator of the control plane.
+func runKarmadactl(t *testing.T, env *testenv.Env, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	program := &command.Program{Name: cli.Karmadactl, IOStreams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}}
 	root := cli.New(program)
-	root.SetArgs(append(args, "--kubeconfig", kubeconfig(t, env.Config)))
+	root.SetArgs(append(args, "--kubeconfig", writeKubeconfig(t, env.Config)))
 	err = root.ExecuteContext(t.Context())
 	return out.String(), errOut.String(), err
 }
 
-// TestPromotedObjectsAreTakenOverAsTheyAre is not parallel: it registers a cluster,
-// and takes it away again.
-func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
+// TestPromoteTakesOverMemberObjectsUnchanged registers member3 as another cluster and
+// unregisters it.
+func TestPromoteTakesOverMemberObjectsUnchanged(t *testing.T) {
 	env := alone(t)
 	const origin = "origin"
-	proxiedMember(t, env, origin)
+	registerProxiedMember(t, env, origin)
 	namespace := env.Namespace(t)
-	await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
+	await(t, memberClient(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, exists)
 	web := deployment(namespace, "web", 2)
 	web.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
@@ -78,53 +78,54 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Optional: new(true)}},
 	}
 	settings, shared := configMap(namespace, "settings"), configMap(namespace, "shared")
-	inMemberFor(t, env, settings, shared, web)
+	createInMember3(t, env, settings, shared, web)
 	env.Create(t, configMap(namespace, "shared"))
 	promote := func(args ...string) (string, string, error) {
-		return karmadactl(t, env, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
+		return runKarmadactl(t, env, append([]string{"promote", "-n", namespace, "-C", origin}, args...)...)
 	}
-	// The control plane may act for the administrator as soon as the member knows it.
+	// The control plane can impersonate the administrator as soon as the member has the RBAC
+	// objects.
 	awaitImpersonator(t, env, origin)
 
-	t.Run("what is wrong is said before anything is made", func(t *testing.T) {
-		taken := policyFor(t, on(origin), configMap(namespace, "other"))
-		env.Create(t, taken)
+	t.Run("errors are reported before anything is created", func(t *testing.T) {
+		existingPolicy := policyFor(t, placementOn(origin), configMap(namespace, "other"))
+		env.Create(t, existingPolicy)
 		for want, args := range map[string][]string{
 			`deployments.apps "none" not found`: {"deployment", "none"},
 			`PropagationPolicy ` + namespace + `/other already exists in the control plane: choose another name with --policy-name`: {"deploy", "web", "--policy-name", "other"},
 			`the control plane has no namespace "kube-public-of-member"`:                                                            {"configmap", "a", "-n", "kube-public-of-member"},
 			`are never propagated`: {"lease", "a"},
 		} {
-			prepare(t, env, args, namespace)
+			createPromotionSources(t, env, args, namespace)
 			if _, _, err := promote(args...); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v: got %v, want %q", args, err, want)
 			}
 		}
-		untouched(t, env, namespace)
+		checkNothingPromoted(t, env, namespace)
 	})
-	t.Run("nothing is made when nothing is asked for", func(t *testing.T) {
+	t.Run("output and dry run create nothing", func(t *testing.T) {
 		out, _, err := promote("deployment", "web", "-o", "json")
 		if err != nil || strings.Contains(out, "resourceVersion") || !strings.Contains(out, `"kind": "PropagationPolicy"`) {
-			t.Errorf("printed %s, %v", out, err)
+			t.Errorf("the output is %s, the error %v", out, err)
 		}
-		if _, told, err := promote("deployment", "web", "-d", "--dry-run"); err != nil || !strings.Contains(told, "dry run: Deployment "+namespace+"/web can be promoted") {
-			t.Errorf("told %s, %v", told, err)
+		if _, stderr, err := promote("deployment", "web", "-d", "--dry-run"); err != nil || !strings.Contains(stderr, "dry run: Deployment "+namespace+"/web can be promoted") {
+			t.Errorf("stderr is %s, the error %v", stderr, err)
 		}
-		untouched(t, env, namespace)
+		checkNothingPromoted(t, env, namespace)
 	})
-	t.Run("what was made in vain goes again", func(t *testing.T) {
-		_, told, err := promote("deployment", "web", "-d", "--policy-name", "Not_A_Name")
+	t.Run("a failed promotion deletes what it created", func(t *testing.T) {
+		_, stderr, err := promote("deployment", "web", "-d", "--policy-name", "Not_A_Name")
 		if err == nil || !strings.Contains(err.Error(), "creating PropagationPolicy "+namespace+"/Not_A_Name in the control plane") {
 			t.Errorf("got %v", err)
 		}
-		if want := "deleted ConfigMap " + namespace + "/settings from the control plane"; !strings.Contains(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if want := "deleted ConfigMap " + namespace + "/settings from the control plane"; !strings.Contains(stderr, want) {
+			t.Errorf("stderr is %q, want %q in it", stderr, want)
 		}
-		untouched(t, env, namespace)
+		checkNothingPromoted(t, env, namespace)
 		await(t, env.Karmada, configMap(namespace, "shared"), exists)
 	})
-	t.Run("the object and what it needs are taken over", func(t *testing.T) {
-		out, told, err := promote("deployments.apps", "web", "-d")
+	t.Run("the object and its dependencies are taken over", func(t *testing.T) {
+		out, stderr, err := promote("deployments.apps", "web", "-d")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,124 +133,124 @@ func TestPromotedObjectsAreTakenOverAsTheyAre(t *testing.T) {
 ResourceTemplate (%[1]s/web) is created successfully
 PropagationPolicy (%[1]s/%[2]s) is created successfully
 Resource "apps/v1, Resource=deployments"(%[1]s/web) is promoted successfully
-`, namespace, policyOf(namespace, "web"))
-		if err := same("output", want, out); err != nil {
+`, namespace, promotionPolicyName(namespace, "web"))
+		if err := checkEqual("output", want, out); err != nil {
 			t.Error(err)
 		}
 		for _, part := range []string{
 			`Dependency resource "/v1, Resource=configmaps"(` + namespace + `/shared) already exists in the control plane`,
 			"Secret " + namespace + `/absent is a dependency but does not exist in member "origin": it is skipped`,
 		} {
-			if !strings.Contains(told, part) {
-				t.Errorf("told %q, want %q", told, part)
+			if !strings.Contains(stderr, part) {
+				t.Errorf("stderr is %q, want %q in it", stderr, part)
 			}
 		}
-		takenOver(t, env, deployment(namespace, "web", 2), web.UID)
-		takenOver(t, env, configMap(namespace, "settings"), settings.UID)
+		awaitTakenOver(t, env, deployment(namespace, "web", 2), web.UID)
+		awaitTakenOver(t, env, configMap(namespace, "settings"), settings.UID)
 	})
-	t.Run("a second time changes nothing", func(t *testing.T) {
-		out, told, err := promote("deployment", "web")
-		if err != nil || out != "" || !strings.Contains(told, `warning: Resource "apps/v1, Resource=deployments"(`+namespace+`/web) already exists in the control plane`) {
-			t.Errorf("got %q, %q, %v", out, told, err)
+	t.Run("a second promotion changes nothing", func(t *testing.T) {
+		out, stderr, err := promote("deployment", "web")
+		if err != nil || out != "" || !strings.Contains(stderr, `warning: Resource "apps/v1, Resource=deployments"(`+namespace+`/web) already exists in the control plane`) {
+			t.Errorf("got %q, %q, %v", out, stderr, err)
 		}
 	})
-	t.Run("a Service with a node port keeps its port and address", func(t *testing.T) {
+	t.Run("a NodePort Service keeps its node port and cluster IP", func(t *testing.T) {
 		port := corev1.ServicePort{Name: "http", Port: 80, TargetPort: intstr.FromInt32(8080)}
 		front := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},
 			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{port}},
 		}
-		inMemberFor(t, env, front)
-		if _, told, err := promote("service", "front"); err != nil {
-			t.Fatal(err, told)
+		createInMember3(t, env, front)
+		if _, stderr, err := promote("service", "front"); err != nil {
+			t.Fatal(err, stderr)
 		}
 		template := await(t, env.Karmada, front.DeepCopy(), exists)
-		if err := same("node port that the template asks for", front.Spec.Ports[0].NodePort, template.Spec.Ports[0].NodePort); err != nil {
+		if err := checkEqual("node port of the template", front.Spec.Ports[0].NodePort, template.Spec.Ports[0].NodePort); err != nil {
 			t.Error(err)
 		}
-		await(t, env.Karmada, workOf(t, origin, front), applied)
-		takenOver(t, env, front.DeepCopy(), front.UID)
-		inMember(t, env, member3, front.DeepCopy(), func(s *corev1.Service) error {
-			return errors.Join(same("ports", front.Spec.Ports, s.Spec.Ports), same("address", front.Spec.ClusterIP, s.Spec.ClusterIP))
+		await(t, env.Karmada, workOf(t, origin, front), isApplied)
+		awaitTakenOver(t, env, front.DeepCopy(), front.UID)
+		awaitInMember(t, env, member3, front.DeepCopy(), func(s *corev1.Service) error {
+			return errors.Join(checkEqual("ports", front.Spec.Ports, s.Spec.Ports), checkEqual("address", front.Spec.ClusterIP, s.Spec.ClusterIP))
 		})
 	})
-	t.Run("an object without namespace, by the member's own kubeconfig", func(t *testing.T) { promotesClusterRole(t, env, origin) })
+	t.Run("a cluster-scoped object, with the kubeconfig of the member", func(t *testing.T) { testPromoteClusterRole(t, env, origin) })
 }
 
-// prepare makes what the arguments of a failing command refer to in the member.
-func prepare(t *testing.T, env *testenv.Env, args []string, namespace string) {
+// createPromotionSources creates the member objects that the arguments of a failing command
+// refer to.
+func createPromotionSources(t *testing.T, env *testenv.Env, args []string, namespace string) {
 	t.Helper()
 	switch args[0] {
 	case "lease":
 		args[1] = "kept"
-		inMemberFor(t, env, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: args[1]}})
+		createInMember3(t, env, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: args[1]}})
 	case "configmap":
-		inMemberFor(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: args[3]}}, configMap(args[3], args[1]))
+		createInMember3(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: args[3]}}, configMap(args[3], args[1]))
 	}
 }
 
-// untouched checks that nothing was promoted.
-func untouched(t *testing.T, env *testenv.Env, namespace string) {
+// checkNothingPromoted checks that no template and no policy was created.
+func checkNothingPromoted(t *testing.T, env *testenv.Env, namespace string) {
 	t.Helper()
 	for _, object := range []client.Object{
 		deployment(namespace, "web", 2), configMap(namespace, "settings"),
-		&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policyOf(namespace, "web")}},
+		&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: promotionPolicyName(namespace, "web")}},
 	} {
-		if err := absent(t.Context(), env.Karmada, object); err != nil {
+		if err := checkAbsent(t.Context(), env.Karmada, object); err != nil {
 			t.Errorf("%T %s: %v", object, object.GetName(), err)
 		}
 	}
 }
 
-// takenOver waits until a member object is managed, and checks that it is the same.
-func takenOver[T client.Object](t *testing.T, env *testenv.Env, template T, uid types.UID) {
+// awaitTakenOver waits until a member object is managed and checks that its UID is the same.
+func awaitTakenOver[T client.Object](t *testing.T, env *testenv.Env, template T, uid types.UID) {
 	t.Helper()
-	inMember(t, env, member3, template, func(object T) error {
+	awaitInMember(t, env, member3, template, func(object T) error {
 		if object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] != workv1alpha1.ManagedByKarmadaLabelValue {
-			return fmt.Errorf("it is not managed: labels %v", object.GetLabels())
+			return fmt.Errorf("the object is not managed: labels %v", object.GetLabels())
 		}
-		return same("UID", uid, object.GetUID())
+		return checkEqual("UID", uid, object.GetUID())
 	})
 }
 
-func promotesClusterRole(t *testing.T, env *testenv.Env, cluster string) {
+func testPromoteClusterRole(t *testing.T, env *testenv.Env, cluster string) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "viewer-" + string(uuid.NewUUID())[:8]},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}},
 	}
-	inMemberFor(t, env, role)
+	createInMember3(t, env, role)
 	policyName := policy.GeneratedName(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), "", role.Name)
 	template := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: role.Name}}
 	cleanUp(t, env, template, &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}})
-	out, told, err := karmadactl(t, env, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", kubeconfig(t, env.Members[member3].Config))
+	out, stderr, err := runKarmadactl(t, env, "promote", "clusterrole", role.Name, "-C", cluster, "--cluster-kubeconfig", writeKubeconfig(t, env.Members[member3].Config))
 	if err != nil {
-		t.Fatal(err, told)
+		t.Fatal(err, stderr)
 	}
 	want := fmt.Sprintf(`ResourceTemplate (%[1]s) is created successfully
 ClusterPropagationPolicy %[2]s is created successfully
 Resource "rbac.authorization.k8s.io/v1, Resource=clusterroles"(%[1]s) is promoted successfully
 `, role.Name, policyName)
-	if err := same("output", want, out); err != nil {
+	if err := checkEqual("output", want, out); err != nil {
 		t.Error(err)
 	}
-	takenOver(t, env, template, role.UID)
+	awaitTakenOver(t, env, template, role.UID)
 }
 
-// awaitImpersonator waits until member3 lets the control plane act for its
-// administrators.
+// awaitImpersonator waits until member3 lets the control plane impersonate users.
 func awaitImpersonator(t *testing.T, env *testenv.Env, cluster string) {
 	t.Helper()
-	await(t, member(env, member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
-	await(t, member(env, member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonator}}, exists)
-	side := clientOf(t, through(env.Config, cluster))
-	testenv.Eventually(t, "a member that knows of them", func(ctx context.Context) error {
-		_, err := side.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
+	await(t, memberClient(env, member3), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: impersonatorAccount}}, exists)
+	await(t, memberClient(env, member3), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: impersonatorAccount}}, exists)
+	clusterClient := newClientset(t, proxyConfig(env.Config, cluster))
+	testenv.Eventually(t, "the member permits the impersonation", func(ctx context.Context) error {
+		_, err := clusterClient.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 		return err
 	})
 }
 
-// policyOf is the name of the policy that a promoted Deployment gets.
-func policyOf(namespace, name string) string {
+// promotionPolicyName returns the name of the policy that a promoted Deployment gets.
+func promotionPolicyName(namespace, name string) string {
 	return policy.GeneratedName(appsv1.SchemeGroupVersion.WithKind("Deployment"), namespace, name)
 }

@@ -20,34 +20,34 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-func TestTemplateIsPropagatedWhicheverOfItAndItsPolicyComesFirst(t *testing.T) {
+func TestCreationOrderOfTemplateAndPolicyDoesNotMatter(t *testing.T) {
 	env := shared(t)
 	for name, order := range map[string]func(t *testing.T, template, policy client.Object){
 		"the policy first":   func(t *testing.T, template, policy client.Object) { env.Create(t, policy, template) },
 		"the template first": func(t *testing.T, template, policy client.Object) { env.Create(t, template, policy) },
-		"the template long before": func(t *testing.T, template, policy client.Object) {
+		"the template long before the policy": func(t *testing.T, template, policy client.Object) {
 			env.Create(t, template)
-			// An object that is created later is propagated: the template was looked at.
+			// An object that is created later is propagated, so the template was reconciled.
 			other := configMap(template.GetNamespace(), "other")
-			env.Create(t, policyFor(t, on(member1), other), other)
-			inMember(t, env, member1, other, exists)
+			env.Create(t, policyFor(t, placementOn(member1), other), other)
+			awaitInMember(t, env, member1, other, exists)
 			env.Create(t, policy)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			template := deployment(env.Namespace(t), "web", 2)
-			order(t, template, policyFor(t, on(member1, member2), template))
-			inMember(t, env, member1, template, exists)
-			inMember(t, env, member2, template, exists)
-			testenv.Eventually(t, "nothing in member3", func(ctx context.Context) error {
-				return absent(ctx, member(env, member3), template)
+			order(t, template, policyFor(t, placementOn(member1, member2), template))
+			awaitInMember(t, env, member1, template, exists)
+			awaitInMember(t, env, member2, template, exists)
+			testenv.Eventually(t, "no object in member3", func(ctx context.Context) error {
+				return checkAbsent(ctx, memberClient(env, member3), template)
 			})
 		})
 	}
 }
 
-func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
+func TestPolicySelectsByNameLabelsOrKind(t *testing.T) {
 	env := shared(t)
 	for name, c := range map[string]struct {
 		selector policyv1alpha1.ResourceSelector
@@ -59,7 +59,7 @@ func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
 			[]string{"b"},
 		},
 		"by kind": {policyv1alpha1.ResourceSelector{}, []string{"a", "b"}},
-		"a name makes labels meaningless": {
+		"a name takes precedence over labels": {
 			policyv1alpha1.ResourceSelector{Name: "a", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}},
 			[]string{"a"},
 		},
@@ -73,15 +73,15 @@ func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
 			env.Create(t, &policyv1alpha1.PropagationPolicy{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "selective"},
 				Spec: policyv1alpha1.PropagationSpec{
-					ResourceSelectors: []policyv1alpha1.ResourceSelector{c.selector}, Placement: on(member1),
+					ResourceSelectors: []policyv1alpha1.ResourceSelector{c.selector}, Placement: placementOn(member1),
 				},
 			}, a, b)
 			for _, selected := range c.selects {
-				inMember(t, env, member1, configMap(namespace, selected), exists)
+				awaitInMember(t, env, member1, configMap(namespace, selected), exists)
 			}
-			env.Create(t, policyFor(t, on(member1), last), last)
-			inMember(t, env, member1, last, exists)
-			testenv.Eventually(t, "bindings of what is selected", func(ctx context.Context) error {
+			env.Create(t, policyFor(t, placementOn(member1), last), last)
+			awaitInMember(t, env, member1, last, exists)
+			testenv.Eventually(t, "bindings of the selected templates", func(ctx context.Context) error {
 				bindings := &workv1alpha2.ResourceBindingList{}
 				if err := env.Karmada.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
 					return err
@@ -95,10 +95,10 @@ func TestPolicySelectsByNameByLabelsOrByKind(t *testing.T) {
 	}
 }
 
-func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
+func TestLabelsAndAnnotationsLinkPolicyBindingWorkAndMemberObject(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 2)
-	policy := policyFor(t, on(member1), template)
+	policy := policyFor(t, placementOn(member1), template)
 	policy.Name = "propagate-web"
 	env.Create(t, policy, template)
 
@@ -107,45 +107,45 @@ func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
 	if policyID == "" || len(policy.Finalizers) != 1 || policy.Finalizers[0] != policyv1alpha1.PropagationPolicyControllerFinalizer {
 		t.Fatalf("the policy has labels %v and finalizers %v", policy.Labels, policy.Finalizers)
 	}
-	claimed := func(object client.Object) error {
+	checkClaimed := func(object client.Object) error {
 		return errors.Join(
-			same("label", policyID, object.GetLabels()[policyv1alpha1.PropagationPolicyPermanentIDLabel]),
-			same("name", policy.Name, object.GetAnnotations()[policyv1alpha1.PropagationPolicyNameAnnotation]),
-			same("namespace", policy.Namespace, object.GetAnnotations()[policyv1alpha1.PropagationPolicyNamespaceAnnotation]))
+			checkEqual("label", policyID, object.GetLabels()[policyv1alpha1.PropagationPolicyPermanentIDLabel]),
+			checkEqual("name", policy.Name, object.GetAnnotations()[policyv1alpha1.PropagationPolicyNameAnnotation]),
+			checkEqual("namespace", policy.Namespace, object.GetAnnotations()[policyv1alpha1.PropagationPolicyNamespaceAnnotation]))
 	}
-	stored := await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return claimed(d) })
+	stored := await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return checkClaimed(d) })
 
-	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(claimed(b),
-			same("clusters", []workv1alpha2.TargetCluster{{Name: member1, Replicas: 2}}, b.Spec.Clusters),
-			same("finalizers", []string{workv1alpha2.BindingControllerFinalizer}, b.Finalizers),
-			same("owner", string(stored.UID), string(metav1.GetControllerOf(b).UID)),
-			same("resource", stored.UID, b.Spec.Resource.UID),
-			same("replicas", int32(2), b.Spec.Replicas),
-			same("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution),
-			same("scheduler", policyv1alpha1.DefaultSchedulerName, b.Spec.SchedulerName))
+	rb := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		return errors.Join(checkClaimed(b),
+			checkEqual("clusters", []workv1alpha2.TargetCluster{{Name: member1, Replicas: 2}}, b.Spec.Clusters),
+			checkEqual("finalizers", []string{workv1alpha2.BindingControllerFinalizer}, b.Finalizers),
+			checkEqual("owner", string(stored.UID), string(metav1.GetControllerOf(b).UID)),
+			checkEqual("resource", stored.UID, b.Spec.Resource.UID),
+			checkEqual("replicas", int32(2), b.Spec.Replicas),
+			checkEqual("conflict resolution", policyv1alpha1.ConflictAbort, b.Spec.ConflictResolution),
+			checkEqual("scheduler", policyv1alpha1.DefaultSchedulerName, b.Spec.SchedulerName))
 	})
-	bindingID := bound.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
+	bindingID := rb.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]
 	if bindingID == "" {
 		t.Fatal("the binding has no permanent id")
 	}
-	if want := "web-deployment"; bound.Name != want {
-		t.Errorf("the binding is called %q, want %q", bound.Name, want)
+	if want := "web-deployment"; rb.Name != want {
+		t.Errorf("the name of the binding is %q, want %q", rb.Name, want)
 	}
 
-	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+	memberWork := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		return errors.Join(
-			same("binding's id", bindingID, w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]),
-			same("binding's name", bound.Name, w.Annotations[workv1alpha2.ResourceBindingNameAnnotation]),
-			same("binding's namespace", bound.Namespace, w.Annotations[workv1alpha2.ResourceBindingNamespaceAnnotation]),
-			same("finalizers", []string{workv1alpha1.ExecutionFinalizer}, w.Finalizers))
+			checkEqual("permanent ID of the binding", bindingID, w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]),
+			checkEqual("name of the binding", rb.Name, w.Annotations[workv1alpha2.ResourceBindingNameAnnotation]),
+			checkEqual("namespace of the binding", rb.Namespace, w.Annotations[workv1alpha2.ResourceBindingNamespaceAnnotation]),
+			checkEqual("finalizers", []string{workv1alpha1.ExecutionFinalizer}, w.Finalizers))
 	})
-	workID := of.Labels[workv1alpha1.WorkPermanentIDLabel]
+	workID := memberWork.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if workID == "" {
 		t.Fatal("the Work has no permanent id")
 	}
 
-	made := inMember(t, env, member1, template, exists)
+	created := awaitInMember(t, env, member1, template, exists)
 	for key, want := range map[string]string{
 		workv1alpha1.ManagedByKarmadaLabel:               workv1alpha1.ManagedByKarmadaLabelValue,
 		workv1alpha1.WorkPermanentIDLabel:                workID,
@@ -153,103 +153,103 @@ func TestMarksLeadFromThePolicyToTheObjectInTheMember(t *testing.T) {
 		policyv1alpha1.PropagationPolicyPermanentIDLabel: policyID,
 		"app": "web",
 	} {
-		if got := made.Labels[key]; got != want {
+		if got := created.Labels[key]; got != want {
 			t.Errorf("label %s in the member is %q, want %q", key, got, want)
 		}
 	}
 	for key, want := range map[string]string{
-		workv1alpha1.WorkNameAnnotation:                   of.Name,
-		workv1alpha1.WorkNamespaceAnnotation:              of.Namespace,
-		workv1alpha2.ResourceBindingNameAnnotation:        bound.Name,
-		workv1alpha2.ResourceBindingNamespaceAnnotation:   bound.Namespace,
+		workv1alpha1.WorkNameAnnotation:                   memberWork.Name,
+		workv1alpha1.WorkNamespaceAnnotation:              memberWork.Namespace,
+		workv1alpha2.ResourceBindingNameAnnotation:        rb.Name,
+		workv1alpha2.ResourceBindingNamespaceAnnotation:   rb.Namespace,
 		workv1alpha2.ResourceTemplateUIDAnnotation:        string(stored.UID),
 		workv1alpha2.ResourceTemplateGenerationAnnotation: strconv.FormatInt(stored.Generation, 10),
 		workv1alpha2.ResourceConflictResolutionAnnotation: "abort",
 	} {
-		if got := made.Annotations[key]; got != want {
+		if got := created.Annotations[key]; got != want {
 			t.Errorf("annotation %s in the member is %q, want %q", key, got, want)
 		}
 	}
-	listed := strings.Split(made.Annotations[workv1alpha2.ManagedLabels], ",")
-	if err := same("labels", len(made.Labels), len(listed)); err != nil {
-		t.Errorf("the listed labels %v are not all of %v", listed, made.Labels)
+	listedLabels := strings.Split(created.Annotations[workv1alpha2.ManagedLabels], ",")
+	if err := checkEqual("labels", len(created.Labels), len(listedLabels)); err != nil {
+		t.Errorf("the annotation lists the labels %v, want all of %v", listedLabels, created.Labels)
 	}
-	if len(made.OwnerReferences) > 0 || len(made.Finalizers) > 0 {
-		t.Errorf("the member's object has owners %v and finalizers %v", made.OwnerReferences, made.Finalizers)
+	if len(created.OwnerReferences) > 0 || len(created.Finalizers) > 0 {
+		t.Errorf("the member object has owners %v and finalizers %v", created.OwnerReferences, created.Finalizers)
 	}
 }
 
 func TestClusterPolicyPropagatesObjectsWithAndWithoutNamespace(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	inside := configMap(namespace, "inside")
-	outside := &rbacv1.ClusterRole{
+	namespaced := configMap(namespace, "inside")
+	clusterScoped := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader:" + namespace},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}},
 	}
-	policy := clusterPolicyFor(t, env, on(member1, member2), inside, outside)
-	cleanUp(t, env, outside)
-	env.Create(t, policy, inside, outside)
+	policy := clusterPolicyFor(t, env, placementOn(member1, member2), namespaced, clusterScoped)
+	cleanUp(t, env, clusterScoped)
+	env.Create(t, policy, namespaced, clusterScoped)
 
-	inMember(t, env, member1, inside, exists)
-	inMember(t, env, member2, inside, exists)
-	made := inMember(t, env, member2, outside, exists)
-	bound := await(t, env.Karmada, &workv1alpha2.ClusterResourceBinding{
+	awaitInMember(t, env, member1, namespaced, exists)
+	awaitInMember(t, env, member2, namespaced, exists)
+	created := awaitInMember(t, env, member2, clusterScoped, exists)
+	rb := await(t, env.Karmada, &workv1alpha2.ClusterResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "reader." + namespace + "-clusterrole"},
 	}, exists)
-	id := bound.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
-	if id == "" || made.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != id {
-		t.Errorf("the member's object has labels %v, the binding's id is %q", made.Labels, id)
+	id := rb.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	if id == "" || created.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != id {
+		t.Errorf("the member object has labels %v, the binding's id is %q", created.Labels, id)
 	}
-	await(t, env.Karmada, inside, func(c *corev1.ConfigMap) error {
-		return same("claim", policy.Name, c.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation])
+	await(t, env.Karmada, namespaced, func(c *corev1.ConfigMap) error {
+		return checkEqual("claim", policy.Name, c.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation])
 	})
 
-	deleteObject(t, env.Karmada, outside)
-	awaitGone(t, member(env, member1), outside)
-	awaitGone(t, member(env, member2), outside)
-	awaitGone(t, env.Karmada, bound)
+	deleteObject(t, env.Karmada, clusterScoped)
+	awaitGone(t, memberClient(env, member1), clusterScoped)
+	awaitGone(t, memberClient(env, member2), clusterScoped)
+	awaitGone(t, env.Karmada, rb)
 }
 
-func TestPolicyOfTheNamespaceBeatsEveryClusterPolicy(t *testing.T) {
+func TestPropagationPolicyPrecedesClusterPropagationPolicy(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "contested")
 	low, high := int32(-5), int32(100)
-	local, global := policyFor(t, on(member1), template), clusterPolicyFor(t, env, on(member2), template)
+	local, global := policyFor(t, placementOn(member1), template), clusterPolicyFor(t, env, placementOn(member2), template)
 	local.Spec.Priority, global.Spec.Priority = &low, &high
 	env.Create(t, global, local, template)
 
-	inMember(t, env, member1, template, exists)
+	awaitInMember(t, env, member1, template, exists)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(
-			same("clusters", []workv1alpha2.TargetCluster{{Name: member1}}, b.Spec.Clusters),
-			same("claim", "", b.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation]))
+			checkEqual("clusters", []workv1alpha2.TargetCluster{{Name: member1}}, b.Spec.Clusters),
+			checkEqual("claim", "", b.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation]))
 	})
 }
 
-func TestDeletedPolicyLeavesWhatItPropagatedAndANewOneTakesOver(t *testing.T) {
+func TestDeletedPolicyKeepsPropagatedObjectsForANewPolicy(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "kept")
-	first := policyFor(t, on(member1), template)
+	first := policyFor(t, placementOn(member1), template)
 	env.Create(t, first, template)
-	made := inMember(t, env, member1, template, exists)
+	created := awaitInMember(t, env, member1, template, exists)
 
 	deleteObject(t, env.Karmada, first)
 	awaitGone(t, env.Karmada, first)
 	await(t, env.Karmada, template, func(c *corev1.ConfigMap) error {
-		return same("claim", "", c.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
+		return checkEqual("claim", "", c.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
 	})
-	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		return same("claim", "", b.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
+	rb := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		return checkEqual("claim", "", b.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel])
 	})
 
-	second := policyFor(t, on(member1, member2), template)
+	second := policyFor(t, placementOn(member1, member2), template)
 	second.Name = "second"
 	env.Create(t, second)
-	inMember(t, env, member2, template, exists)
-	kept := inMember(t, env, member1, template, exists)
-	if kept.UID != made.UID {
-		t.Error("the object was deleted in between")
+	awaitInMember(t, env, member2, template, exists)
+	kept := awaitInMember(t, env, member1, template, exists)
+	if kept.UID != created.UID {
+		t.Error("the object was recreated")
 	}
-	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error { return same("binding", bound.UID, b.UID) })
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error { return checkEqual("binding", rb.UID, b.UID) })
 }

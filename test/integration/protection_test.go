@@ -13,8 +13,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// Not parallel: the tests that are see no Clusters but the members.
-func TestAProtectedClusterStaysRegistered(t *testing.T) {
+// Other tests of a shared environment must see no Clusters but the members.
+func TestDeletionOfAProtectedClusterIsRejected(t *testing.T) {
 	env := alone(t)
 	protected := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "treasure", Labels: map[string]string{
@@ -24,12 +24,12 @@ func TestAProtectedClusterStaysRegistered(t *testing.T) {
 	}
 	env.Create(t, protected)
 	for name, options := range map[string][]client.DeleteOption{
-		"deleted":     nil,
-		"for a trial": {client.DryRunAll},
+		"deleted":              nil,
+		"deleted by a dry run": {client.DryRunAll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := env.Karmada.Delete(t.Context(), protected, options...); !apierrors.IsForbidden(err) {
-				t.Errorf("the answer is %v", err)
+				t.Errorf("deleting the cluster: got %v, want Forbidden", err)
 			}
 		})
 	}

@@ -37,32 +37,32 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// newcomer is the cluster that the tests here register: member3, which has another
-// name already, as far as the control plane can tell.
+// newcomer is the cluster that these tests register: the API server of member3, which is
+// registered as member3 already. The control plane cannot tell that.
 const newcomer = "newcomer"
 
-// newToken makes a token, which is deleted with the test.
-func newToken(t *testing.T, env *testenv.Env, token bootstraptoken.Token) bootstraptoken.Token {
+// newBootstrapToken creates a token, which is deleted when the test ends.
+func newBootstrapToken(t *testing.T, env *testenv.Env, token bootstraptoken.Token) bootstraptoken.Token {
 	t.Helper()
-	made, err := bootstraptoken.Create(t.Context(), env.Config, token)
+	created, err := bootstraptoken.Create(t.Context(), env.Config, token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = bootstraptoken.Delete(context.WithoutCancel(t.Context()), env.Config, made.ID) })
-	return made
+	t.Cleanup(func() { _ = bootstraptoken.Delete(context.WithoutCancel(t.Context()), env.Config, created.ID) })
+	return created
 }
 
-// registering is what an administrator of the member would type.
-func registering(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
+// newRegisterCommand returns the register command of the administrator of the member.
+func newRegisterCommand(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
 	t.Helper()
 	pins, err := bootstraptoken.CAPins(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing in a member here finishes the deletion of a namespace, so no run may
-	// have created it.
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}
-	if err := member(env, member3).Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+	// No controller in the member completes the deletion of a namespace, so no run of the
+	// register command may create it.
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}
+	if err := memberClient(env, member3).Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
 	return pull.Register{
@@ -75,69 +75,69 @@ func agentDeployment() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent"}}
 }
 
-// agentIsReady says in the name of the member's controllers that the agent is ready.
-func agentIsReady(t *testing.T, env *testenv.Env) *appsv1.Deployment {
+// setAgentReady sets the status of the agent's Deployment, as the controllers of the member do.
+func setAgentReady(t *testing.T, env *testenv.Env) *appsv1.Deployment {
 	t.Helper()
-	deployment := await(t, member(env, member3), agentDeployment(), func(*appsv1.Deployment) error { return nil })
+	deployment := await(t, memberClient(env, member3), agentDeployment(), func(*appsv1.Deployment) error { return nil })
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, ReadyReplicas: 1,
 	}
-	if err := member(env, member3).Status().Update(t.Context(), deployment); err != nil {
+	if err := memberClient(env, member3).Status().Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
 	return deployment
 }
 
-// register registers the cluster, makes the Cluster in the name of its agent and
-// returns what that reaches the control plane with.
-func register(t *testing.T, env *testenv.Env, wanted pull.Register) *rest.Config {
+// registerCluster registers the cluster, creates the Cluster like its agent, and returns the
+// client configuration of the agent.
+func registerCluster(t *testing.T, env *testenv.Env, command pull.Register) *rest.Config {
 	t.Helper()
 	done := make(chan error, 1)
-	go func() { done <- wanted.Run(t.Context()) }()
-	config := startAgent(t, env, wanted.Name)
+	go func() { done <- command.Run(t.Context()) }()
+	config := simulateAgentStart(t, env, command.Name)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	return config
 }
 
-// startAgent does what an agent does at its start, and returns what that reaches the
-// control plane with.
-func startAgent(t *testing.T, env *testenv.Env, name string) *rest.Config {
+// simulateAgentStart creates the Cluster like a starting agent and returns the client
+// configuration of the agent.
+func simulateAgentStart(t *testing.T, env *testenv.Env, name string) *rest.Config {
 	t.Helper()
-	agentIsReady(t, env)
+	setAgentReady(t, env)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-kubeconfig"}}
-	secret = await(t, member(env, member3), secret, exists)
+	secret = await(t, memberClient(env, member3), secret, exists)
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["karmada-kubeconfig"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	karmada, own := as(t, env, config), reported(t, env, name)
-	testenv.Eventually(t, "the agent makes its Cluster", func(ctx context.Context) error { return karmada.Create(ctx, own) })
+	karmada, cluster := newClientFor(t, env, config), newAgentCluster(t, env, name)
+	testenv.Eventually(t, "the agent creates its Cluster", func(ctx context.Context) error { return karmada.Create(ctx, cluster) })
 	return config
 }
 
-func as(t *testing.T, env *testenv.Env, config *rest.Config) client.Client {
+func newClientFor(t *testing.T, env *testenv.Env, config *rest.Config) client.Client {
 	t.Helper()
-	made, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
+	created, err := client.New(config, client.Options{Scheme: env.Karmada.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
-// reported is the Cluster as the agent makes it.
-func reported(t *testing.T, env *testenv.Env, name string) *clusterv1alpha1.Cluster {
+// newAgentCluster returns the Cluster that the agent creates.
+func newAgentCluster(t *testing.T, env *testenv.Env, name string) *clusterv1alpha1.Cluster {
 	t.Helper()
-	system := await(t, member(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, exists)
+	system := await(t, memberClient(env, member3), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}, exists)
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: string(system.UID), SyncMode: clusterv1alpha1.Pull, APIEndpoint: env.Members[member3].Config.Host},
 	}
 }
 
-// memberHolds lists what a registration puts into a member.
-func memberHolds(t *testing.T, env *testenv.Env) []string {
+// listAgentObjects lists the objects of a registration that the member has.
+func listAgentObjects(t *testing.T, env *testenv.Env) []string {
 	t.Helper()
 	var found []string
 	for _, object := range []client.Object{
@@ -147,7 +147,7 @@ func memberHolds(t *testing.T, env *testenv.Env) []string {
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "karmada-agent"}},
 	} {
-		err := member(env, member3).Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		err := memberClient(env, member3).Get(t.Context(), client.ObjectKeyFromObject(object), object)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
@@ -158,11 +158,12 @@ func memberHolds(t *testing.T, env *testenv.Env) []string {
 	return found
 }
 
-// nothingIsLeft waits until neither side holds anything of the registration.
-func nothingIsLeft(t *testing.T, env *testenv.Env) {
+// awaitRegistrationRemoved waits until neither the member nor the control plane has objects of
+// the registration.
+func awaitRegistrationRemoved(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	if found := memberHolds(t, env); len(found) > 0 {
-		t.Errorf("the member holds %v", found)
+	if found := listAgentObjects(t, env); len(found) > 0 {
+		t.Errorf("the member has %v", found)
 	}
 	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		awaitGone(t, env.Karmada, right)
@@ -171,21 +172,21 @@ func nothingIsLeft(t *testing.T, env *testenv.Env) {
 	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}})
 }
 
-func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
+func TestRegisterWithATokenAndUnregister(t *testing.T) {
 	env := alone(t)
-	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
-	karmada := as(t, env, config)
-	t.Run("the agent may do what it has to", func(t *testing.T) {
-		agentMay(t, env, karmada)
+	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
+	karmada := newClientFor(t, env, config)
+	t.Run("the agent has its permissions", func(t *testing.T) {
+		checkAgentPermissions(t, env, karmada)
 	})
-	t.Run("the agent may do nothing else", func(t *testing.T) {
-		agentMayNot(t, env, config)
+	t.Run("the agent has no other permissions", func(t *testing.T) {
+		testAgentAttacks(t, env, config)
 	})
-	t.Run("its rights belong to the Cluster and come back", func(t *testing.T) {
+	t.Run("the permissions of the agent are owned by the Cluster and recreated", func(t *testing.T) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
 		owner := func(role *rbacv1.ClusterRole) error {
 			if len(role.OwnerReferences) != 1 || role.OwnerReferences[0].Kind != "Cluster" {
-				return fmt.Errorf("its owners are %v", role.OwnerReferences)
+				return fmt.Errorf("the owners are %v", role.OwnerReferences)
 			}
 			return nil
 		}
@@ -195,7 +196,7 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 		}
 		await(t, env.Karmada, role, func(now *rbacv1.ClusterRole) error {
 			if now.UID == before.UID {
-				return errors.New("it is the old one")
+				return errors.New("the ClusterRole is not recreated")
 			}
 			for _, key := range []string{agents.RequestAnnotation, agents.RequesterAnnotation, agents.ClusterNamespaceAnnotation} {
 				if now.Annotations[key] == "" || now.Annotations[key] != before.Annotations[key] {
@@ -208,18 +209,18 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 			await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
 		}
 	})
-	t.Run("nobody else gets its name", func(t *testing.T) {
-		err := registering(t, env, newToken(t, env, bootstraptoken.Token{})).Run(t.Context())
+	t.Run("the name cannot be registered again", func(t *testing.T) {
+		err := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})).Run(t.Context())
 		var findings *pull.PreflightError
 		if !errors.As(err, &findings) || len(findings.Findings) != 3 {
-			t.Errorf("in the same member: %v", err)
+			t.Errorf("registering in the same member: %v", err)
 		}
-		other := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
+		other := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		if err = other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `Cluster "newcomer" exists: choose another name`) {
-			t.Errorf("from another member: %v", err)
+			t.Errorf("registering in another member: %v", err)
 		}
-		if err := absent(t.Context(), member(env, member2), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}); err != nil {
+		if err := checkAbsent(t.Context(), memberClient(env, member2), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}); err != nil {
 			t.Errorf("the other member was changed: %v", err)
 		}
 		await(t, env.Karmada, clusterNamed(newcomer), exists)
@@ -228,11 +229,11 @@ func TestAClusterRegistersWithATokenAndLeaves(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func agentMay(t *testing.T, env *testenv.Env, karmada client.Client) {
-	own := reported(t, env, newcomer)
+func checkAgentPermissions(t *testing.T, env *testenv.Env, karmada client.Client) {
+	cluster := newAgentCluster(t, env, newcomer)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-" + newcomer}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}
@@ -249,15 +250,15 @@ func agentMay(t *testing.T, env *testenv.Env, karmada client.Client) {
 		t.Error(err)
 	}
 	testenv.Eventually(t, "the agent reports status", func(ctx context.Context) error {
-		if err := karmada.Get(ctx, client.ObjectKeyFromObject(own), own); err != nil {
+		if err := karmada.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
 		}
-		own.Status.KubernetesVersion = "v1.36.3"
-		return karmada.Status().Update(ctx, own)
+		cluster.Status.KubernetesVersion = "v1.36.3"
+		return karmada.Status().Update(ctx, cluster)
 	})
 }
 
-func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
+func TestFailedRegistrationLeavesNothing(t *testing.T) {
 	env := alone(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -277,17 +278,17 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 			change: func(r *pull.Register) { r.Token, r.Timeout = "aaaaaa.0123456789abcdef", testenv.Patience },
 			want:   []string{"the control plane does not know the token", "is unknown, has expired", "token create"},
 		},
-		"the wrong half of a token": {
+		"a token with the wrong secret": {
 			change: func(r *pull.Register) { r.Token = r.Token[:7] + "0123456789abcdef" },
 			want:   []string{"cannot be trusted", "was not signed with the secret of token"},
 		},
-		"a token that has expired": {
+		"an expired token": {
 			token: bootstraptoken.Token{Expires: time.Now().Add(-time.Minute)}, want: []string{"has expired"},
 		},
-		"a token that does not sign": {
+		"a token without the usage signing": {
 			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageAuthentication}}, want: []string{"lacks the usage signing"},
 		},
-		"a token that does not authenticate": {
+		"a token without the usage authentication": {
 			token: bootstraptoken.Token{Usages: []string{bootstraptoken.UsageSigning}}, want: []string{"lacks the usage authentication"},
 		},
 		"a token of another group": {
@@ -297,139 +298,138 @@ func TestARegistrationThatFailsLeavesNothing(t *testing.T) {
 			change: func(r *pull.Register) { r.Name, r.Timeout = member1, testenv.Patience },
 			want:   []string{`Cluster "member1" exists`, "choose another name"},
 		},
-		"a namespace that was not prepared": {
+		"a namespace without the label of Karmada": {
 			change: func(r *pull.Register) { r.ClusterNamespace, r.Timeout = "kube-system", testenv.Patience },
 			want:   []string{"kubectl label namespace kube-system karmada.io/system=true"},
 		},
-		"nobody at the endpoint": {
-			change: func(r *pull.Register) { r.Endpoint = closedPort(t) },
+		"no server at the endpoint": {
+			change: func(r *pull.Register) { r.Endpoint = closedAddress(t) },
 			want:   []string{"could not be discovered within", "Check host and port"},
 		},
-		"somebody who says nothing": {
+		"a server that does not answer": {
 			change: func(r *pull.Register) { r.Endpoint = silent.Addr().String() },
 			want:   []string{"could not be discovered within"},
 		},
-		"an API server that is no control plane": {
+		"an API server that is not a Karmada control plane": {
 			change: func(r *pull.Register) {
 				r.Endpoint = strings.TrimPrefix(env.Members[member1].Config.Host, "https://")
 			},
 			want: []string{"ConfigMap kube-public/cluster-info is missing or not readable"},
 		},
-		"an agent that nothing starts": {
+		"an agent whose Pods are not created": {
 			want: []string{`the agent of member "newcomer" is not ready after `, "no controller creates its Pods"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			wanted := registering(t, env, newToken(t, env, test.token))
-			wanted.Timeout = 2 * time.Second
+			command := newRegisterCommand(t, env, newBootstrapToken(t, env, test.token))
+			command.Timeout = 2 * time.Second
 			if test.change != nil {
-				test.change(&wanted)
+				test.change(&command)
 			}
-			failsToRegister(t, wanted, test.want...)
-			nothingIsLeft(t, env)
+			checkRegistrationFails(t, command, test.want...)
+			awaitRegistrationRemoved(t, env)
 		})
 	}
 	await(t, env.Karmada, clusterNamed(member1), exists)
 }
 
-// failsToRegister demands that a registration fails with an error that tells
-// something. One that had no time to come so far, on a machine that is slow, gets
-// more.
-func failsToRegister(t *testing.T, wanted pull.Register, told ...string) {
+// checkRegistrationFails checks that a registration fails with an error that contains the
+// parts. It retries with a longer timeout if a slow machine did not reach that error in time.
+func checkRegistrationFails(t *testing.T, command pull.Register, wantParts ...string) {
 	t.Helper()
-	for _, patience := range []time.Duration{wanted.Timeout, 15 * time.Second, testenv.Patience} {
-		patient := wanted
-		patient.Timeout = patience
-		err := patient.Run(t.Context())
+	for _, timeout := range []time.Duration{command.Timeout, 15 * time.Second, testenv.Patience} {
+		attempt := command
+		attempt.Timeout = timeout
+		err := attempt.Run(t.Context())
 		if err == nil {
-			t.Fatal("it registers")
+			t.Fatal("the registration succeeds")
 		}
-		wrong := false
-		for _, part := range told {
-			wrong = wrong || !strings.Contains(err.Error(), part)
+		missing := false
+		for _, part := range wantParts {
+			missing = missing || !strings.Contains(err.Error(), part)
 		}
-		if !wrong {
+		if !missing {
 			return
 		}
-		if patience == testenv.Patience || !strings.Contains(err.Error(), patient.Timeout.String()) {
-			t.Fatalf("got %v, want %q", err, told)
+		if timeout == testenv.Patience || !strings.Contains(err.Error(), attempt.Timeout.String()) {
+			t.Fatalf("got %v, want %q", err, wantParts)
 		}
-		t.Logf("tried again with more time: %v", err)
+		t.Logf("retrying with a longer timeout after: %v", err)
 	}
 }
 
-func TestWhatAnAgentMayNotSayShowsBeforeAnythingIsInstalled(t *testing.T) {
+func TestInvalidClusterFieldIsReportedBeforeTheAgentIsInstalled(t *testing.T) {
 	env := alone(t)
-	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
-	wanted.ProxyURL = "ftp://proxy"
-	wanted.Log = func(format string, args ...any) {
-		if told := fmt.Sprintf(format, args...); strings.Contains(told, "Installing the agent") {
-			t.Error("it goes on to install the agent")
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	command.ProxyURL = "ftp://proxy"
+	command.Log = func(format string, args ...any) {
+		if message := fmt.Sprintf(format, args...); strings.Contains(message, "Installing the agent") {
+			t.Error("the command installs the agent")
 		}
 	}
-	err := wanted.Run(t.Context())
+	err := command.Run(t.Context())
 	for _, part := range []string{`would not take "newcomer" as a member`, "spec.proxyURL"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want %q", err, part)
 		}
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func closedPort(t *testing.T) string {
+func closedAddress(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
 }
 
-func TestTheAgentThatDoesNotStartSaysWhy(t *testing.T) {
+func TestRegistrationReportsWhyTheAgentDoesNotStart(t *testing.T) {
 	env := alone(t)
-	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
-	wanted.Timeout = 3 * time.Second
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
+	command.Timeout = 3 * time.Second
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "karmada-agent-1", Labels: map[string]string{"app": "karmada-agent"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "karmada-agent", Image: "nowhere/agent:v0"}}},
 	}
-	if err := member(env, member3).Create(t.Context(), pod); err != nil {
+	if err := memberClient(env, member3).Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = member(env, member3).Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0))
+		_ = memberClient(env, member3).Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0))
 	})
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "karmada-agent", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "there is no image nowhere/agent:v0"}},
 	}}
-	if err := member(env, member3).Status().Update(t.Context(), pod); err != nil {
+	if err := memberClient(env, member3).Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	failsToRegister(t, wanted, "0 of 1 replicas available", "Pod karmada-system/karmada-agent-1: ImagePullBackOff: there is no image")
-	nothingIsLeft(t, env)
+	checkRegistrationFails(t, command, "0 of 1 replicas available", "Pod karmada-system/karmada-agent-1: ImagePullBackOff: there is no image")
+	awaitRegistrationRemoved(t, env)
 }
 
-// withWork registers the cluster, in the name of an agent that dies then, and gives
-// it a Work that nobody will take back.
-func withWork(t *testing.T, env *testenv.Env, finalizers ...string) {
+// registerWithWork registers the cluster with an agent that stops at once, and creates a Work
+// that no agent withdraws.
+func registerWithWork(t *testing.T, env *testenv.Env, finalizers ...string) {
 	t.Helper()
-	register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
+	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
 	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}})
 	testenv.Update(t, env.Karmada, clusterNamed(newcomer), func(c *clusterv1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, finalizers...) })
 }
 
-func TestUnregisteringAClusterWhoseAgentIsDead(t *testing.T) {
+func TestUnregisterWithAStoppedAgent(t *testing.T) {
 	env := alone(t)
-	withWork(t, env)
+	registerWithWork(t, env)
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
+func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
 	env := alone(t)
-	withWork(t, env, "example.com/held")
+	registerWithWork(t, env, "example.com/held")
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
 	for _, part := range []string{"is not gone after 2s", "finalizer example.com/held of the Cluster", "--force"} {
@@ -437,26 +437,26 @@ func TestUnregisteringAClusterThatSomebodyHolds(t *testing.T) {
 			t.Errorf("without force: %v, want %q", err, part)
 		}
 	}
-	if len(memberHolds(t, env)) == 0 {
-		t.Error("the agent was removed, and nobody can take back what was propagated")
+	if len(listAgentObjects(t, env)) == 0 {
+		t.Error("the agent is deleted, so its objects cannot be withdrawn")
 	}
 	unregister.Force, unregister.Karmada = true, env.Config
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
+func TestUnregisterWithoutAControlPlaneReportsRemainingObjects(t *testing.T) {
 	env := alone(t)
-	register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
+	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
 	t.Cleanup(func() { removeCluster(t, env, newcomer) })
-	var told []string
-	gone := rest.CopyConfig(env.Config)
-	gone.Host = "https://" + closedPort(t)
+	var messages []string
+	unreachable := rest.CopyConfig(env.Config)
+	unreachable.Host = "https://" + closedAddress(t)
 	unregister := pull.Unregister{
-		Name: newcomer, Member: env.Members[member3].Config, Karmada: gone, Wait: 5 * time.Second,
-		Log: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) },
+		Name: newcomer, Member: env.Members[member3].Config, Karmada: unreachable, Wait: 5 * time.Second,
+		Log: func(format string, args ...any) { messages = append(messages, fmt.Sprintf(format, args...)) },
 	}
 	if err := unregister.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Nothing was changed. Use --force") {
 		t.Errorf("without force: %v", err)
@@ -466,26 +466,26 @@ func TestUnregisteringWithoutAControlPlaneSaysWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, left := range []string{"  Cluster newcomer", "  ClusterRole system:karmada:newcomer:agent"} {
-		if !slices.Contains(told, left) {
-			t.Errorf("nothing was said of %q: %q", left, told)
+		if !slices.Contains(messages, left) {
+			t.Errorf("%q is not reported: %q", left, messages)
 		}
 	}
-	if found := memberHolds(t, env); len(found) > 0 {
-		t.Errorf("the member holds %v", found)
+	if found := listAgentObjects(t, env); len(found) > 0 {
+		t.Errorf("the member has %v", found)
 	}
 }
 
-func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
+func TestClusterNameIsRegisteredByOneTokenHolderOnly(t *testing.T) {
 	env := alone(t)
-	wanted := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
+	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 	done := make(chan error, 1)
-	go func() { done <- wanted.Run(t.Context()) }()
-	await(t, member(env, member3), agentDeployment(), exists)
-	// The certificate is issued and the Cluster is still to come.
-	other := registering(t, env, newToken(t, env, bootstraptoken.Token{}))
+	go func() { done <- command.Run(t.Context()) }()
+	await(t, memberClient(env, member3), agentDeployment(), exists)
+	// The certificate is issued, and the Cluster does not exist yet.
+	other := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 	other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 	if err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl delete clusterrole system:karmada:newcomer:agent") {
-		t.Errorf("the other one: %v", err)
+		t.Errorf("registering with another token: %v", err)
 	}
 	var refused bool
 	list := &certificatesv1.CertificateSigningRequestList{}
@@ -498,9 +498,9 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 		}
 	}
 	if !refused {
-		t.Error("no request says why it was not approved")
+		t.Error("no request has the reason why it was not approved")
 	}
-	startAgent(t, env, newcomer)
+	simulateAgentStart(t, env, newcomer)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -508,30 +508,30 @@ func TestOneNameGoesToOneHolderOfATokenOnly(t *testing.T) {
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
+func TestRBACGeneratorCreatesAgentRolesOnly(t *testing.T) {
 	env := alone(t)
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
-	generator := as(t, env, config)
+	generator := newClientFor(t, env, config)
 	const cluster = "generated"
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
-	cleanUp(t, env, space)
-	if err := generator.Create(t.Context(), space); err != nil {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
+	cleanUp(t, env, ns)
+	if err := generator.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	for _, right := range documentedRights(cluster) {
+	for _, right := range otherReleaseAgentRights(cluster) {
 		cleanUp(t, env, right)
 		if err := generator.Create(t.Context(), right); err != nil {
 			t.Errorf("%T %s: %v", right, right.GetName(), err)
 		}
 	}
-	poorer := documentedRights(cluster)[0].(*rbacv1.ClusterRole)
+	poorer := otherReleaseAgentRights(cluster)[0].(*rbacv1.ClusterRole)
 	poorer.Rules = poorer.Rules[1:]
 	if err := generator.Update(t.Context(), poorer); !apierrors.IsForbidden(err) {
-		t.Errorf("taking rights away: %v", err)
+		t.Errorf("removing rules: %v", err)
 	}
 	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
 	role.Name, binding.Name = agents.RoleName("evil"), agents.RoleName("evil")
@@ -543,35 +543,36 @@ func TestTheGeneratorMakesRolesOfAgentsOnly(t *testing.T) {
 		return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
 	}
 	tests := map[string]client.Object{
-		"everything":                    &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("*", "*", "*")},
+		"all permissions":               &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("*", "*", "*")},
 		"all Secrets":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "secrets", "get")},
 		"all verbs":                     &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("", "events", "*")},
-		"any Cluster":                   &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("cluster.karmada.io", "clusters", "delete")},
-		"paths":                         &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
-		"a role of others":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"deletion of any Cluster":       &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: rule("cluster.karmada.io", "clusters", "delete")},
+		"non-resource URLs":             &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}}},
+		"a role with another name":      &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
 		"an aggregated role":            &rbacv1.ClusterRole{ObjectMeta: role.ObjectMeta, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
-		"a binding to itself":           &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.GeneratorUser)},
+		"a binding to the generator":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.GeneratorUser)},
 		"a binding to a group":          &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("Group", agents.User("evil"))},
 		"a binding to another agent":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: binding.RoleRef, Subjects: subject("User", agents.User("good"))},
 		"a binding of cluster-admin":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
 		"Secrets of kube-system":        &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: agents.RoleName("evil") + "-secret"}},
 		"Secrets of the components":     &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: agents.RoleName("evil") + "-secret"}},
 		"Works of another cluster":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
-		"a namespace of others":         &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
-		"a token for a service account": &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
+		"a namespace with another name": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+		"a Secret with another name":    &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
 	}
 	for name, object := range tests {
 		t.Run(name, func(t *testing.T) {
 			cleanUp(t, env, object)
 			if err := generator.Create(t.Context(), object); !apierrors.IsForbidden(err) {
-				t.Errorf("the answer is %v, want that it is forbidden", err)
+				t.Errorf("got %v, want Forbidden", err)
 			}
 		})
 	}
 }
 
-// documentedRights are what the register command of other releases grants an agent.
-func documentedRights(cluster string) []client.Object {
+// otherReleaseAgentRights returns the permissions that the register command of other releases
+// grants an agent.
+func otherReleaseAgentRights(cluster string) []client.Object {
 	rights := agents.RBACObjects(cluster, "karmada-cluster")
 	general := rights[0].(*rbacv1.ClusterRole)
 	general.Rules = []rbacv1.PolicyRule{
@@ -594,9 +595,9 @@ func documentedRights(cluster string) []client.Object {
 	return kept
 }
 
-// signedFor asks for a certificate as the holder of a token does, and returns what
-// the control plane is reached with then.
-func signedFor(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name, user string) *rest.Config {
+// signedConfig requests a certificate with a bootstrap token and returns a client configuration
+// with that certificate.
+func signedConfig(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name, user string) *rest.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -619,12 +620,12 @@ func signedFor(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
 	}
-	if err := as(t, env, holder).Create(t.Context(), request); err != nil {
+	if err := newClientFor(t, env, holder).Create(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
 		if len(request.Status.Certificate) == 0 {
-			return fmt.Errorf("there is no certificate, and the conditions are %v", request.Status.Conditions)
+			return fmt.Errorf("there is no certificate; the conditions are %v", request.Status.Conditions)
 		}
 		return nil
 	})
@@ -635,27 +636,27 @@ func signedFor(t *testing.T, env *testenv.Env, token bootstraptoken.Token, name,
 	return config
 }
 
-func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
+func TestRegisterCommandOfOtherReleases(t *testing.T) {
 	env := alone(t)
-	token := newToken(t, env, bootstraptoken.Token{})
+	token := newBootstrapToken(t, env, bootstraptoken.Token{})
 	request := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "agent-rbac-generator-" + newcomer + "abcde"}}
-	generator := as(t, env, signedFor(t, env, token, request.Name, agents.GeneratorUser))
+	generator := newClientFor(t, env, signedConfig(t, env, token, request.Name, agents.GeneratorUser))
 	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
-		t.Errorf("looking for the Cluster: %v", err)
+		t.Errorf("reading the Cluster: %v", err)
 	}
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}
-	cleanUp(t, env, space)
-	if err := generator.Create(t.Context(), space); client.IgnoreAlreadyExists(err) != nil {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}
+	cleanUp(t, env, ns)
+	if err := generator.Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
-	rights := documentedRights(newcomer)
+	rights := otherReleaseAgentRights(newcomer)
 	cleanUp(t, env, rights...)
 	for _, right := range rights {
 		if err := generator.Create(t.Context(), right); err != nil {
 			t.Fatalf("%T %s: %v", right, right.GetName(), err)
 		}
 	}
-	karmada := as(t, env, signedFor(t, env, token, newcomer+"-abcde", agents.User(newcomer)))
+	karmada := newClientFor(t, env, signedConfig(t, env, token, newcomer+"-abcde", agents.User(newcomer)))
 	if err := generator.Delete(t.Context(), request); err != nil {
 		t.Errorf("deleting its own request: %v", err)
 	}
@@ -663,25 +664,25 @@ func TestTheRegisterCommandOfOtherReleasesWorks(t *testing.T) {
 		t.Errorf("deleting another request: %v", err)
 	}
 	testenv.Eventually(t, "the agent reads Works", func(ctx context.Context) error {
-		return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(space.Name))
+		return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(ns.Name))
 	})
 	role := await(t, env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}, func(role *rbacv1.ClusterRole) error {
 		if role.Annotations[agents.RequestAnnotation] == "" {
-			return errors.New("nothing says who the agent is")
+			return errors.New("the annotation with the certificate request is missing")
 		}
 		return nil
 	})
 	if !slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {
-		t.Errorf("the rules of others were changed: %v", role.Rules)
+		t.Errorf("the rules of the other release were changed: %v", role.Rules)
 	}
-	if err := registering(t, env, token).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was issued to system:bootstrap:"+token.ID+" already") {
-		t.Errorf("a second one under that name: %v", err)
+	if err := newRegisterCommand(t, env, token).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was issued to system:bootstrap:"+token.ID+" already") {
+		t.Errorf("registering the name again: %v", err)
 	}
 }
 
-func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
+func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 	env := alone(t)
-	config := register(t, env, registering(t, env, newToken(t, env, bootstraptoken.Token{})))
+	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
 	for user, want := range map[string]string{agents.User(newcomer): agents.ReasonAutoApproved, agents.User("another"): agents.ReasonNotAllowed} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
@@ -699,7 +700,7 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 				Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}, ExpirationSeconds: &seconds,
 			},
 		}
-		if err := as(t, env, config).Create(t.Context(), request); err != nil {
+		if err := newClientFor(t, env, config).Create(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 		request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
@@ -719,20 +720,20 @@ func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if life := certificate.NotAfter.Sub(certificate.NotBefore); life < 364*24*time.Hour {
-			t.Errorf("the certificate lives %s, a year was asked for", life)
+			t.Errorf("the certificate is valid for %s, want a year", life)
 		}
 	}
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Force: true, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
+func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	env := alone(t)
-	// A token that may ask for certificates and have none approved by itself.
-	token := newToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
+	// The token may request certificates, and no controller approves them.
+	token := newBootstrapToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "others-may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: token.Groups[0]}},
@@ -741,16 +742,16 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 	if err := env.Karmada.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	request := signingRequest(t, newcomer+"-people", agents.User(newcomer))
+	request := newSigningRequest(t, newcomer+"-people", agents.User(newcomer))
 	cleanUp(t, env, request)
-	holder := as(t, env, holding(env, token))
-	testenv.Eventually(t, "the token may ask", func(ctx context.Context) error { return holder.Create(ctx, request) })
+	holder := newClientFor(t, env, tokenConfig(env, token))
+	testenv.Eventually(t, "the token may create certificate requests", func(ctx context.Context) error { return holder.Create(ctx, request) })
 	refused := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
-		return conditionOf(request, agents.ConditionNotApproved, agents.ReasonNotAllowed)
+		return checkRequestCondition(request, agents.ConditionNotApproved, agents.ReasonNotAllowed)
 	})
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
-	if err := absent(t.Context(), env.Karmada, role); err != nil {
-		t.Errorf("rights before the approval: %v", err)
+	if err := checkAbsent(t.Context(), env.Karmada, role); err != nil {
+		t.Errorf("permissions before the approval: %v", err)
 	}
 	refused.Status.Conditions = append(refused.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlApprove", Message: "This CSR was approved by kubectl certificate approve.",
@@ -763,7 +764,7 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 		if len(request.Status.Certificate) == 0 {
 			return errors.New("there is no certificate")
 		}
-		return conditionOf(request, agents.ConditionRightsGranted, "ApprovedByOthers")
+		return checkRequestCondition(request, agents.ConditionRightsGranted, "ApprovedByOthers")
 	})
 	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		found := await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
@@ -771,47 +772,48 @@ func TestTheAgentThatPeopleApprovedGetsItsRights(t *testing.T) {
 			t.Errorf("%T is for request %q, want %q", found, found.GetAnnotations()[agents.RequestAnnotation], granted.UID)
 		}
 	}
-	t.Run("and nobody joins under its name", func(t *testing.T) {
+	t.Run("the name cannot be joined", func(t *testing.T) {
 		join := push.Join{Name: newcomer, Karmada: env.Config, Member: env.Members[member3].Config, Log: t.Logf}
 		if err := join.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ClusterRole system:karmada:newcomer:agent is in the control plane") {
 			t.Errorf("got %v", err)
 		}
-		if err := absent(t.Context(), env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}); err != nil {
-			t.Errorf("credentials that the agent could read: %v", err)
+		if err := checkAbsent(t.Context(), env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}); err != nil {
+			t.Errorf("credentials in the Secret that the agent can read: %v", err)
 		}
 	})
-	t.Run("and loses them to a cluster without an agent", func(t *testing.T) {
+	t.Run("the permissions are deleted when a push-mode cluster has the name", func(t *testing.T) {
 		if err := env.Register(t.Context(), newcomer, env.Members[member3]); err != nil {
 			t.Fatal(err)
 		}
 		for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 			awaitGone(t, env.Karmada, right)
 		}
-		leave(t, env, newcomer)
+		unregisterCluster(t, env, newcomer)
 	})
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-// conditionOf tells how a request has not the condition for that reason.
-func conditionOf(request *certificatesv1.CertificateSigningRequest, of certificatesv1.RequestConditionType, reason string) error {
+// checkRequestCondition returns an error if the certificate request lacks the condition with
+// that reason.
+func checkRequestCondition(request *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType, reason string) error {
 	for _, condition := range request.Status.Conditions {
-		if condition.Type == of && condition.Reason == reason {
+		if condition.Type == conditionType && condition.Reason == reason {
 			return nil
 		}
 	}
-	return fmt.Errorf("the conditions are %v, want %s because of %s", request.Status.Conditions, of, reason)
+	return fmt.Errorf("the conditions are %v, want %s with reason %s", request.Status.Conditions, conditionType, reason)
 }
 
-// holding is what the holder of a token reaches the control plane with.
-func holding(env *testenv.Env, token bootstraptoken.Token) *rest.Config {
+// tokenConfig returns the client configuration of the holder of a token.
+func tokenConfig(env *testenv.Env, token bootstraptoken.Token) *rest.Config {
 	config := rest.CopyConfig(env.Config)
 	config.TLSClientConfig = rest.TLSClientConfig{CAData: config.CAData, CAFile: config.CAFile}
 	config.BearerToken = token.String()
 	return config
 }
 
-// signingRequest asks for the certificate of a user in the group of agents.
-func signingRequest(t *testing.T, name, user string) *certificatesv1.CertificateSigningRequest {
+// newSigningRequest returns a certificate request for a user in the group of agents.
+func newSigningRequest(t *testing.T, name, user string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

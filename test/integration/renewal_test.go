@@ -31,28 +31,28 @@ import (
 )
 
 const (
-	// shortLife is how long the certificates of this test live, and renewals how often
-	// each is seen to be another one.
-	shortLife = 18 * time.Second
-	renewals  = 2
-	// renewalLimit is how long that may take.
+	// certificateLifetime is the lifetime of the certificates of this test, and wantRenewals is
+	// how many renewals of each certificate the test waits for.
+	certificateLifetime = 18 * time.Second
+	wantRenewals        = 2
+	// renewalLimit is the longest time for these renewals.
 	renewalLimit = 3 * time.Minute
 )
 
-// shortLived is an installation whose certificates live for seconds.
-type shortLived struct {
+// shortLivedInstallation is an installation whose certificates are valid for seconds.
+type shortLivedInstallation struct {
 	control *controlplane.ControlPlane
 	member  *standalone.Cluster
-	// karmada and inMember are clients that live longer than any certificate.
+	// karmada and inMember are clients that are used longer than any certificate is valid.
 	karmada, inMember client.WithWatch
 	ports             map[string]int
 }
 
-func startShortLived(t *testing.T) *shortLived {
+func startShortLivedInstallation(t *testing.T) *shortLivedInstallation {
 	t.Helper()
-	// The context of a test ends before its clean-up.
+	// The context of a test ends before its cleanup.
 	ctx := context.WithoutCancel(t.Context())
-	s := &shortLived{ports: map[string]int{
+	s := &shortLivedInstallation{ports: map[string]int{
 		controlplane.APIServer: freePort(t), controlplane.AggregatedAPIServer: freePort(t), controlplane.Webhook: freePort(t),
 	}}
 	var err error
@@ -62,14 +62,14 @@ func startShortLived(t *testing.T) *shortLived {
 		t.Fatal(err)
 	}
 	s.member, err = testenv.StartCluster(ctx, standalone.Options{
-		Name: "east", CommonName: "east", Dir: dir, CertificateLifetime: shortLife, APIServerFlags: []string{"--token-auth-file=" + tokens},
+		Name: "east", CommonName: "east", Dir: dir, CertificateLifetime: certificateLifetime, APIServerFlags: []string{"--token-auth-file=" + tokens},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.member.Stop)
 	s.control, err = testenv.StartControlPlane(ctx, controlplane.Options{
-		Dir: t.TempDir(), Ports: s.ports, CertificateLifetime: shortLife,
+		Dir: t.TempDir(), Ports: s.ports, CertificateLifetime: certificateLifetime,
 		Components: []string{programs.ControllerManager, programs.Scheduler},
 	})
 	if err != nil {
@@ -80,13 +80,13 @@ func startShortLived(t *testing.T) *shortLived {
 	s.ports["member"] = s.member.Port()
 	s.register(t, token)
 	await(t, s.karmada, clusterNamed("east"), func(c *clusterv1alpha1.Cluster) error {
-		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
 	})
 	return s
 }
 
-// register makes the member known to the control plane.
-func (s *shortLived) register(t *testing.T, token string) {
+// register registers the member with the control plane.
+func (s *shortLivedInstallation) register(t *testing.T, token string) {
 	t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: "east"},
@@ -102,9 +102,9 @@ func (s *shortLived) register(t *testing.T, token string) {
 	s.create(t, secret, east)
 }
 
-// create stores objects. A client opens its connections anew when its certificate
-// is renewed, which may take one request with it.
-func (s *shortLived) create(t *testing.T, objects ...client.Object) {
+// create creates objects. A client reconnects when its certificate is renewed, and one request
+// may fail then.
+func (s *shortLivedInstallation) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		testenv.Eventually(t, "creating "+object.GetName(), func(ctx context.Context) error {
@@ -115,15 +115,15 @@ func (s *shortLived) create(t *testing.T, objects ...client.Object) {
 
 func openClient(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
-	made, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	created, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
-// served is the serial number of the certificate that a server shows now.
-func (s *shortLived) served(ctx context.Context, server string) (string, error) {
+// servedSerial returns the serial number of the certificate that a server presents now.
+func (s *shortLivedInstallation) servedSerial(ctx context.Context, server string) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.control.CA().Cert)
 	roots.AddCert(s.member.CA().Cert)
@@ -136,67 +136,67 @@ func (s *shortLived) served(ctx context.Context, server string) (string, error) 
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
 }
 
-// works tries everything that a certificate is needed for.
-func (s *shortLived) works(ctx context.Context, round int) error {
+// checkConnections tries each kind of connection that needs a certificate.
+func (s *shortLivedInstallation) checkConnections(ctx context.Context, round int) error {
 	created := configMap("default", fmt.Sprintf("round-%d", round))
 	if err := s.karmada.Create(ctx, created); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("a client that is open: %w", err)
+		return fmt.Errorf("an open client: %w", err)
 	}
 	return errors.Join(
-		try("the aggregated API", s.karmada.Get(ctx, client.ObjectKey{Name: "east"}, &clusterv1alpha1.Cluster{})),
-		try("the member, for a client that is open", s.inMember.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{})),
-		try("conversion", s.converts(ctx)),
-		try("the proxy to the member", s.proxies(ctx)),
-		try("a new client", s.reads(ctx)))
+		wrapError("the aggregated API", s.karmada.Get(ctx, client.ObjectKey{Name: "east"}, &clusterv1alpha1.Cluster{})),
+		wrapError("the member, with an open client", s.inMember.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{})),
+		wrapError("conversion", s.checkConversion(ctx)),
+		wrapError("the proxy to the member", s.checkProxy(ctx)),
+		wrapError("a new client", s.checkKubeconfig(ctx)))
 }
 
-func try(what string, err error) error {
+func wrapError(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
 
-// converts lists bindings in a version in which they are not stored.
-func (s *shortLived) converts(ctx context.Context) error {
-	asked, err := kubernetes.NewForConfig(s.control.Config())
+// checkConversion lists bindings in a version that is not the stored one.
+func (s *shortLivedInstallation) checkConversion(ctx context.Context) error {
+	clientset, err := kubernetes.NewForConfig(s.control.Config())
 	if err != nil {
 		return err
 	}
-	_, err = asked.RESTClient().Get().AbsPath("/apis/work.karmada.io/v1alpha1/resourcebindings").DoRaw(ctx)
+	_, err = clientset.RESTClient().Get().AbsPath("/apis/work.karmada.io/v1alpha1/resourcebindings").DoRaw(ctx)
 	return err
 }
 
-func (s *shortLived) proxies(ctx context.Context) error {
-	asked, err := kubernetes.NewForConfig(s.control.Config())
+func (s *shortLivedInstallation) checkProxy(ctx context.Context) error {
+	clientset, err := kubernetes.NewForConfig(s.control.Config())
 	if err != nil {
 		return err
 	}
-	_, err = asked.RESTClient().Get().AbsPath("/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy/version").DoRaw(ctx)
+	_, err = clientset.RESTClient().Get().AbsPath("/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy/version").DoRaw(ctx)
 	return err
 }
 
-// reads does what kubectl does: it reads the kubeconfig and asks.
-func (s *shortLived) reads(ctx context.Context) error {
+// checkKubeconfig reads the kubeconfig and sends a request, as kubectl does.
+func (s *shortLivedInstallation) checkKubeconfig(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", s.control.Kubeconfig())
 	if err != nil {
 		return err
 	}
-	asked, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	_, err = asked.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	_, err = clientset.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
 	return err
 }
 
-func TestCertificatesAreRenewedWhileTheyAreInUse(t *testing.T) {
+func TestCertificatesAreRenewedWhileInUse(t *testing.T) {
 	withoutEnvironment(t)
-	s := startShortLived(t)
+	s := startShortLivedInstallation(t)
 	ctx, cancel := context.WithTimeout(t.Context(), renewalLimit)
 	defer cancel()
-	// A client with a certificate of its own opens its connections anew when that is
-	// another one; one with a token has no reason to.
+	// A client with a client certificate reconnects when the certificate is renewed. A client
+	// with a token keeps its connection.
 	bearer := &rest.Config{Host: s.control.Server(), BearerToken: s.control.InProcessConfig().BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: s.control.CA().PEM()}}
 	opened, err := openClient(t, bearer).Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace("default"))
 	if err != nil {
@@ -216,12 +216,12 @@ func TestCertificatesAreRenewedWhileTheyAreInUse(t *testing.T) {
 	if seen != rounds {
 		t.Errorf("a watch that was opened before the first renewal saw %d of %d objects", seen, rounds)
 	}
-	s.mustDeliver(t)
+	s.checkDelivery(t)
 }
 
-// awaitRenewals tries everything again and again until each server has shown
-// several certificates, and returns how often.
-func (s *shortLived) awaitRenewals(ctx context.Context, t *testing.T) (rounds int) {
+// awaitRenewals checks all connections repeatedly until each server has presented enough
+// certificates. It returns the number of rounds.
+func (s *shortLivedInstallation) awaitRenewals(ctx context.Context, t *testing.T) (rounds int) {
 	t.Helper()
 	serials := map[string]map[string]bool{}
 	for server := range s.ports {
@@ -232,21 +232,21 @@ func (s *shortLived) awaitRenewals(ctx context.Context, t *testing.T) (rounds in
 	for {
 		rounds++
 		done := false
-		undisturbed(t, fmt.Sprintf("round %d", rounds), func() error {
-			// A connection that is replaced may take one request with it.
-			if s.works(ctx, rounds) != nil {
-				if err := s.works(ctx, rounds); err != nil {
+		retryAfterStall(t, fmt.Sprintf("round %d", rounds), func() error {
+			// One request may fail when a connection is replaced.
+			if s.checkConnections(ctx, rounds) != nil {
+				if err := s.checkConnections(ctx, rounds); err != nil {
 					return err
 				}
 			}
 			done = true
 			for server := range s.ports {
-				serial, err := s.served(ctx, server)
+				serial, err := s.servedSerial(ctx, server)
 				if err != nil {
 					return err
 				}
 				serials[server][serial] = true
-				done = done && len(serials[server]) > renewals
+				done = done && len(serials[server]) > wantRenewals
 			}
 			return nil
 		})
@@ -255,21 +255,21 @@ func (s *shortLived) awaitRenewals(ctx context.Context, t *testing.T) (rounds in
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not all certificates were renewed %d times: %v", renewals, serials)
+			t.Fatalf("not all certificates were renewed %d times: %v", wantRenewals, serials)
 		case <-ticker.C:
 		}
 	}
 }
 
-// mustDeliver shows that the member is still reached and served.
-func (s *shortLived) mustDeliver(t *testing.T) {
+// checkDelivery checks that objects still reach the member and that it is ready.
+func (s *shortLivedInstallation) checkDelivery(t *testing.T) {
 	t.Helper()
 	template := configMap("default", "after-all")
-	s.create(t, template, policyFor(t, on("east"), template))
+	s.create(t, template, policyFor(t, placementOn("east"), template))
 	await(t, s.inMember, configMap("default", "after-all"), func(delivered *corev1.ConfigMap) error {
-		return same("owner", workv1alpha1.ManagedByKarmadaLabelValue, delivered.Labels[workv1alpha1.ManagedByKarmadaLabel])
+		return checkEqual("owner", workv1alpha1.ManagedByKarmadaLabelValue, delivered.Labels[workv1alpha1.ManagedByKarmadaLabel])
 	})
 	await(t, s.karmada, clusterNamed("east"), func(c *clusterv1alpha1.Cluster) error {
-		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue, "ClusterReady", "")
 	})
 }

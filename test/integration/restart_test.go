@@ -24,17 +24,17 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// settled is how long nothing is written once nothing is left to do.
-const settled = 2 * time.Second
+// settledPeriod is how long nothing is written when nothing is left to do.
+const settledPeriod = 2 * time.Second
 
-// longestDelay is more than the longest time that a component waits before it
-// writes what it knows: the status of a binding whose Works were not checked since
-// a start is looked at after three seconds, and again five seconds later.
-const longestDelay = 6 * time.Second
+// maxWriteDelay is more than the longest time that a component waits before a write. A binding
+// whose Works were not checked since a start is reconciled after 3 seconds, and again 5
+// seconds.
+const maxWriteDelay = 6 * time.Second
 
-// oneOfEach returns objects of the kinds in which API servers default, assign and
-// change the most.
-func oneOfEach(namespace string) []client.Object {
+// newObjectOfEachKind returns one object for each kind in which API servers set most defaults
+// and values.
+func newObjectOfEachKind(namespace string) []client.Object {
 	labels := map[string]string{"app": "each"}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	pod := corev1.PodTemplateSpec{
@@ -85,43 +85,43 @@ func oneOfEach(namespace string) []client.Object {
 func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
-	templates := oneOfEach(namespace)
-	policy := policyFor(t, on(member1, member2), templates...)
+	templates := newObjectOfEachKind(namespace)
+	policy := policyFor(t, placementOn(member1, member2), templates...)
 	env.Create(t, policy)
 	env.Create(t, templates...)
 	for _, template := range templates {
 		await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-			return condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+			return checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
 		})
 	}
 	for _, cluster := range []string{member1, member2} {
 		template := deployment(namespace, "each", 3)
-		rollOut(t, env, cluster, template, 3)
+		simulateRollout(t, env, cluster, template, 3)
 	}
 	await(t, env.Karmada, deployment(namespace, "each", 3), func(d *appsv1.Deployment) error {
-		return same("ready", int32(6), d.Status.ReadyReplicas)
+		return checkEqual("ready", int32(6), d.Status.ReadyReplicas)
 	})
-	// How full the members are is looked at every few seconds, and after a start.
-	restart(t, env)
-	startsSilently(t, env)
-	// The components are alive: what is new gets through.
+	// The resource summary of members is computed every few seconds, and after a start.
+	restartComponents(t, env)
+	checkSilentStart(t, env)
+	// The components work: a new template is propagated.
 	marker := configMap(namespace, "marker")
-	env.Create(t, policyFor(t, on(member1), marker), marker)
-	inMember(t, env, member1, marker, exists)
+	env.Create(t, policyFor(t, placementOn(member1), marker), marker)
+	awaitInMember(t, env, member1, marker, exists)
 }
 
-// restart ends the components and starts them anew.
-func restart(t testing.TB, env *testenv.Env) {
+// restartComponents stops the components and starts them again.
+func restartComponents(t testing.TB, env *testenv.Env) {
 	t.Helper()
 	if err := env.RestartComponents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// awaitNoWrites waits until nothing has been written for a while.
+// awaitNoWrites waits until no API server has answered a write request for maxWriteDelay.
 func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 	t.Helper()
-	testenv.Eventually(t, "end of the namespaces of other tests", func(ctx context.Context) error {
+	testenv.Eventually(t, "deletion of the namespaces of other tests", func(ctx context.Context) error {
 		namespaces := &corev1.NamespaceList{}
 		if err := env.Karmada.List(ctx, namespaces); err != nil {
 			return err
@@ -133,23 +133,23 @@ func awaitNoWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) {
 		}
 		return nil
 	})
-	last, since := writes(t, env, further...), clock.now()
+	last, since := countWrites(t, env, further...), clock.now()
 	testenv.Eventually(t, "end of all writes", func(context.Context) error {
-		now := writes(t, env, further...)
-		if err := sameWrites(last, now); err != nil {
+		now := countWrites(t, env, further...)
+		if err := diffWrites(last, now); err != nil {
 			last, since = now, clock.now()
 			return err
 		}
-		if calm := clock.since(since); calm < longestDelay {
-			return fmt.Errorf("the last write was %s ago", calm)
+		if idle := clock.since(since); idle < maxWriteDelay {
+			return fmt.Errorf("the last write was %s ago", idle)
 		}
 		return nil
 	})
 }
 
-// writes returns the numbers of write requests that the API servers of an environment,
-// and of further members, have answered.
-func writes(t testing.TB, env *testenv.Env, further ...*testenv.Member) map[string]int {
+// countWrites returns the numbers of write requests that the API servers of the environment and
+// of further members have answered.
+func countWrites(t testing.TB, env *testenv.Env, further ...*testenv.Member) map[string]int {
 	t.Helper()
 	counts, err := env.Writes(further...)
 	if err != nil {
@@ -158,23 +158,23 @@ func writes(t testing.TB, env *testenv.Env, further ...*testenv.Member) map[stri
 	return counts
 }
 
-// startsSilently checks that components that start find nothing to write.
-func startsSilently(t testing.TB, env *testenv.Env) {
+// checkSilentStart checks that the components write nothing after a start.
+func checkSilentStart(t testing.TB, env *testenv.Env) {
 	t.Helper()
-	undisturbed(t, "nothing is written after a start", func() error {
+	retryAfterStall(t, "no writes after a start", func() error {
 		awaitNoWrites(t, env)
-		before := writes(t, env)
-		restart(t, env)
-		return holdsStill(t, env, before)
+		before := countWrites(t, env)
+		restartComponents(t, env)
+		return checkNoWrites(t, env, before)
 	})
 }
 
-// holdsStill checks for a while that nothing is written, and lists the latest events
-// if something is: they say best who wrote.
-func holdsStill(t testing.TB, env *testenv.Env, before map[string]int, further ...*testenv.Member) error {
+// checkNoWrites checks for maxWriteDelay that nothing is written. Its error lists the latest
+// events, which show the writer.
+func checkNoWrites(t testing.TB, env *testenv.Env, before map[string]int, further ...*testenv.Member) error {
 	t.Helper()
-	return testenv.Held(t.Context(), longestDelay, func(ctx context.Context) error {
-		err := sameWrites(before, writes(t, env, further...))
+	return testenv.Held(t.Context(), maxWriteDelay, func(ctx context.Context) error {
+		err := diffWrites(before, countWrites(t, env, further...))
 		if err == nil {
 			return nil
 		}
@@ -182,20 +182,20 @@ func holdsStill(t testing.TB, env *testenv.Env, before map[string]int, further .
 	})
 }
 
-// latestEvents are those of the last seconds, of the control plane and its members.
+// latestEvents returns the events of the last seconds of the control plane and of its members.
 func latestEvents(ctx context.Context, env *testenv.Env) []string {
-	sides := map[string]client.Client{"karmada": env.Karmada}
+	clusterClients := map[string]client.Client{"karmada": env.Karmada}
 	for name := range env.Members {
-		sides[name] = member(env, name)
+		clusterClients[name] = memberClient(env, name)
 	}
 	var latest []string
-	for name, side := range sides {
+	for name, clusterClient := range clusterClients {
 		events := &corev1.EventList{}
-		if err := side.List(ctx, events); err != nil {
+		if err := clusterClient.List(ctx, events); err != nil {
 			latest = append(latest, err.Error())
 		}
 		for i := range events.Items {
-			if e := &events.Items[i]; time.Since(e.CreationTimestamp.Time) < 2*longestDelay {
+			if e := &events.Items[i]; time.Since(e.CreationTimestamp.Time) < 2*maxWriteDelay {
 				latest = append(latest, fmt.Sprintf("%s: %s %s/%s %s %s", name, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message))
 			}
 		}
@@ -203,8 +203,8 @@ func latestEvents(ctx context.Context, env *testenv.Env) []string {
 	return latest
 }
 
-// sameWrites tells what was written in between.
-func sameWrites(before, after map[string]int) error {
+// diffWrites returns an error that lists the writes between both counts.
+func diffWrites(before, after map[string]int) error {
 	var more []string
 	for what, number := range after {
 		if number != before[what] {
@@ -217,29 +217,29 @@ func sameWrites(before, after map[string]int) error {
 	return nil
 }
 
-func TestAfterAStartStatusIsCollectedOfWhatIsHeldBack(t *testing.T) {
+func TestStatusOfSuspendedWorkIsCollectedAfterARestart(t *testing.T) {
 	env := alone(t)
 	template := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held"},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "held"}}},
 	}
-	policy := policyFor(t, on(member1), template)
+	policy := policyFor(t, placementOn(member1), template)
 	env.Create(t, policy, template)
-	await(t, env.Karmada, bindingOf(t, template), fullyApplied)
-	suspend(t, env, policy)
-	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+	await(t, env.Karmada, bindingOf(t, template), isFullyApplied)
+	suspendDispatching(t, env, policy)
+	memberWork := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return checkCondition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
-	restart(t, env)
+	restartComponents(t, env)
 	testenv.Eventually(t, "status in the member", func(ctx context.Context) error {
-		inside := &policyv1.PodDisruptionBudget{}
-		if err := member(env, member1).Get(ctx, client.ObjectKeyFromObject(template), inside); err != nil {
+		memberObject := &policyv1.PodDisruptionBudget{}
+		if err := memberClient(env, member1).Get(ctx, client.ObjectKeyFromObject(template), memberObject); err != nil {
 			return err
 		}
-		inside.Status.ExpectedPods = 7
-		return member(env, member1).Status().Update(ctx, inside)
+		memberObject.Status.ExpectedPods = 7
+		return memberClient(env, member1).Status().Update(ctx, memberObject)
 	})
-	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error {
+	await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
 		if len(w.Status.ManifestStatuses) == 0 || w.Status.ManifestStatuses[0].Status == nil {
 			return errors.New("there is no status")
 		}

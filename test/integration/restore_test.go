@@ -26,25 +26,25 @@ import (
 )
 
 const (
-	// perGroup is how many templates meet the same fate after the backup.
-	perGroup = 25
-	// rounds of changes of one group make a thousand changes together with the others.
-	rounds = 36
+	// templatesPerGroup is how many templates change in the same way after the backup.
+	templatesPerGroup = 25
+	// changeRounds is how often one group changes. All groups together change about 1000 times.
+	changeRounds = 36
 )
 
-// restoration is a control plane with one pushed and one pulled member that is taken
-// back in time.
-type restoration struct {
-	env       *testenv.Env
-	t         *testing.T
-	pulled    *pulled
-	namespace string
-	snapshot  string
+// restoreFixture is a control plane with a push-mode member and a pull-mode member that is
+// restored from a backup.
+type restoreFixture struct {
+	env        *testenv.Env
+	t          *testing.T
+	pullMember *pullCluster
+	namespace  string
+	snapshot   string
 }
 
-// group are ConfigMaps of one label, which a policy of that name selects.
-func (r *restoration) group(name string) (group []*corev1.ConfigMap) {
-	for i := range perGroup {
+// group returns ConfigMaps with one label, which the policy with the same name selects.
+func (r *restoreFixture) group(name string) (group []*corev1.ConfigMap) {
+	for i := range templatesPerGroup {
 		template := configMap(r.namespace, fmt.Sprintf("%s-%02d", name, i))
 		template.Labels = map[string]string{"group": name}
 		group = append(group, template)
@@ -52,44 +52,44 @@ func (r *restoration) group(name string) (group []*corev1.ConfigMap) {
 	return group
 }
 
-func (r *restoration) policy(name string, clusters ...string) *policyv1alpha1.PropagationPolicy {
+func (r *restoreFixture) policy(name string, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name},
-		Spec: policyv1alpha1.PropagationSpec{Placement: on(clusters...), ResourceSelectors: []policyv1alpha1.ResourceSelector{{
+		Spec: policyv1alpha1.PropagationSpec{Placement: placementOn(clusters...), ResourceSelectors: []policyv1alpha1.ResourceSelector{{
 			APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"group": name}},
 		}}},
 	}
 }
 
-func (r *restoration) side(cluster string) client.Client {
-	if cluster == r.pulled.name {
-		return r.pulled.member.Client
+func (r *restoreFixture) clientOf(cluster string) client.Client {
+	if cluster == r.pullMember.name {
+		return r.pullMember.member.Client
 	}
-	return member(r.env, cluster)
+	return memberClient(r.env, cluster)
 }
 
-func (r *restoration) clusters() []string { return []string{member1, r.pulled.name} }
+func (r *restoreFixture) clusters() []string { return []string{member1, r.pullMember.name} }
 
-func (r *restoration) create(group []*corev1.ConfigMap) {
+func (r *restoreFixture) createTemplates(group []*corev1.ConfigMap) {
 	for _, template := range group {
 		r.env.Create(r.t, template)
 	}
 }
 
-// awaitIn waits until a cluster has a whole group, and check finds nothing wrong.
-func (r *restoration) awaitIn(cluster string, group []*corev1.ConfigMap, check func(*corev1.ConfigMap) error) {
+// awaitTemplates waits until a cluster has all templates and check returns no error for them.
+func (r *restoreFixture) awaitTemplates(cluster string, group []*corev1.ConfigMap, check func(*corev1.ConfigMap) error) {
 	r.t.Helper()
 	for _, template := range group {
-		await(r.t, r.side(cluster), template, check)
+		await(r.t, r.clientOf(cluster), template, check)
 	}
 }
 
-// uids are those of all ConfigMaps of ours in both members.
-func (r *restoration) uids(ctx context.Context) (map[types.UID]string, error) {
+// managedUIDs returns the UIDs of all managed ConfigMaps in both members.
+func (r *restoreFixture) managedUIDs(ctx context.Context) (map[types.UID]string, error) {
 	found := map[types.UID]string{}
 	for _, cluster := range r.clusters() {
 		list := &corev1.ConfigMapList{}
-		if err := r.side(cluster).List(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{workv1alpha1.ManagedByKarmadaLabel: "true"}); err != nil {
+		if err := r.clientOf(cluster).List(ctx, list, client.InNamespace(r.namespace), client.MatchingLabels{workv1alpha1.ManagedByKarmadaLabel: "true"}); err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
@@ -99,9 +99,9 @@ func (r *restoration) uids(ctx context.Context) (map[types.UID]string, error) {
 	return found, nil
 }
 
-// lost returns an error when a member lacks one of those objects.
-func (r *restoration) lost(ctx context.Context, before map[types.UID]string) error {
-	now, err := r.uids(ctx)
+// checkNoneDeleted returns an error if a member lacks one of those objects.
+func (r *restoreFixture) checkNoneDeleted(ctx context.Context, before map[types.UID]string) error {
+	now, err := r.managedUIDs(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (r *restoration) lost(ctx context.Context, before map[types.UID]string) err
 	return nil
 }
 
-// restore takes the storage back to the snapshot while components and agents run.
-func (r *restoration) restore() {
+// restoreSnapshot restores the storage from the snapshot while components and agents run.
+func (r *restoreFixture) restoreSnapshot() {
 	r.t.Helper()
 	key, value := epochEntry(r.t)
 	if err := r.env.Replace(r.t.Context(), func() error {
@@ -130,7 +130,7 @@ func (r *restoration) restore() {
 	}
 }
 
-// epochEntry is what `karmada restore` writes into the restored storage.
+// epochEntry returns the key and value that `karmada restore` writes into the restored storage.
 func epochEntry(t *testing.T) (key, value string) {
 	t.Helper()
 	object := epoch.NewConfigMap(domain.New("restored", domain.CauseRestored, time.Now(), time.Now()))
@@ -142,133 +142,134 @@ func epochEntry(t *testing.T) (key, value string) {
 	return "/registry/configmaps/" + clusterv1alpha1.NamespaceKarmadaSystem + "/" + clusterv1alpha1.EpochName, string(encoded)
 }
 
-// held reports what is wrong with a Work whose deletion must wait for the confirmation.
-func held(of *workv1alpha1.Work) error {
-	return condition(of.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkRestoreNotConfirmedReason, "The control plane is restored from a backup of ")
+// isDeletionHeld returns an error unless the deletion of the Work waits for the confirmation.
+func isDeletionHeld(memberWork *workv1alpha1.Work) error {
+	return checkCondition(memberWork.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkRestoreNotConfirmedReason, "The control plane is restored from a backup of ")
 }
 
-// TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed takes the storage back by a
-// thousand changes, under components and an agent that run on.
-func TestARestoredControlPlaneDeletesNothingUntilItIsConfirmed(t *testing.T) {
+// TestRestoredControlPlaneDeletesNothingUntilConfirmed restores a backup that lacks about 1000
+// changes while the components and an agent run.
+func TestRestoredControlPlaneDeletesNothingUntilConfirmed(t *testing.T) {
 	env := alone(t)
-	r := &restoration{env: env, t: t, pulled: newPulled(t, env, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
-	running := r.pulled.run(t)
-	r.pulled.awaitReady(t)
+	r := &restoreFixture{env: env, t: t, pullMember: newPullCluster(t, env, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
+	running := r.pullMember.startAgent(t)
+	r.pullMember.awaitReady(t)
 	stay, gone, moved, late, back := r.group("stay"), r.group("gone"), r.group("moved"), r.group("late"), r.group("back")
-	env.Create(t, r.policy("stay", r.clusters()...), r.policy("gone", r.clusters()...), r.policy("late", r.clusters()...), r.policy("moved", member1), r.policy("back", r.pulled.name))
+	env.Create(t, r.policy("stay", r.clusters()...), r.policy("gone", r.clusters()...), r.policy("late", r.clusters()...), r.policy("moved", member1), r.policy("back", r.pullMember.name))
 	for _, group := range [][]*corev1.ConfigMap{stay, gone, moved} {
-		r.create(group)
-		r.awaitIn(member1, group, exists)
+		r.createTemplates(group)
+		r.awaitTemplates(member1, group, exists)
 	}
-	r.awaitIn(r.pulled.name, stay, exists)
-	r.create(back)
-	r.awaitIn(r.pulled.name, gone, exists)
-	r.awaitIn(r.pulled.name, back, exists)
+	r.awaitTemplates(r.pullMember.name, stay, exists)
+	r.createTemplates(back)
+	r.awaitTemplates(r.pullMember.name, gone, exists)
+	r.awaitTemplates(r.pullMember.name, back, exists)
 	_ = running.stop(t)
-	r.saveBetween(back)
-	running = r.pulled.run(t)
+	r.saveSnapshotDuringMove(back)
+	running = r.pullMember.startAgent(t)
 
-	last := r.changeALot(stay, gone, moved, late)
-	before, err := r.uids(t.Context())
+	last := r.makeManyChanges(stay, gone, moved, late)
+	before, err := r.managedUIDs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.restore()
+	r.restoreSnapshot()
 
-	// The members are as the backup says, and keep what it does not know.
+	// The members have the restored templates, and keep the objects that the backup lacks.
 	for _, cluster := range r.clusters() {
-		r.awaitIn(cluster, stay, hasColor("blue"))
-		r.awaitIn(cluster, gone, exists)
-		r.awaitIn(cluster, late, exists)
+		r.awaitTemplates(cluster, stay, hasColor("blue"))
+		r.awaitTemplates(cluster, gone, exists)
+		r.awaitTemplates(cluster, late, exists)
 	}
-	r.awaitIn(member1, moved, exists)
-	// Who deletes a template now has to wait.
-	doomed := stay[0]
-	deleteObject(t, env.Karmada, empty(doomed))
+	r.awaitTemplates(member1, moved, exists)
+	// The deletion of a template is held now.
+	deleted := stay[0]
+	deleteObject(t, env.Karmada, emptyObject(deleted))
 	for _, cluster := range r.clusters() {
-		await(t, env.Karmada, workOf(t, cluster, doomed), held)
-		r.warned(cluster)
+		await(t, env.Karmada, workOf(t, cluster, deleted), isDeletionHeld)
+		r.awaitRestoreWarning(cluster)
 	}
-	testenv.Holds(t, "nothing is deleted before the confirmation", quiet, func(ctx context.Context) error { return r.lost(ctx, before) })
+	testenv.Holds(t, "nothing is deleted before the confirmation", quietPeriod, func(ctx context.Context) error { return r.checkNoneDeleted(ctx, before) })
 
 	testenv.Update(t, env.Karmada, epoch.NewConfigMap(domain.Epoch{}), func(c *corev1.ConfigMap) {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: c.Data[clusterv1alpha1.EpochIDKey]}
 	})
 	for uid, name := range before {
-		if strings.HasSuffix(name, "/"+doomed.Name) || strings.Contains(name, "/back-") {
+		if strings.HasSuffix(name, "/"+deleted.Name) || strings.Contains(name, "/back-") {
 			delete(before, uid)
 		}
 	}
 	for _, template := range back {
-		awaitGone(t, r.side(r.pulled.name), empty(template))
+		awaitGone(t, r.clientOf(r.pullMember.name), emptyObject(template))
 	}
 	for _, cluster := range r.clusters() {
-		awaitGone(t, r.side(cluster), doomed)
+		awaitGone(t, r.clientOf(cluster), deleted)
 	}
-	// Nothing remembers the future that was lost: all goes on, and then nothing does.
+	// No component keeps state from before the restore: changes are delivered, and then nothing
+	// is written any more.
 	for _, template := range stay[1:] {
 		testenv.Update(t, env.Karmada, configMap(r.namespace, template.Name), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": last + "-again"} })
 	}
 	for _, cluster := range r.clusters() {
-		r.awaitIn(cluster, stay[1:], hasColor(last+"-again"))
+		r.awaitTemplates(cluster, stay[1:], hasColor(last+"-again"))
 	}
-	awaitNoWrites(t, env, r.pulled.member)
-	if err := r.lost(t.Context(), before); err != nil {
+	awaitNoWrites(t, env, r.pullMember.member)
+	if err := r.checkNoneDeleted(t.Context(), before); err != nil {
 		t.Errorf("after the confirmation: %v", err)
 	}
 	select {
-	case <-running.ended:
+	case <-running.done:
 		t.Errorf("the agent ended: %v", running.err)
 	default:
 	}
 }
 
-// moveTo changes the placement of a group.
-func (r *restoration) moveTo(group, cluster string) {
+// setPlacement changes the placement of a group.
+func (r *restoreFixture) setPlacement(group, cluster string) {
 	r.t.Helper()
 	testenv.Update(r.t, r.env.Karmada, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: group}},
-		func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(cluster) })
+		func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = placementOn(cluster) })
 }
 
-// saveBetween saves a snapshot in which the agent, which does not run, may delete a group
-// of objects, and then moves that group back to the cluster of the agent.
-func (r *restoration) saveBetween(back []*corev1.ConfigMap) {
+// saveSnapshotDuringMove saves a snapshot in which the agent, which does not run, is permitted
+// to delete a group of objects. Then it moves that group back to the cluster of the agent.
+func (r *restoreFixture) saveSnapshotDuringMove(back []*corev1.ConfigMap) {
 	r.t.Helper()
-	r.moveTo("back", member1)
+	r.setPlacement("back", member1)
 	for _, template := range back {
-		await(r.t, r.env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
-			if of.DeletionTimestamp == nil || domain.PermittingEpochID(of) == "" {
-				return fmt.Errorf("annotations %v of Work %s", of.Annotations, of.Name)
+		await(r.t, r.env.Karmada, workOf(r.t, r.pullMember.name, template), func(memberWork *workv1alpha1.Work) error {
+			if memberWork.DeletionTimestamp == nil || domain.PermittingEpochID(memberWork) == "" {
+				return fmt.Errorf("annotations %v of Work %s", memberWork.Annotations, memberWork.Name)
 			}
 			return nil
 		})
 	}
-	r.awaitIn(member1, back, exists)
+	r.awaitTemplates(member1, back, exists)
 	if _, err := standalone.SaveSnapshot(r.t.Context(), r.env.Storage(), r.snapshot, "/registry/"); err != nil {
 		r.t.Fatal(err)
 	}
-	r.moveTo("back", r.pulled.name)
+	r.setPlacement("back", r.pullMember.name)
 	for _, template := range back {
-		await(r.t, r.env.Karmada, workOf(r.t, r.pulled.name, template), func(of *workv1alpha1.Work) error {
-			if of.DeletionTimestamp != nil {
-				return fmt.Errorf("Work %s is still in deletion", of.Name)
+		await(r.t, r.env.Karmada, workOf(r.t, r.pullMember.name, template), func(memberWork *workv1alpha1.Work) error {
+			if memberWork.DeletionTimestamp != nil {
+				return fmt.Errorf("Work %s is still being deleted", memberWork.Name)
 			}
 			return nil
 		})
-		awaitGone(r.t, member(r.env, member1), empty(template))
+		awaitGone(r.t, memberClient(r.env, member1), emptyObject(template))
 	}
 }
 
-// changeALot makes a thousand changes, waits until the members have them, and returns
-// the last color of what stays.
-func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (last string) {
+// makeManyChanges makes about 1000 changes, waits until the members have them, and returns the
+// last color of the group "stay".
+func (r *restoreFixture) makeManyChanges(stay, gone, moved, late []*corev1.ConfigMap) (last string) {
 	r.t.Helper()
-	r.create(late)
+	r.createTemplates(late)
 	for _, template := range gone {
-		deleteObject(r.t, r.env.Karmada, empty(template))
+		deleteObject(r.t, r.env.Karmada, emptyObject(template))
 	}
-	r.moveTo("moved", r.pulled.name)
-	for round := range rounds {
+	r.setPlacement("moved", r.pullMember.name)
+	for round := range changeRounds {
 		last = fmt.Sprintf("round-%02d", round)
 		change := client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"`+last+`"}}`))
 		for _, template := range stay {
@@ -278,21 +279,21 @@ func (r *restoration) changeALot(stay, gone, moved, late []*corev1.ConfigMap) (l
 		}
 	}
 	for _, cluster := range r.clusters() {
-		r.awaitIn(cluster, stay, hasColor(last))
-		r.awaitIn(cluster, late, exists)
+		r.awaitTemplates(cluster, stay, hasColor(last))
+		r.awaitTemplates(cluster, late, exists)
 		for _, template := range gone {
-			awaitGone(r.t, r.side(cluster), template)
+			awaitGone(r.t, r.clientOf(cluster), template)
 		}
 	}
-	r.awaitIn(r.pulled.name, moved, exists)
+	r.awaitTemplates(r.pullMember.name, moved, exists)
 	for _, template := range moved {
-		awaitGone(r.t, member(r.env, member1), template)
+		awaitGone(r.t, memberClient(r.env, member1), template)
 	}
 	return last
 }
 
-// warned waits for the event on the Cluster.
-func (r *restoration) warned(cluster string) {
+// awaitRestoreWarning waits for the event for the Cluster.
+func (r *restoreFixture) awaitRestoreWarning(cluster string) {
 	r.t.Helper()
 	testenv.Eventually(r.t, "a warning on Cluster "+cluster, func(ctx context.Context) error {
 		events := &corev1.EventList{}
@@ -304,6 +305,6 @@ func (r *restoration) warned(cluster string) {
 				return nil
 			}
 		}
-		return errors.New("there is none")
+		return errors.New("there is no such event")
 	})
 }

@@ -21,21 +21,21 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// The tests of this file make mistakes on a large scale, and therefore run alone.
+// The tests of this file cause mass deletions. So each has its environment for itself.
 
-// flockLead is how many more Works a flock has than its member had before, whatever
-// the tests before have left there.
-const flockLead = 60
+// extraTemplates is how many more templates createManyTemplates creates than the member has
+// Works, which earlier tests may have left.
+const extraTemplates = 60
 
-// flock is many ConfigMaps that one policy sends to one member, more than half of
-// what that holds then.
-func flock(t testing.TB, env *testenv.Env, cluster, scheduler string) []*corev1.ConfigMap {
+// createManyTemplates creates ConfigMaps that one policy propagates to one member. They are
+// more than half of the Works of that member then.
+func createManyTemplates(t testing.TB, env *testenv.Env, cluster, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
-	return flockOn(t, env, cluster, on(cluster), scheduler)
+	return createManyTemplatesOn(t, env, cluster, placementOn(cluster), scheduler)
 }
 
-// flockOn is a flock by another placement that leads to the member.
-func flockOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
+// createManyTemplatesOn is createManyTemplates with another placement that includes the member.
+func createManyTemplatesOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
 	namespace := env.Namespace(t)
 	works := &workv1alpha1.WorkList{}
@@ -44,8 +44,8 @@ func flockOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1a
 	}
 	var templates []*corev1.ConfigMap
 	var objects []client.Object
-	for i := range len(works.Items) + flockLead {
-		template := configMap(namespace, fmt.Sprintf("flock-%02d", i))
+	for i := range len(works.Items) + extraTemplates {
+		template := configMap(namespace, fmt.Sprintf("template-%02d", i))
 		templates, objects = append(templates, template), append(objects, template)
 	}
 	policy := policyFor(t, placement, objects...)
@@ -54,68 +54,69 @@ func flockOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1a
 	return templates
 }
 
-// uidOf is the UID of an object as it is in a member; empty when it is not.
+// uidOf returns the UID of an object in a member, or an empty UID if the member does not have
+// it.
 func uidOf(ctx context.Context, env *testenv.Env, cluster string, object client.Object) (types.UID, error) {
-	found := empty(object)
-	err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), found)
+	found := emptyObject(object)
+	err := memberClient(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), found)
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
 	return found.GetUID(), nil
 }
 
-// again waits until a Work was made anew and is applied.
-func again(t testing.TB, env *testenv.Env, before *workv1alpha1.Work) {
+// awaitRecreated waits until a Work with another UID is applied.
+func awaitRecreated(t testing.TB, env *testenv.Env, before *workv1alpha1.Work) {
 	t.Helper()
 	await(t, env.Karmada, before, func(w *workv1alpha1.Work) error {
 		if w.UID == before.UID {
-			return errors.New("it is still the old one")
+			return errors.New("the object is not recreated yet")
 		}
-		return applied(w)
+		return isApplied(w)
 	})
 }
 
-func TestWorkThatIsDeletedByHandLeavesItsObjectAlone(t *testing.T) {
+func TestManualDeletionOfAWorkKeepsTheMemberObject(t *testing.T) {
 	env := alone(t)
 	template := configMap(env.Namespace(t), "wanted")
-	env.Create(t, policyFor(t, on(member3), template), template)
-	of := await(t, env.Karmada, workOf(t, member3, template), applied)
+	env.Create(t, policyFor(t, placementOn(member3), template), template)
+	memberWork := await(t, env.Karmada, workOf(t, member3, template), isApplied)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: template.Namespace}}
-	ofNamespace := await(t, env.Karmada, workOf(t, member3, namespace), applied)
+	ofNamespace := await(t, env.Karmada, workOf(t, member3, namespace), isApplied)
 	uids := map[client.Object]types.UID{
-		template:  inMember(t, env, member3, template, exists).UID,
-		namespace: inMember(t, env, member3, namespace, exists).UID,
+		template:  awaitInMember(t, env, member3, template, exists).UID,
+		namespace: awaitInMember(t, env, member3, namespace, exists).UID,
 	}
-	for _, deleted := range []*workv1alpha1.Work{of, ofNamespace} {
+	for _, deleted := range []*workv1alpha1.Work{memberWork, ofNamespace} {
 		deleteObject(t, env.Karmada, deleted)
-		again(t, env, deleted)
+		awaitRecreated(t, env, deleted)
 	}
 	for object, uid := range uids {
 		if got, err := uidOf(t.Context(), env, member3, object); err != nil || got != uid {
-			t.Errorf("%s %s was replaced: %q instead of %q, %v", selectorOf(t, object).Kind, object.GetName(), got, uid, err)
+			t.Errorf("%s %s was recreated: UID %q, want %q, error %v", selectorOf(t, object).Kind, object.GetName(), got, uid, err)
 		}
 	}
-	// The Work that came after owns the object.
+	// The new Work owns the object.
 	testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
-	inMember(t, env, member3, template, hasColor("green"))
+	awaitInMember(t, env, member3, template, hasColor("green"))
 	deleteObject(t, env.Karmada, template)
-	awaitGone(t, member(env, member3), template)
+	awaitGone(t, memberClient(env, member3), template)
 }
 
-func TestExecutionNamespaceThatIsDeletedByHandTakesNothingAway(t *testing.T) {
+func TestManualDeletionOfAnExecutionNamespaceKeepsMemberObjects(t *testing.T) {
 	env := alone(t)
-	templates := flock(t, env, member3, "")
+	templates := createManyTemplates(t, env, member3, "")
 	uids := map[string]types.UID{}
 	var works []*workv1alpha1.Work
 	for _, template := range templates {
-		works = append(works, await(t, env.Karmada, workOf(t, member3, template), applied))
-		uids[template.Name] = inMember(t, env, member3, template, exists).UID
+		works = append(works, await(t, env.Karmada, workOf(t, member3, template), isApplied))
+		uids[template.Name] = awaitInMember(t, env, member3, template, exists).UID
 	}
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(member3)}}
-	old := await(t, env.Karmada, space, exists)
-	deleteObject(t, env.Karmada, space)
-	testenv.Eventually(t, "another execution namespace", func(ctx context.Context) error {
-		// Whatever happens to the Cluster lets the control plane look after it.
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(member3)}}
+	old := await(t, env.Karmada, ns, exists)
+	deleteObject(t, env.Karmada, ns)
+	testenv.Eventually(t, "a new execution namespace", func(ctx context.Context) error {
+		// Any change of the Cluster makes the control plane reconcile it.
 		cluster := clusterNamed(member3)
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 			return err
@@ -125,84 +126,84 @@ func TestExecutionNamespaceThatIsDeletedByHandTakesNothingAway(t *testing.T) {
 			return err
 		}
 		fresh := &corev1.Namespace{}
-		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(space), fresh); err != nil {
+		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(ns), fresh); err != nil {
 			return err
 		}
 		if fresh.UID == old.UID {
-			return errors.New("it is still the old one")
+			return errors.New("the object is not recreated yet")
 		}
 		return nil
 	})
-	for _, of := range works {
-		again(t, env, of)
+	for _, memberWork := range works {
+		awaitRecreated(t, env, memberWork)
 	}
 	for _, template := range templates {
 		if got, err := uidOf(t.Context(), env, member3, template); err != nil || got != uids[template.Name] {
-			t.Errorf("%s was replaced: %q instead of %q, %v", template.Name, got, uids[template.Name], err)
+			t.Errorf("%s was recreated: UID %q, want %q, error %v", template.Name, got, uids[template.Name], err)
 		}
 	}
 }
 
-func TestManyTemplatesThatTheirUserDeletesGoAtOnce(t *testing.T) {
+func TestMassDeletionByAUserIsNotHeld(t *testing.T) {
 	env := alone(t)
-	templates := flock(t, env, member3, "")
+	templates := createManyTemplates(t, env, member3, "")
 	for _, template := range templates {
-		inMember(t, env, member3, template, exists)
+		awaitInMember(t, env, member3, template, exists)
 	}
 	if err := env.Karmada.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(templates[0].Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, template := range templates {
-		awaitGone(t, member(env, member3), template)
+		awaitGone(t, memberClient(env, member3), template)
 		awaitGone(t, env.Karmada, workOf(t, member3, template))
 	}
 }
 
-func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
+func TestMassDeletionWithoutEvidenceIsHeld(t *testing.T) {
 	env := alone(t)
-	// What the tests before deleted lately counts as what the cluster holds, and
-	// makes this deletion a smaller part of it. A start forgets.
+	// The deletion guard counts recent deletions of earlier tests to the size of the cluster.
+	// They would make this deletion a smaller part of it. A restart clears these counts.
 	awaitNoWrites(t, env)
-	restart(t, env)
-	// The test is the scheduler of these templates, and a bad one.
-	templates := flock(t, env, member3, "careless")
+	restartComponents(t, env)
+	// The test schedules these templates, and removes their clusters without a reason.
+	templates := createManyTemplates(t, env, member3, "careless")
 	assign := func(template *corev1.ConfigMap, clusters ...workv1alpha2.TargetCluster) {
 		t.Helper()
-		bound := await(t, env.Karmada, bindingOf(t, template), exists)
-		testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = clusters })
+		rb := await(t, env.Karmada, bindingOf(t, template), exists)
+		testenv.Update(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = clusters })
 	}
 	uids := map[string]types.UID{}
 	for _, template := range templates {
 		assign(template, workv1alpha2.TargetCluster{Name: member3})
-		uids[template.Name] = inMember(t, env, member3, template, exists).UID
+		uids[template.Name] = awaitInMember(t, env, member3, template, exists).UID
 	}
 	began := time.Now()
 	for _, template := range templates {
 		assign(template)
 	}
 
-	var stopped []*corev1.ConfigMap
-	testenv.Eventually(t, "a part of the objects whose deletion is held", func(ctx context.Context) error {
-		stopped = nil
+	var heldTemplates []*corev1.ConfigMap
+	testenv.Eventually(t, "a held deletion of a part of the objects", func(ctx context.Context) error {
+		heldTemplates = nil
 		for _, template := range templates {
-			of := workOf(t, member3, template)
-			err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(of), of)
+			memberWork := workOf(t, member3, template)
+			err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(memberWork), memberWork)
 			if client.IgnoreNotFound(err) != nil {
 				return err
 			}
 			if err == nil {
-				if err := condition(of.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "A large part"); err != nil {
-					return fmt.Errorf("%s: %w", of.Name, err)
+				if err := checkCondition(memberWork.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, "MassDeletionStopped", "A large part"); err != nil {
+					return fmt.Errorf("%s: %w", memberWork.Name, err)
 				}
-				stopped = append(stopped, template)
+				heldTemplates = append(heldTemplates, template)
 			}
 		}
-		if len(stopped) < flockLead/4 {
-			return fmt.Errorf("%d are left", len(stopped))
+		if len(heldTemplates) < extraTemplates/4 {
+			return fmt.Errorf("%d objects are left", len(heldTemplates))
 		}
 		return nil
 	})
-	t.Logf("%d of %d objects stayed", len(stopped), len(templates))
+	t.Logf("the deletion of %d of %d objects is held", len(heldTemplates), len(templates))
 	testenv.Eventually(t, "a warning on the Cluster", func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := env.Karmada.List(ctx, events); err != nil {
@@ -213,10 +214,10 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 				return nil
 			}
 		}
-		return errors.New("there is none")
+		return errors.New("there is no such event")
 	})
-	testenv.Holds(t, "what was stopped", quiet, func(ctx context.Context) error {
-		for _, template := range stopped {
+	testenv.Holds(t, "the objects of held deletions", quietPeriod, func(ctx context.Context) error {
+		for _, template := range heldTemplates {
 			if uid, err := uidOf(ctx, env, member3, template); err != nil || uid != uids[template.Name] {
 				return fmt.Errorf("%s: %q, %w", template.Name, uid, err)
 			}
@@ -224,11 +225,11 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 		return nil
 	})
 
-	// One gets its cluster back, and nobody notices that it was to go.
-	saved := stopped[0]
-	of := await(t, env.Karmada, workOf(t, member3, saved), exists)
-	assign(saved, workv1alpha2.TargetCluster{Name: member3})
-	wake := func(confirmed time.Time) {
+	// One template gets its cluster back, and its object stays.
+	rescheduled := heldTemplates[0]
+	memberWork := await(t, env.Karmada, workOf(t, member3, rescheduled), exists)
+	assign(rescheduled, workv1alpha2.TargetCluster{Name: member3})
+	confirmDeletions := func(confirmed time.Time) {
 		t.Helper()
 		testenv.Update(t, env.Karmada, clusterNamed(member3), func(c *clusterv1alpha1.Cluster) {
 			if c.Annotations == nil {
@@ -237,16 +238,17 @@ func TestMassDeletionThatNobodyAskedForIsStopped(t *testing.T) {
 			c.Annotations[workv1alpha1.ConfirmDeletionsAnnotation] = confirmed.UTC().Format(time.RFC3339)
 		})
 	}
-	// A confirmation of what was before confirms nothing, but is a reason to look.
-	wake(began.Add(-time.Hour))
-	again(t, env, of)
-	// The others were meant to go after all.
-	wake(time.Now().Add(time.Second))
-	for _, template := range stopped[1:] {
+	// A confirmation with an earlier time confirms nothing, but makes Karmada reconcile the
+	// Cluster.
+	confirmDeletions(began.Add(-time.Hour))
+	awaitRecreated(t, env, memberWork)
+	// The user confirms the other deletions.
+	confirmDeletions(time.Now().Add(time.Second))
+	for _, template := range heldTemplates[1:] {
 		awaitGone(t, env.Karmada, workOf(t, member3, template))
-		awaitGone(t, member(env, member3), template)
+		awaitGone(t, memberClient(env, member3), template)
 	}
-	if uid, err := uidOf(t.Context(), env, member3, saved); err != nil || uid != uids[saved.Name] {
-		t.Errorf("%s was replaced: %q instead of %q, %v", saved.Name, uid, uids[saved.Name], err)
+	if uid, err := uidOf(t.Context(), env, member3, rescheduled); err != nil || uid != uids[rescheduled.Name] {
+		t.Errorf("%s was recreated: UID %q, want %q, error %v", rescheduled.Name, uid, uids[rescheduled.Name], err)
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// names are the clusters that a binding is scheduled to.
-func names(want ...string) func(*workv1alpha2.ResourceBinding) error {
+// hasClusters checks the names of the clusters to which a binding is scheduled.
+func hasClusters(want ...string) func(*workv1alpha2.ResourceBinding) error {
 	return func(b *workv1alpha2.ResourceBinding) error {
 		var got []string
 		for _, target := range b.Spec.Clusters {
 			got = append(got, target.Name)
 		}
-		return same("clusters", want, got)
+		return checkEqual("clusters", want, got)
 	}
 }
 
@@ -37,40 +37,40 @@ func TestReplicasAreDuplicatedOrDividedByWeight(t *testing.T) {
 		replicas  int32
 		want      map[string]int32
 	}{
-		"duplicated, which is the default": {on(member1, member2), 3, map[string]int32{member1: 3, member2: 3}},
-		"divided by weight":                {divided(map[string]int64{member1: 2, member2: 1}), 6, map[string]int32{member1: 4, member2: 2}},
-		"divided between three":            {divided(map[string]int64{member1: 1, member2: 1, member3: 2}), 8, map[string]int32{member1: 2, member2: 2, member3: 4}},
+		"duplicated by default": {placementOn(member1, member2), 3, map[string]int32{member1: 3, member2: 3}},
+		"divided by weight":     {dividedPlacement(map[string]int64{member1: 2, member2: 1}), 6, map[string]int32{member1: 4, member2: 2}},
+		"divided between three": {dividedPlacement(map[string]int64{member1: 1, member2: 1, member3: 2}), 8, map[string]int32{member1: 2, member2: 2, member3: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			template := deployment(env.Namespace(t), "web", c.replicas)
 			env.Create(t, policyFor(t, c.placement, template), template)
 			for cluster, want := range c.want {
-				inMember(t, env, cluster, template, replicas(want))
+				awaitInMember(t, env, cluster, template, hasReplicas(want))
 			}
 			await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 				got := map[string]int32{}
 				for _, target := range b.Spec.Clusters {
 					got[target.Name] = target.Replicas
 				}
-				return same("replicas", c.want, got)
+				return checkEqual("replicas", c.want, got)
 			})
 		})
 	}
 }
 
-func TestAffinityChoosesClustersByNameLabelsAndExclusion(t *testing.T) {
+func TestClusterAffinitySelectsByNameLabelsAndExclusion(t *testing.T) {
 	env := shared(t)
 	for name, c := range map[string]struct {
 		affinity *policyv1alpha1.ClusterAffinity
 		want     []string
 	}{
-		"nothing said": {nil, []string{member1, member2, member3}},
-		"an empty one": {&policyv1alpha1.ClusterAffinity{}, []string{member1, member2, member3}},
-		"names":        {&policyv1alpha1.ClusterAffinity{ClusterNames: []string{member3, member1}}, []string{member1, member3}},
-		"all but some": {&policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{member1}}, []string{member2, member3}},
-		"by labels":    {&policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"member": member2}}}, []string{member2}},
-		"names minus some": {
+		"no affinity":       {nil, []string{member1, member2, member3}},
+		"an empty affinity": {&policyv1alpha1.ClusterAffinity{}, []string{member1, member2, member3}},
+		"cluster names":     {&policyv1alpha1.ClusterAffinity{ClusterNames: []string{member3, member1}}, []string{member1, member3}},
+		"excluded clusters": {&policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{member1}}, []string{member2, member3}},
+		"a label selector":  {&policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"member": member2}}}, []string{member2}},
+		"names and excluded clusters": {
 			&policyv1alpha1.ClusterAffinity{ClusterNames: []string{member1, member2}, ExcludeClusters: []string{member2}},
 			[]string{member1},
 		},
@@ -79,28 +79,28 @@ func TestAffinityChoosesClustersByNameLabelsAndExclusion(t *testing.T) {
 			t.Parallel()
 			template := configMap(env.Namespace(t), "placed")
 			env.Create(t, policyFor(t, policyv1alpha1.Placement{ClusterAffinity: c.affinity}, template), template)
-			await(t, env.Karmada, bindingOf(t, template), names(c.want...))
+			await(t, env.Karmada, bindingOf(t, template), hasClusters(c.want...))
 		})
 	}
 }
 
-func TestNoClusterFitIsToldWithTheReasonOfEachCluster(t *testing.T) {
+func TestNoClusterFitReportsTheReasonOfEachCluster(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "homeless")
-	policy := policyFor(t, on("nowhere"), template)
+	policy := policyFor(t, placementOn("nowhere"), template)
 	env.Create(t, policy, template)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+		return errors.Join(hasClusters()(b), checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
 			"0/3 clusters are available: no cluster matches the cluster affinity (clusterNames nowhere)."))
 	})
 	awaitEvent(t, env, template, corev1.EventTypeWarning, "ScheduleBindingFailed")
 
-	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = on(member1) })
-	inMember(t, env, member1, template, exists)
+	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement = placementOn(member1) })
+	awaitInMember(t, env, member1, template, exists)
 }
 
-// widgets defines a kind that a cluster may or may not have.
-func widgets() *apiextensionsv1.CustomResourceDefinition {
+// newWidgetCRD returns a CRD that tests create in some clusters only.
+func newWidgetCRD() *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"},
@@ -117,7 +117,7 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-func widget(namespace string) *unstructured.Unstructured {
+func newWidget(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": namespace, "name": "wheel"},
@@ -125,8 +125,9 @@ func widget(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// define stores a definition, untyped because only this test needs the type.
-func define(t testing.TB, side client.Client, definition *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
+// createCRD creates the CRD as an unstructured object, because the scheme of the clients lacks
+// the type.
+func createCRD(t testing.TB, clusterClient client.Client, definition *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
 	if err != nil {
@@ -135,87 +136,87 @@ func define(t testing.TB, side client.Client, definition *apiextensionsv1.Custom
 	object := &unstructured.Unstructured{Object: content}
 	object.SetAPIVersion("apiextensions.k8s.io/v1")
 	object.SetKind("CustomResourceDefinition")
-	if err := side.Create(t.Context(), object); err != nil {
+	if err := clusterClient.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	return object
 }
 
-func TestObjectGoesOnlyWhereItsKindIsServed(t *testing.T) {
+func TestObjectIsScheduledOnlyToClustersThatServeItsKind(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	definition := define(t, env.Karmada, widgets())
+	definition := createCRD(t, env.Karmada, newWidgetCRD())
 	cleanUp(t, env, definition)
-	template := widget(namespace)
+	template := newWidget(namespace)
 	policy := &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "widgets"},
 		Spec: policyv1alpha1.PropagationSpec{
 			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "example.com/v1", Kind: "Widget"}},
-			Placement:         on(member1, member2),
+			Placement:         placementOn(member1, member2),
 		},
 	}
 	env.Create(t, policy)
 	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
 		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
 	})
-	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
-	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-		return condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+	rb := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+		return checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
 			"0/3 clusters are available: clusters member1, member2: do not serve example.com/v1 Widget.")
 	})
 
-	// The definition itself is propagated like anything else.
+	// The CRD is propagated like any other object.
 	propagated := &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets"},
 		Spec: policyv1alpha1.PropagationSpec{
 			ResourceSelectors: []policyv1alpha1.ResourceSelector{{
 				APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: definition.GetName(),
 			}},
-			Placement: on(member2),
+			Placement: placementOn(member2),
 		},
 	}
 	cleanUp(t, env, propagated)
 	env.Create(t, propagated)
-	await(t, env.Karmada, bound, names(member2))
-	inMember(t, env, member2, template, func(w *unstructured.Unstructured) error {
+	await(t, env.Karmada, rb, hasClusters(member2))
+	awaitInMember(t, env, member2, template, func(w *unstructured.Unstructured) error {
 		size, _, err := unstructured.NestedInt64(w.Object, "spec", "size")
-		return errors.Join(err, same("size", int64(3), size))
+		return errors.Join(err, checkEqual("size", int64(3), size))
 	})
 }
 
-func TestTaintKeepsNewObjectsAwayButNotThoseThatAreThere(t *testing.T) {
+func TestNoScheduleTaintAffectsOnlyNewObjects(t *testing.T) {
 	env := alone(t)
 	taint := corev1.Taint{Key: "maintenance", Value: "soon", Effect: corev1.TaintEffectNoSchedule}
 	namespace := env.Namespace(t)
 	early, late, tolerant := configMap(namespace, "early"), configMap(namespace, "late"), configMap(namespace, "tolerant")
-	env.Create(t, policyFor(t, on(member2, member3), early), early)
-	inMember(t, env, member3, early, exists)
+	env.Create(t, policyFor(t, placementOn(member2, member3), early), early)
+	awaitInMember(t, env, member3, early, exists)
 
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: member3}}
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = append(c.Spec.Taints, taint) })
 	t.Cleanup(func() {
 		testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
 	})
-	policy := policyFor(t, on(member2, member3), tolerant)
+	policy := policyFor(t, placementOn(member2, member3), tolerant)
 	policy.Spec.Placement.ClusterTolerations = []corev1.Toleration{{Key: "maintenance", Operator: corev1.TolerationOpExists}}
-	env.Create(t, policyFor(t, on(member2, member3), late), late, policy, tolerant)
-	inMember(t, env, member3, tolerant, exists)
-	await(t, env.Karmada, bindingOf(t, late), names(member2))
-	inMember(t, env, member3, early, exists)
+	env.Create(t, policyFor(t, placementOn(member2, member3), late), late, policy, tolerant)
+	awaitInMember(t, env, member3, tolerant, exists)
+	await(t, env.Karmada, bindingOf(t, late), hasClusters(member2))
+	awaitInMember(t, env, member3, early, exists)
 
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
-	inMember(t, env, member3, late, exists)
+	awaitInMember(t, env, member3, late, exists)
 }
 
-// Taints keep new work away and take nothing: where every cluster is tainted, what
-// is placed stays where it is, and still follows what its users want of it.
-func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
+// NoSchedule taints affect only new placements. When every cluster is tainted, scheduled
+// workloads keep their clusters, and changes of their replicas are still scheduled.
+func TestScheduledReplicasStayWhenEveryClusterIsTainted(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
 	placed, late := deployment(namespace, "placed", 4), configMap(namespace, "late")
-	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 1}), placed), placed)
-	inMember(t, env, member1, placed, replicas(2))
-	inMember(t, env, member2, placed, replicas(2))
+	env.Create(t, policyFor(t, dividedPlacement(map[string]int64{member1: 1, member2: 1}), placed), placed)
+	awaitInMember(t, env, member1, placed, hasReplicas(2))
+	awaitInMember(t, env, member2, placed, hasReplicas(2))
 
 	members := []string{member1, member2, member3}
 	taint := func(taints ...corev1.Taint) {
@@ -225,43 +226,43 @@ func TestWhatIsPlacedStaysWhereEveryClusterIsTainted(t *testing.T) {
 	}
 	t.Cleanup(func() { taint() })
 	taint(corev1.Taint{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule})
-	env.Create(t, policyFor(t, on(members...), late), late)
+	env.Create(t, policyFor(t, placementOn(members...), late), late)
 	await(t, env.Karmada, bindingOf(t, late), func(b *workv1alpha2.ResourceBinding) error {
-		return errors.Join(names()(b), condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
+		return errors.Join(hasClusters()(b), checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
 			"0/3 clusters are available: clusters member1, member2, member3: untolerated taint {maintenance=:NoSchedule}."))
 	})
 
 	testenv.Update(t, env.Karmada, placed, func(d *appsv1.Deployment) { *d.Spec.Replicas = 6 })
-	inMember(t, env, member1, placed, replicas(3))
-	inMember(t, env, member2, placed, replicas(3))
-	bound := bindingOf(t, placed)
-	again := metav1.Now()
-	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &again })
-	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+	awaitInMember(t, env, member1, placed, hasReplicas(3))
+	awaitInMember(t, env, member2, placed, hasReplicas(3))
+	rb := bindingOf(t, placed)
+	triggeredAt := metav1.Now()
+	testenv.Update(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = &triggeredAt })
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
 		if b.Status.LastScheduledTime == nil || b.Status.LastScheduledTime.Before(b.Spec.RescheduleTriggeredAt) {
-			return errors.New("it is not scheduled anew yet")
+			return errors.New("the binding is not rescheduled yet")
 		}
-		return names(member1, member2)(b)
+		return hasClusters(member1, member2)(b)
 	})
 
 	taint()
 	for _, name := range members {
-		inMember(t, env, name, late, exists)
+		awaitInMember(t, env, name, late, exists)
 	}
 }
 
-func TestSchedulerFollowsAChangeOfReplicasAndWeights(t *testing.T) {
+func TestSchedulerFollowsChangesOfReplicasAndWeights(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 4)
-	policy := policyFor(t, divided(map[string]int64{member1: 1, member2: 3}), template)
+	policy := policyFor(t, dividedPlacement(map[string]int64{member1: 1, member2: 3}), template)
 	env.Create(t, policy, template)
-	inMember(t, env, member1, template, replicas(1))
-	inMember(t, env, member2, template, replicas(3))
+	awaitInMember(t, env, member1, template, hasReplicas(1))
+	awaitInMember(t, env, member2, template, hasReplicas(3))
 	testenv.Update(t, env.Karmada, policy, func(p *policyv1alpha1.PropagationPolicy) {
-		p.Spec.Placement = divided(map[string]int64{member1: 3, member2: 1})
+		p.Spec.Placement = dividedPlacement(map[string]int64{member1: 3, member2: 1})
 	})
-	inMember(t, env, member1, template, replicas(3))
-	inMember(t, env, member2, template, replicas(1))
+	awaitInMember(t, env, member1, template, hasReplicas(3))
+	awaitInMember(t, env, member2, template, hasReplicas(1))
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 })
-	inMember(t, env, member1, template, replicas(0))
+	awaitInMember(t, env, member1, template, hasReplicas(0))
 }

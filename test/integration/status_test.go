@@ -27,18 +27,18 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// rollOut does what the controllers of a member would do to a Deployment: all of
-// its replicas are there, and so many of them are ready.
-func rollOut(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
+// simulateRollout writes the status of a Deployment like the controllers of a member: all
+// replicas exist, and the given number is ready.
+func simulateRollout(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
 	t.Helper()
 	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
-		return rolledOut(ctx, env, cluster, template, ready)
+		return writeRolloutStatus(ctx, env, cluster, template, ready)
 	})
 }
 
-// rollsOut rolls an object out as soon as a member has it, until the test ends: for
-// what is not long in a member unless it is well there.
-func rollsOut(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
+// startSimulatedRollout simulates the rollout as soon as a member has the object, until the
+// test ends. It is for workloads that are evicted soon unless they are healthy.
+func startSimulatedRollout(t testing.TB, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	t.Cleanup(func() {
@@ -48,146 +48,147 @@ func rollsOut(t testing.TB, env *testenv.Env, cluster string, template *appsv1.D
 	go func() {
 		defer close(ended)
 		_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			return rolledOut(ctx, env, cluster, template, ready) == nil, nil
+			return writeRolloutStatus(ctx, env, cluster, template, ready) == nil, nil
 		})
 	}()
 }
 
-// rolledOut writes the status of an object in a member, of which so many are ready.
-func rolledOut(ctx context.Context, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) error {
+// writeRolloutStatus writes the status of a Deployment in a member with the given number of
+// ready replicas.
+func writeRolloutStatus(ctx context.Context, env *testenv.Env, cluster string, template *appsv1.Deployment, ready int32) error {
 	object := deployment(template.Namespace, template.Name, 0)
-	if err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	if err := memberClient(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
 	}
 	object.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: object.Generation, Replicas: *object.Spec.Replicas, UpdatedReplicas: *object.Spec.Replicas,
 		ReadyReplicas: ready, AvailableReplicas: ready, UnavailableReplicas: *object.Spec.Replicas - ready,
 	}
-	return member(env, cluster).Status().Update(ctx, object)
+	return memberClient(env, cluster).Status().Update(ctx, object)
 }
 
-// reports writes the status of an object as soon as a member has it, again on a
-// conflict.
-func reports[T client.Object](t testing.TB, env *testenv.Env, cluster string, template T, change func(T)) {
+// setMemberStatus changes the status of an object as soon as the member has it, and retries
+// conflicts.
+func setMemberStatus[T client.Object](t testing.TB, env *testenv.Env, cluster string, template T, change func(T)) {
 	t.Helper()
 	testenv.Eventually(t, "status in "+cluster, func(ctx context.Context) error {
-		object, ok := empty(template).(T)
+		object, ok := emptyObject(template).(T)
 		if !ok {
-			return fmt.Errorf("%T does not copy itself", template)
+			return fmt.Errorf("cannot make a new %T", template)
 		}
-		if err := member(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		if err := memberClient(env, cluster).Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		change(object)
-		return member(env, cluster).Status().Update(ctx, object)
+		return memberClient(env, cluster).Status().Update(ctx, object)
 	})
 }
 
-// current tells how conditions of an object are not of its present generation.
-func current(list []metav1.Condition, kind string, generation int64) error {
+// checkObservedGeneration returns an error if a condition is not of the given generation.
+func checkObservedGeneration(list []metav1.Condition, kind string, generation int64) error {
 	found := meta.FindStatusCondition(list, kind)
 	if found == nil {
 		return fmt.Errorf("there is no condition %s", kind)
 	}
-	return same("observed generation of "+kind, generation, found.ObservedGeneration)
+	return checkEqual("observed generation of "+kind, generation, found.ObservedGeneration)
 }
 
-func healths(want ...workv1alpha2.ResourceHealth) func(*workv1alpha2.ResourceBinding) error {
+func hasHealth(want ...workv1alpha2.ResourceHealth) func(*workv1alpha2.ResourceBinding) error {
 	return func(b *workv1alpha2.ResourceBinding) error {
 		var got []workv1alpha2.ResourceHealth
 		for _, item := range b.Status.AggregatedStatus {
 			got = append(got, item.Health)
 		}
-		return same("health", want, got)
+		return checkEqual("health", want, got)
 	}
 }
 
-func TestStatusOfMembersIsSummedUpInTheTemplate(t *testing.T) {
+func TestMemberStatusesAreAggregatedInTheTemplate(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 3)
-	env.Create(t, policyFor(t, divided(map[string]int64{member1: 1, member2: 2}), template), template)
-	inMember(t, env, member1, template, replicas(1))
-	inMember(t, env, member2, template, replicas(2))
+	env.Create(t, policyFor(t, dividedPlacement(map[string]int64{member1: 1, member2: 2}), template), template)
+	awaitInMember(t, env, member1, template, hasReplicas(1))
+	awaitInMember(t, env, member2, template, hasReplicas(2))
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(
-			condition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue, "Success", "Binding has been scheduled successfully."),
-			condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "All works have been successfully applied"),
-			current(b.Status.Conditions, workv1alpha2.Scheduled, b.Generation),
-			current(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation),
-			same("scheduler's generation", b.Generation, b.Status.SchedulerObservedGeneration))
+			checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionTrue, "Success", "Binding has been scheduled successfully."),
+			checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "All works have been successfully applied"),
+			checkObservedGeneration(b.Status.Conditions, workv1alpha2.Scheduled, b.Generation),
+			checkObservedGeneration(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation),
+			checkEqual("generation observed by the scheduler", b.Generation, b.Status.SchedulerObservedGeneration))
 	})
 
-	rollOut(t, env, member1, template, 1)
-	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+	simulateRollout(t, env, member1, template, 1)
+	memberWork := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		if len(w.Status.ManifestStatuses) != 1 || w.Status.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy {
-			return fmt.Errorf("manifest statuses are %+v", w.Status.ManifestStatuses)
+			return fmt.Errorf("the manifest statuses are %+v", w.Status.ManifestStatuses)
 		}
-		return current(w.Status.Conditions, workv1alpha1.WorkApplied, w.Generation)
+		return checkObservedGeneration(w.Status.Conditions, workv1alpha1.WorkApplied, w.Generation)
 	})
 	want := workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: template.Namespace, Name: "web"}
-	if err := same("identifier", want, of.Status.ManifestStatuses[0].Identifier); err != nil {
+	if err := checkEqual("identifier", want, memberWork.Status.ManifestStatuses[0].Identifier); err != nil {
 		t.Error(err)
 	}
 	await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
-		// member2 has not reported anything, so the rollout is not complete.
+		// member2 has not reported a status, so the rollout is not complete.
 		if d.Status.ObservedGeneration == d.Generation {
-			return errors.New("the present generation is said to be observed")
+			return errors.New("the current generation is reported as observed")
 		}
-		return same("available", int32(1), d.Status.AvailableReplicas)
+		return checkEqual("available", int32(1), d.Status.AvailableReplicas)
 	})
 
-	rollOut(t, env, member2, template, 1)
-	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy))
-	if err := same("clusters", []string{member1, member2}, []string{
-		bound.Status.AggregatedStatus[0].ClusterName, bound.Status.AggregatedStatus[1].ClusterName,
+	simulateRollout(t, env, member2, template, 1)
+	rb := await(t, env.Karmada, bindingOf(t, template), hasHealth(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy))
+	if err := checkEqual("clusters", []string{member1, member2}, []string{
+		rb.Status.AggregatedStatus[0].ClusterName, rb.Status.AggregatedStatus[1].ClusterName,
 	}); err != nil {
 		t.Error(err)
 	}
 	stored := await(t, env.Karmada, template, func(d *appsv1.Deployment) error {
 		got := d.Status
 		got.Conditions = nil
-		return same("status", appsv1.DeploymentStatus{
+		return checkEqual("status", appsv1.DeploymentStatus{
 			ObservedGeneration: d.Generation, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2, AvailableReplicas: 2, UnavailableReplicas: 1,
 		}, got)
 	})
 	var reported struct{ Generation, ResourceTemplateGeneration int64 }
-	if err := json.Unmarshal(bound.Status.AggregatedStatus[0].Status.Raw, &reported); err != nil {
+	if err := json.Unmarshal(rb.Status.AggregatedStatus[0].Status.Raw, &reported); err != nil {
 		t.Fatal(err)
 	}
 	if reported.ResourceTemplateGeneration != stored.Generation {
 		t.Errorf("the status of member1 is of generation %d of the template, which has %d", reported.ResourceTemplateGeneration, stored.Generation)
 	}
 
-	rollOut(t, env, member2, template, 2)
-	await(t, env.Karmada, bound, healths(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceHealthy))
-	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(3), d.Status.ReadyReplicas) })
+	simulateRollout(t, env, member2, template, 2)
+	await(t, env.Karmada, rb, hasHealth(workv1alpha2.ResourceHealthy, workv1alpha2.ResourceHealthy))
+	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return checkEqual("ready", int32(3), d.Status.ReadyReplicas) })
 }
 
-func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
+func TestRolloutIsCompleteOnlyWhenEveryMemberReportsIt(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
-	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	rolledOut := func(d *appsv1.Deployment) error {
-		// What kubectl rollout status looks at.
+	env.Create(t, policyFor(t, placementOn(member1, member2), template), template)
+	isRolledOut := func(d *appsv1.Deployment) error {
+		// The same condition as in `kubectl rollout status`.
 		if d.Status.ObservedGeneration < d.Generation {
-			return fmt.Errorf("generation %d of %d is observed", d.Status.ObservedGeneration, d.Generation)
+			return fmt.Errorf("the observed generation is %d of %d", d.Status.ObservedGeneration, d.Generation)
 		}
-		return same("available", int32(2), d.Status.AvailableReplicas)
+		return checkEqual("available", int32(2), d.Status.AvailableReplicas)
 	}
 	for _, cluster := range []string{member1, member2} {
-		inMember(t, env, cluster, template, exists)
-		rollOut(t, env, cluster, template, 1)
+		awaitInMember(t, env, cluster, template, exists)
+		simulateRollout(t, env, cluster, template, 1)
 	}
-	await(t, env.Karmada, template, rolledOut)
+	await(t, env.Karmada, template, isRolledOut)
 
 	const image = "docker.io/library/nginx:1.28"
 	hasImage := func(d *appsv1.Deployment) error {
-		return same("image", image, d.Spec.Template.Spec.Containers[0].Image)
+		return checkEqual("image", image, d.Spec.Template.Spec.Containers[0].Image)
 	}
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image })
-	inMember(t, env, member1, template, hasImage)
-	inMember(t, env, member2, template, hasImage)
-	rollOut(t, env, member1, template, 1)
+	awaitInMember(t, env, member1, template, hasImage)
+	awaitInMember(t, env, member2, template, hasImage)
+	simulateRollout(t, env, member1, template, 1)
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
 		var reported struct{ Generation, ObservedGeneration int64 }
 		if err := json.Unmarshal(w.Status.ManifestStatuses[0].Status.Raw, &reported); err != nil {
@@ -198,32 +199,32 @@ func TestRolloutOfAChangeIsCompleteOnlyWhenEveryMemberHasIt(t *testing.T) {
 		}
 		return nil
 	})
-	testenv.Holds(t, "the rollout is not complete", quiet, func(ctx context.Context) error {
+	testenv.Holds(t, "the rollout is not complete", quietPeriod, func(ctx context.Context) error {
 		stored := deployment(template.Namespace, template.Name, 0)
 		if err := env.Karmada.Get(ctx, client.ObjectKeyFromObject(stored), stored); err != nil {
 			return err
 		}
-		if rolledOut(stored) == nil {
-			return errors.New("it is said to be complete")
+		if isRolledOut(stored) == nil {
+			return errors.New("the rollout is reported as complete")
 		}
 		return nil
 	})
-	rollOut(t, env, member2, template, 1)
-	await(t, env.Karmada, template, rolledOut)
+	simulateRollout(t, env, member2, template, 1)
+	await(t, env.Karmada, template, isRolledOut)
 }
 
-func TestObjectWithoutAnyStatusIsHealthyOnceApplied(t *testing.T) {
+func TestObjectWithoutStatusIsHealthyOnceApplied(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "plain")
-	env.Create(t, policyFor(t, on(member1), template), template)
+	env.Create(t, policyFor(t, placementOn(member1), template), template)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
 		return errors.Join(
-			healths(workv1alpha2.ResourceHealthy)(b),
-			condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", ""))
+			hasHealth(workv1alpha2.ResourceHealthy)(b),
+			checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", ""))
 	})
 }
 
-func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
+func TestLoadBalancerAddressesOfAllMembersAreAggregated(t *testing.T) {
 	env := shared(t)
 	template := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "web"},
@@ -231,79 +232,79 @@ func TestLoadBalancersOfAllMembersAreListedInTheService(t *testing.T) {
 			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}},
 		},
 	}
-	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	env.Create(t, policyFor(t, placementOn(member1, member2), template), template)
 	for cluster, ip := range map[string]string{member1: "192.0.2.2", member2: "192.0.2.1"} {
-		reports(t, env, cluster, template, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
+		setMemberStatus(t, env, cluster, template, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}} })
 	}
 	await(t, env.Karmada, template, func(s *corev1.Service) error {
 		var got []string
 		for _, ingress := range s.Status.LoadBalancer.Ingress {
 			got = append(got, ingress.IP)
 		}
-		return same("addresses", []string{"192.0.2.1", "192.0.2.2"}, got)
+		return checkEqual("addresses", []string{"192.0.2.1", "192.0.2.2"}, got)
 	})
 }
 
-func TestStatusKeepsFlowingWhileDispatchingIsSuspended(t *testing.T) {
+func TestStatusIsReflectedWhileDispatchingIsSuspended(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
-	policy := policyFor(t, on(member1), template)
+	policy := policyFor(t, placementOn(member1), template)
 	env.Create(t, policy, template)
-	inMember(t, env, member1, template, exists)
-	suspend(t, env, policy)
+	awaitInMember(t, env, member1, template, exists)
+	suspendDispatching(t, env, policy)
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+		return checkCondition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
-	rollOut(t, env, member1, template, 1)
-	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(1), d.Status.ReadyReplicas) })
+	simulateRollout(t, env, member1, template, 1)
+	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return checkEqual("ready", int32(1), d.Status.ReadyReplicas) })
 }
 
-// fullyApplied tells how a binding does not say that its present generation is
-// where it has to be.
-func fullyApplied(b *workv1alpha2.ResourceBinding) error {
+// isFullyApplied checks that a binding reports its current generation as applied in all its
+// clusters.
+func isFullyApplied(b *workv1alpha2.ResourceBinding) error {
 	return errors.Join(
-		condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", ""),
-		current(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation))
+		checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", ""),
+		checkObservedGeneration(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation))
 }
 
-// Who waits for the condition, as kubectl wait does, finds what was waited for.
-func TestMembersHaveWhatIsSaidToBeFullyApplied(t *testing.T) {
+// When `kubectl wait` for FullyApplied succeeds, the members have the change.
+func TestFullyAppliedMeansThatEveryMemberHasTheChange(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "changing")
-	env.Create(t, policyFor(t, on(member1, member2), template), template)
-	bound := await(t, env.Karmada, bindingOf(t, template), fullyApplied)
+	env.Create(t, policyFor(t, placementOn(member1, member2), template), template)
+	rb := await(t, env.Karmada, bindingOf(t, template), isFullyApplied)
 	for _, color := range []string{"red", "green", "yellow", "white"} {
 		testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = color })
-		before := bound.Generation
-		bound = await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+		before := rb.Generation
+		rb = await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
 			if b.Generation == before {
-				return errors.New("it does not know of the change")
+				return errors.New("the binding does not have the change yet")
 			}
-			return fullyApplied(b)
+			return isFullyApplied(b)
 		})
 		for _, cluster := range []string{member1, member2} {
-			held := configMap(template.Namespace, template.Name)
-			if err := member(env, cluster).Get(t.Context(), client.ObjectKeyFromObject(held), held); err != nil {
+			memberObject := configMap(template.Namespace, template.Name)
+			if err := memberClient(env, cluster).Get(t.Context(), client.ObjectKeyFromObject(memberObject), memberObject); err != nil {
 				t.Fatal(err)
 			}
-			if err := hasColor(color)(held); err != nil {
+			if err := hasColor(color)(memberObject); err != nil {
 				t.Errorf("%s: %v", cluster, err)
 			}
 		}
 	}
 }
 
-func TestClustersThatCannotBeServedAreNamed(t *testing.T) {
+func TestFullyAppliedNamesClustersWithRenderFailures(t *testing.T) {
 	env := shared(t)
 	template := configMap(env.Namespace(t), "blocked")
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "impossible"},
-		Spec:       overrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, setting(t, "/spec/no/such/path", "x", member2)),
+		Spec:       newOverrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, replaceOverride(t, "/spec/no/such/path", "x", member2)),
 	}
-	env.Create(t, override, policyFor(t, on(member1, member2), template), template)
-	inMember(t, env, member1, template, exists)
-	bound := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
-		if err := condition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
+	env.Create(t, override, policyFor(t, placementOn(member1, member2), template), template)
+	awaitInMember(t, env, member1, template, exists)
+	rb := await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
+		if err := checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionFalse, "FullyAppliedFailed", ""); err != nil {
 			return err
 		}
 		message := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.FullyApplied).Message
@@ -311,31 +312,32 @@ func TestClustersThatCannotBeServedAreNamed(t *testing.T) {
 			return fmt.Errorf("the message is %q", message)
 		}
 		if len(b.Status.AggregatedStatus) != 2 || b.Status.AggregatedStatus[1].Applied || b.Status.AggregatedStatus[1].AppliedMessage == "" {
-			return fmt.Errorf("aggregated status is %+v", b.Status.AggregatedStatus)
+			return fmt.Errorf("the aggregated status is %+v", b.Status.AggregatedStatus)
 		}
 		return nil
 	})
 	deleteObject(t, env.Karmada, override)
-	await(t, env.Karmada, bound, fullyApplied)
-	inMember(t, env, member2, template, exists)
+	await(t, env.Karmada, rb, isFullyApplied)
+	awaitInMember(t, env, member2, template, exists)
 }
 
-// placeByHand makes a template that no scheduler places, and places it.
-func placeByHand(t testing.TB, env *testenv.Env, template client.Object, cluster string) *workv1alpha2.ResourceBinding {
+// placeManually creates a policy whose scheduler does not exist and sets the cluster of the
+// binding.
+func placeManually(t testing.TB, env *testenv.Env, template client.Object, cluster string) *workv1alpha2.ResourceBinding {
 	t.Helper()
-	policy := policyFor(t, on(cluster), template)
+	policy := policyFor(t, placementOn(cluster), template)
 	policy.Spec.SchedulerName = "nobody"
 	env.Create(t, policy, template)
-	bound := await(t, env.Karmada, bindingOf(t, template), exists)
-	testenv.Update(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) {
+	rb := await(t, env.Karmada, bindingOf(t, template), exists)
+	testenv.Update(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: cluster}}
 	})
-	return bound
+	return rb
 }
 
-// It runs before those that run in parallel, which count the clusters, and wait for
-// namespaces to leave all of them.
-func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
+// The test needs an environment in which clusters may join: other tests count the clusters, and
+// wait until all clusters have deleted their namespaces.
+func TestUnreachableClusterIsReportedWithItsTime(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
 	lost := clusterNamed("lost-" + namespace)
@@ -346,57 +348,59 @@ func TestClusterThatCannotBeReachedIsNamedWithItsTime(t *testing.T) {
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"}, StringData: map[string]string{"token": "x"}}
 	cleanUp(t, env, lost)
 	env.Create(t, credentials, lost)
-	since := await(t, env.Karmada, lost, func(c *clusterv1alpha1.Cluster) error {
-		return condition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
+	notReadyCluster := await(t, env.Karmada, lost, func(c *clusterv1alpha1.Cluster) error {
+		return checkCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionFalse, "ClusterNotReachable", "")
 	})
 	template := configMap(namespace, "stranded")
-	bound := placeByHand(t, env, template, lost.Name)
-	at := meta.FindStatusCondition(since.Status.Conditions, clusterv1alpha1.ClusterConditionReady).LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
-	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
+	rb := placeManually(t, env, template, lost.Name)
+	notReadySince := meta.FindStatusCondition(notReadyCluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady).LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
 		want := []workv1alpha2.AggregatedStatusItem{{
-			ClusterName: lost.Name, AppliedMessage: fmt.Sprintf("cluster %s is not ready since %s", lost.Name, at), Health: workv1alpha2.ResourceUnknown,
+			ClusterName: lost.Name, AppliedMessage: fmt.Sprintf("cluster %s is not ready since %s", lost.Name, notReadySince), Health: workv1alpha2.ResourceUnknown,
 		}}
-		return same("aggregated status", want, b.Status.AggregatedStatus)
+		return checkEqual("aggregated status", want, b.Status.AggregatedStatus)
 	})
 	deleteObject(t, env.Karmada, template)
-	leave(t, env, lost.Name)
+	unregisterCluster(t, env, lost.Name)
 }
 
-func TestObjectThatIsGoneFromAMemberHasNoStatus(t *testing.T) {
+func TestDeletedMemberObjectHasNoStatus(t *testing.T) {
 	env := shared(t)
 	template := deployment(env.Namespace(t), "web", 1)
-	policy := policyFor(t, on(member1), template)
+	policy := policyFor(t, placementOn(member1), template)
 	env.Create(t, policy, template)
-	inMember(t, env, member1, template, exists)
-	rollOut(t, env, member1, template, 1)
-	bound := await(t, env.Karmada, bindingOf(t, template), healths(workv1alpha2.ResourceHealthy))
-	suspend(t, env, policy)
-	of := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
-		return condition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
+	awaitInMember(t, env, member1, template, exists)
+	simulateRollout(t, env, member1, template, 1)
+	rb := await(t, env.Karmada, bindingOf(t, template), hasHealth(workv1alpha2.ResourceHealthy))
+	suspendDispatching(t, env, policy)
+	memberWork := await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
+		return checkCondition(w.Status.Conditions, workv1alpha1.WorkDispatching, metav1.ConditionFalse, "SuspendDispatching", "")
 	})
 
-	deleteObject(t, member(env, member1), deployment(template.Namespace, template.Name, 1))
-	await(t, env.Karmada, of, func(w *workv1alpha1.Work) error { return same("manifest statuses", 0, len(w.Status.ManifestStatuses)) })
-	await(t, env.Karmada, bound, func(b *workv1alpha2.ResourceBinding) error {
-		want := []workv1alpha2.AggregatedStatusItem{{ClusterName: member1, Applied: true, Health: workv1alpha2.ResourceUnknown}}
-		return same("aggregated status", want, b.Status.AggregatedStatus)
+	deleteObject(t, memberClient(env, member1), deployment(template.Namespace, template.Name, 1))
+	await(t, env.Karmada, memberWork, func(w *workv1alpha1.Work) error {
+		return checkEqual("manifest statuses", 0, len(w.Status.ManifestStatuses))
 	})
-	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return same("ready", int32(0), d.Status.ReadyReplicas) })
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+		want := []workv1alpha2.AggregatedStatusItem{{ClusterName: member1, Applied: true, Health: workv1alpha2.ResourceUnknown}}
+		return checkEqual("aggregated status", want, b.Status.AggregatedStatus)
+	})
+	await(t, env.Karmada, template, func(d *appsv1.Deployment) error { return checkEqual("ready", int32(0), d.Status.ReadyReplicas) })
 }
 
-func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
+func TestEveryManifestOfAWorkHasItsStatus(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	namespaceIn(t, env, member1, namespace)
+	awaitNamespace(t, env, member1, namespace)
 	byHand := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: namespace}}
 	for _, manifest := range []client.Object{configMap(namespace, "one"), deployment(namespace, "two", 1), configMap(namespace, "three")} {
-		of := selectorOf(t, manifest)
-		// These lead from the member back to the Work.
+		selector := selectorOf(t, manifest)
+		// The labels and annotations link the member object to its Work.
 		manifest.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
 		manifest.SetAnnotations(map[string]string{
 			workv1alpha1.WorkNamespaceAnnotation: byHand.Namespace, workv1alpha1.WorkNameAnnotation: byHand.Name,
 		})
-		manifest.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
+		manifest.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(selector.APIVersion, selector.Kind))
 		raw, err := json.Marshal(manifest)
 		if err != nil {
 			t.Fatal(err)
@@ -405,20 +409,20 @@ func TestEveryObjectOfAWorkHasItsStatus(t *testing.T) {
 	}
 	cleanUp(t, env, byHand)
 	env.Create(t, byHand)
-	inMember(t, env, member1, deployment(namespace, "two", 1), exists)
-	rollOut(t, env, member1, deployment(namespace, "two", 1), 1)
+	awaitInMember(t, env, member1, deployment(namespace, "two", 1), exists)
+	simulateRollout(t, env, member1, deployment(namespace, "two", 1), 1)
 	await(t, env.Karmada, byHand, func(w *workv1alpha1.Work) error {
 		var got []string
 		for _, status := range w.Status.ManifestStatuses {
 			got = append(got, fmt.Sprintf("%d %s %s %s", status.Identifier.Ordinal, status.Identifier.Kind, status.Identifier.Name, status.Health))
 		}
-		return same("manifest statuses", []string{"0 ConfigMap one Healthy", "1 Deployment two Healthy", "2 ConfigMap three Healthy"}, got)
+		return checkEqual("manifest statuses", []string{"0 ConfigMap one Healthy", "1 Deployment two Healthy", "2 ConfigMap three Healthy"}, got)
 	})
 	deleteObject(t, env.Karmada, byHand)
 	awaitGone(t, env.Karmada, byHand)
 }
 
-func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
+func TestJobThatFailsInOneMemberFails(t *testing.T) {
 	env := shared(t)
 	template := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "once"},
@@ -426,21 +430,21 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "busybox"}},
 		}}},
 	}
-	env.Create(t, policyFor(t, on(member1, member2), template), template)
+	env.Create(t, policyFor(t, placementOn(member1, member2), template), template)
 	now := metav1.Now()
-	ended := func(kinds ...batchv1.JobConditionType) (conditions []batchv1.JobCondition) {
+	trueConditions := func(kinds ...batchv1.JobConditionType) (conditions []batchv1.JobCondition) {
 		for _, kind := range kinds {
 			conditions = append(conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
 		}
 		return conditions
 	}
-	reports(t, env, member1, template, func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: ended(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
+	setMemberStatus(t, env, member1, template, func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: trueConditions(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
 	})
-	// The status of a Job that has failed is final: what comes later does not count.
-	await(t, env.Karmada, template, func(j *batchv1.Job) error { return same("succeeded", int32(1), j.Status.Succeeded) })
-	reports(t, env, member2, template, func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: ended(batchv1.JobFailureTarget, batchv1.JobFailed)}
+	// The status of a failed Job is final, so later statuses are not aggregated.
+	await(t, env.Karmada, template, func(j *batchv1.Job) error { return checkEqual("succeeded", int32(1), j.Status.Succeeded) })
+	setMemberStatus(t, env, member2, template, func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: trueConditions(batchv1.JobFailureTarget, batchv1.JobFailed)}
 	})
 	await(t, env.Karmada, template, func(j *batchv1.Job) error {
 		var got []string
@@ -449,7 +453,7 @@ func TestJobFailsWhenItFailsInOneMember(t *testing.T) {
 		}
 		message := "JobFailed: Job executed failed in member clusters " + member2
 		return errors.Join(
-			same("conditions", []string{"FailureTarget=True " + message, "Failed=True " + message}, got),
-			same("succeeded and failed", []int32{1, 2}, []int32{j.Status.Succeeded, j.Status.Failed}))
+			checkEqual("conditions", []string{"FailureTarget=True " + message, "Failed=True " + message}, got),
+			checkEqual("succeeded and failed", []int32{1, 2}, []int32{j.Status.Succeeded, j.Status.Failed}))
 	})
 }

@@ -13,26 +13,26 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-func matching(kind string, operator policyv1alpha1.MatchConditionOperator, status metav1.ConditionStatus) []policyv1alpha1.MatchCondition {
+func newMatchConditions(kind string, operator policyv1alpha1.MatchConditionOperator, status metav1.ConditionStatus) []policyv1alpha1.MatchCondition {
 	return []policyv1alpha1.MatchCondition{{ConditionType: kind, Operator: operator, StatusValues: []metav1.ConditionStatus{status}}}
 }
 
-func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
+func TestClusterTaintPolicyFollowsConditions(t *testing.T) {
 	env := alone(t)
 	withSettings(t, env, "Failover=true", func(s *programs.Settings) {
-		// Nobody renews a Lease of the cluster.
+		// No agent renews the Lease of the cluster.
 		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = time.Hour, time.Hour
 	})
-	cluster := inPullMode(t, env, "tainted")
-	dns := func(status metav1.ConditionStatus) {
-		report(t, env, cluster.Name, reportsReady, metav1.Condition{Type: "ServiceDomainNameResolutionReady", Status: status, Reason: "Detected"})
+	cluster := createPullCluster(t, env, "tainted")
+	reportDNS := func(status metav1.ConditionStatus) {
+		reportConditions(t, env, cluster.Name, readyCondition, metav1.Condition{Type: "ServiceDomainNameResolutionReady", Status: status, Reason: "Detected"})
 	}
 	broken := &policyv1alpha1.ClusterTaintPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "dns"},
 		Spec: policyv1alpha1.ClusterTaintPolicySpec{
 			TargetClusters:     &policyv1alpha1.ClusterAffinity{ClusterNames: []string{cluster.Name}},
-			AddOnConditions:    matching("ServiceDomainNameResolutionReady", policyv1alpha1.MatchConditionOpNotIn, metav1.ConditionTrue),
-			RemoveOnConditions: matching("ServiceDomainNameResolutionReady", policyv1alpha1.MatchConditionOpIn, metav1.ConditionTrue),
+			AddOnConditions:    newMatchConditions("ServiceDomainNameResolutionReady", policyv1alpha1.MatchConditionOpNotIn, metav1.ConditionTrue),
+			RemoveOnConditions: newMatchConditions("ServiceDomainNameResolutionReady", policyv1alpha1.MatchConditionOpIn, metav1.ConditionTrue),
 			Taints:             []policyv1alpha1.Taint{{Key: "dns", Value: "broken", Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
@@ -40,29 +40,29 @@ func TestTaintsOfAClusterFollowPoliciesAboutItsConditions(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "labelled"},
 		Spec: policyv1alpha1.ClusterTaintPolicySpec{
 			TargetClusters:  &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tainted-test": "yes"}}},
-			AddOnConditions: matching("Ready", policyv1alpha1.MatchConditionOpIn, metav1.ConditionTrue),
+			AddOnConditions: newMatchConditions("Ready", policyv1alpha1.MatchConditionOpIn, metav1.ConditionTrue),
 			Taints:          []policyv1alpha1.Taint{{Key: "labelled", Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
-	// No agent is there to let go of what the namespaces of other tests left in it.
-	t.Cleanup(func() { report(t, env, cluster.Name, reportsLost) })
+	// No agent withdraws the Works that namespaces of other tests created for the cluster.
+	t.Cleanup(func() { reportConditions(t, env, cluster.Name, lostCondition) })
 	cleanUp(t, env, broken, labelled)
-	report(t, env, cluster.Name, reportsReady)
+	reportConditions(t, env, cluster.Name, readyCondition)
 	env.Create(t, broken, labelled)
-	// Without the condition, NotIn says nothing.
-	await(t, env.Karmada, cluster, taintedBy())
-	dns(metav1.ConditionFalse)
-	await(t, env.Karmada, cluster, taintedBy("dns:NoSchedule"))
+	// NotIn does not match a missing condition.
+	await(t, env.Karmada, cluster, hasTaints())
+	reportDNS(metav1.ConditionFalse)
+	await(t, env.Karmada, cluster, hasTaints("dns:NoSchedule"))
 	awaitEvent(t, env, cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonTaintClusterSucceed)
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tainted-test": "yes"} })
-	await(t, env.Karmada, cluster, taintedBy("dns:NoSchedule", "labelled:NoSchedule"))
-	dns(metav1.ConditionTrue)
-	await(t, env.Karmada, cluster, taintedBy("labelled:NoSchedule"))
+	await(t, env.Karmada, cluster, hasTaints("dns:NoSchedule", "labelled:NoSchedule"))
+	reportDNS(metav1.ConditionTrue)
+	await(t, env.Karmada, cluster, hasTaints("labelled:NoSchedule"))
 
-	// A policy that changes is applied, and one that goes takes nothing back.
+	// A changed policy is applied. The deletion of a policy keeps its taints.
 	testenv.Update(t, env.Karmada, labelled, func(p *policyv1alpha1.ClusterTaintPolicy) { p.Spec.Taints[0].Key = "changed" })
-	await(t, env.Karmada, cluster, taintedBy("labelled:NoSchedule", "changed:NoSchedule"))
+	await(t, env.Karmada, cluster, hasTaints("labelled:NoSchedule", "changed:NoSchedule"))
 	deleteObject(t, env.Karmada, labelled)
 	testenv.Update(t, env.Karmada, cluster, func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
-	await(t, env.Karmada, cluster, taintedBy())
+	await(t, env.Karmada, cluster, hasTaints())
 }

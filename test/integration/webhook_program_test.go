@@ -42,12 +42,12 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// programVariable names, in the environment of this test's executable, a program
-// that it is to be in place of the test.
+// programVariable is the environment variable with the name of the program that this test
+// executable runs instead of the tests.
 const programVariable = "KARMADA_INTEGRATION_PROGRAM"
 
-// asProgram is the program that the process is to be, if any.
-func asProgram() (program command.Program, is bool) {
+// programFromEnvironment returns the program that the process must run, if any.
+func programFromEnvironment() (program command.Program, is bool) {
 	switch os.Getenv(programVariable) {
 	case webhook.Name:
 		return webhook.Program(), true
@@ -59,16 +59,16 @@ func asProgram() (program command.Program, is bool) {
 	return command.Program{}, false
 }
 
-// startProgram runs a program in a process of its own and returns what ends it.
+// startProgram runs a program in its own process and returns a function that stops it.
 func startProgram(t *testing.T, name string, args ...string) (stop func()) {
 	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, told := exec.Command(executable, args...), &bytes.Buffer{}
+	program, output := exec.Command(executable, args...), &bytes.Buffer{}
 	program.Env = append(os.Environ(), programVariable+"="+name)
-	program.Stdout, program.Stderr = told, told
+	program.Stdout, program.Stderr = output, output
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +80,10 @@ func startProgram(t *testing.T, name string, args ...string) (stop func()) {
 		stopped = true
 		err := errors.Join(program.Process.Signal(syscall.SIGTERM), program.Wait())
 		if err != nil || t.Failed() {
-			t.Logf("%s ended with %v and told:\n%s", name, err, told)
+			t.Logf("%s ended with %v and this output:\n%s", name, err, output)
 		}
 		if err != nil {
-			t.Errorf("%s did not end well", name)
+			t.Errorf("%s ended with an error", name)
 		}
 	}
 	t.Cleanup(stop)
@@ -99,28 +99,28 @@ func freePort(t testing.TB) int {
 	return port
 }
 
-// plain is an API server without anything of Karmada inside, with the programs of
-// Karmada beside it.
-type plain struct {
+// plainAPIServer is an API server without built-in Karmada plugins, with the Karmada programs
+// as separate processes.
+type plainAPIServer struct {
 	env *testenv.Env
 	*standalone.Cluster
 	karmada client.WithWatch
 	certs   pki.Dir
 	issuer  *pki.Authority
-	// webhook and aggregated are the ports of the programs.
-	webhook, aggregated int
-	stopWebhook         func()
+	// webhookPort and aggregatedPort are the ports of the programs.
+	webhookPort, aggregatedPort int
+	stopWebhook                 func()
 }
 
-func startPlain(t *testing.T, env *testenv.Env) *plain {
+func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 	t.Helper()
-	p := &plain{env: env, certs: pki.Dir{Path: t.TempDir()}, webhook: freePort(t), aggregated: freePort(t)}
+	p := &plainAPIServer{env: env, certs: pki.Dir{Path: t.TempDir()}, webhookPort: freePort(t), aggregatedPort: freePort(t)}
 	var err error
 	if p.issuer, err = p.certs.EnsureAuthority("ca", "programs"); err != nil {
 		t.Fatal(err)
 	}
-	p.issue(t, "first")
-	// The context of a test ends before its programs do.
+	p.issueCertificate(t, "first")
+	// The context of a test ends before its programs stop.
 	p.Cluster, err = testenv.StartCluster(context.WithoutCancel(t.Context()), standalone.Options{
 		Name: "plain", CommonName: "plain", Dir: t.TempDir(), APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
@@ -132,16 +132,17 @@ func startPlain(t *testing.T, env *testenv.Env) *plain {
 		t.Fatal(err)
 	}
 	p.stopWebhook = startProgram(t, webhook.Name, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
-		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhook), "--health-probe-bind-address=0", "--metrics-bind-address=0")
+		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhookPort), "--health-probe-bind-address=0", "--metrics-bind-address=0")
 	startProgram(t, aggregatedapiserver.Name, "--kubeconfig="+p.Kubeconfig(), "--etcd-servers="+p.EtcdEndpoint(),
-		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregated),
+		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregatedPort),
 		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))
-	p.register(t)
+	p.registerPrograms(t)
 	return p
 }
 
-// issue gives the programs a certificate; another name makes another one.
-func (p *plain) issue(t *testing.T, commonName string) {
+// issueCertificate issues the serving certificate of the programs. Another common name makes a
+// new certificate.
+func (p *plainAPIServer) issueCertificate(t *testing.T, commonName string) {
 	t.Helper()
 	hosts := []string{standalone.Loopback, "localhost", aggregated.ServingName}
 	if _, err := p.issuer.EnsureLeaf("tls", pki.Leaf{CommonName: commonName, Hosts: hosts}); err != nil {
@@ -149,33 +150,34 @@ func (p *plain) issue(t *testing.T, commonName string) {
 	}
 }
 
-// register tells the API server of the programs.
-func (p *plain) register(t *testing.T) {
+// registerPrograms registers the programs with the API server.
+func (p *plainAPIServer) registerPrograms(t *testing.T) {
 	t.Helper()
-	address := "https://" + net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhook))
+	address := "https://" + net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhookPort))
 	mutating, validating := admission.Configurations(func(path string) admissionregistrationv1.WebhookClientConfig {
 		url := address + path
 		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: p.issuer.PEM()}
 	})
-	service, apiService := aggregated.Registration(p.issuer.PEM(), "localhost", int32(p.aggregated))
+	service, apiService := aggregated.Registration(p.issuer.PEM(), "localhost", int32(p.aggregatedPort))
 	if err := install.ApplyCRDs(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
 		t.Fatal(err)
 	}
 	if err := install.Apply(t.Context(), p.Config(), append(install.Namespaces(), mutating, validating, service, apiService)...); err != nil {
 		t.Fatal(err)
 	}
-	wrong := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
-	testenv.Eventually(t, "the webhook is asked", func(ctx context.Context) error {
-		err := p.karmada.Create(ctx, wrong(metav1.NamespaceDefault), client.DryRunAll)
+	invalidPolicy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
+	testenv.Eventually(t, "the API server calls the webhook", func(ctx context.Context) error {
+		err := p.karmada.Create(ctx, invalidPolicy(metav1.NamespaceDefault), client.DryRunAll)
 		if apierrors.IsForbidden(err) {
 			return nil
 		}
-		return fmt.Errorf("the answer is %w", err)
+		return fmt.Errorf("got %w", err)
 	})
 }
 
-// served is the name in the certificate that the program at a port serves.
-func (p *plain) served(ctx context.Context, port int) (string, error) {
+// servedCommonName returns the common name of the certificate that the program at a port
+// presents.
+func (p *plainAPIServer) servedCommonName(ctx context.Context, port int) (string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(p.issuer.PEM())
 	dialer := &tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}
@@ -187,27 +189,28 @@ func (p *plain) served(ctx context.Context, port int) (string, error) {
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-func TestProgramsServeAPlainAPIServer(t *testing.T) {
+func TestWebhookAndAggregatedAPIServerForAPlainAPIServer(t *testing.T) {
 	env := shared(t)
-	p := startPlain(t, env)
-	t.Run("the webhook answers as the plugin does", p.testAnswers)
-	t.Run("fields without effect are warned about", p.testWarnings)
-	t.Run("customizations do not contradict each other", p.testCustomizations)
+	p := startPlainAPIServer(t, env)
+	t.Run("the webhook answers like the admission plugin", p.testSameAnswerAsPlugin)
+	t.Run("warnings about fields without effect", p.testWarnings)
+	t.Run("conflicting customizations are rejected", p.testCustomizations)
 	t.Run("bindings are converted", p.testConversion)
-	t.Run("the Cluster API is served", p.testClusters)
-	t.Run("a new certificate is served", p.testRotation)
-	t.Run("what is no concern of ours goes on without the webhook", p.testOutage)
+	t.Run("the Cluster API is served", p.testClusterAPI)
+	t.Run("a new certificate is served", p.testCertificateRotation)
+	t.Run("requests that need no webhook succeed during its outage", p.testWebhookOutage)
 }
 
-func (p *plain) namespace(t *testing.T, name string) {
+func (p *plainAPIServer) createNamespace(t *testing.T, name string) {
 	t.Helper()
 	if err := p.karmada.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// cause is a refusal without who refuses.
-func cause(err error) string {
+// rejectionCause returns the message of a rejection without the name of the rejecting
+// component.
+func rejectionCause(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -219,9 +222,9 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func (p *plain) testAnswers(t *testing.T) {
+func (p *plainAPIServer) testSameAnswerAsPlugin(t *testing.T) {
 	namespace := p.env.Namespace(t)
-	p.namespace(t, namespace)
+	p.createNamespace(t, namespace)
 	value := policyv1alpha1.JSON{Raw: []byte(`"x"`)}
 	binding := func(dependencies string) func(string) client.Object {
 		return func(namespace string) client.Object {
@@ -235,35 +238,35 @@ func (p *plain) testAnswers(t *testing.T) {
 		object  func(namespace string) client.Object
 		refused bool
 	}{
-		"a policy that is completed": {object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"a policy with defaults": {object: policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{}}
 			s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{}
 		})},
-		"a policy that reaches elsewhere": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })},
-		"a policy that its schema refuses": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"a policy for another namespace": {refused: true, object: policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })},
+		"a policy that the schema rejects": {refused: true, object: policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 			s.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 3, MaxGroups: 2}}
 		})},
-		"a policy with two mistakes": {refused: true, object: policyWith(func(s *policyv1alpha1.PropagationSpec) {
+		"a policy with two errors": {refused: true, object: policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 			s.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{{AffinityName: "a b"}, {AffinityName: "c d"}}
 		})},
-		"overriders that are right": {object: overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
+		"valid overriders": {object: overridePolicyWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{
 			FieldPath: "/data/config", JSON: []policyv1alpha1.JSONPatchOperation{{SubPath: "/a", Operator: policyv1alpha1.OverriderOpAdd, Value: value}},
 		}}})},
-		"overriders that are wrong": {refused: true, object: overrideWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: "data"}}})},
-		"a binding":                 {object: binding("[]")},
-		"a binding with dependencies that are no list": {refused: true, object: binding("{}")},
+		"invalid overriders":                  {refused: true, object: overridePolicyWith(policyv1alpha1.Overriders{FieldOverrider: []policyv1alpha1.FieldOverrider{{FieldPath: "data"}}})},
+		"a binding":                           {object: binding("[]")},
+		"a binding with invalid dependencies": {refused: true, object: binding("{}")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inside, outside := c.object(namespace), c.object(namespace)
-			insideErr := p.env.Karmada.Create(t.Context(), inside, client.DryRunAll)
-			outsideErr := p.karmada.Create(t.Context(), outside, client.DryRunAll)
-			if (outsideErr != nil) != c.refused {
-				t.Errorf("the answer is %v", outsideErr)
+			withPlugin, withWebhook := c.object(namespace), c.object(namespace)
+			pluginErr := p.env.Karmada.Create(t.Context(), withPlugin, client.DryRunAll)
+			webhookErr := p.karmada.Create(t.Context(), withWebhook, client.DryRunAll)
+			if (webhookErr != nil) != c.refused {
+				t.Errorf("got error %v", webhookErr)
 			}
 			for _, err := range []error{
-				same("code", apierrors.ReasonForError(insideErr), apierrors.ReasonForError(outsideErr)),
-				same("cause", cause(insideErr), cause(outsideErr)),
-				same("completed object", withoutIdentity(inside), withoutIdentity(outside)),
+				checkEqual("code", apierrors.ReasonForError(pluginErr), apierrors.ReasonForError(webhookErr)),
+				checkEqual("cause", rejectionCause(pluginErr), rejectionCause(webhookErr)),
+				checkEqual("defaulted object", withoutIdentity(withPlugin), withoutIdentity(withWebhook)),
 			} {
 				if err != nil {
 					t.Error(err)
@@ -273,7 +276,8 @@ func (p *plain) testAnswers(t *testing.T) {
 	}
 }
 
-// withoutIdentity drops what differs between two objects that were stored alike.
+// withoutIdentity removes the fields that differ between two equal objects that were stored
+// separately.
 func withoutIdentity(object client.Object) client.Object {
 	for key := range object.GetLabels() {
 		if strings.HasSuffix(key, "permanent-id") {
@@ -287,20 +291,20 @@ func withoutIdentity(object client.Object) client.Object {
 	return object
 }
 
-func (p *plain) testWarnings(t *testing.T) {
-	listener, config := &heard{}, rest.CopyConfig(p.Config())
+func (p *plainAPIServer) testWarnings(t *testing.T) {
+	listener, config := &warningCollector{}, rest.CopyConfig(p.Config())
 	config.WarningHandlerWithContext = listener
 	karmada, err := client.New(config, client.Options{Scheme: p.env.Karmada.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := policyWith(func(s *policyv1alpha1.PropagationSpec) {
+	policy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) {
 		s.Association, s.Preemption = true, policyv1alpha1.PreemptAlways
 	})(metav1.NamespaceDefault)
 	if err := karmada.Create(t.Context(), policy, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if err := same("warnings", []string{
+	if err := checkEqual("warnings", []string{
 		"spec.association: has no effect; use propagateDeps",
 		"spec.preemption: has no effect unless Karmada runs with the feature gate PropagationPolicyPreemption",
 	}, listener.warnings); err != nil {
@@ -308,37 +312,37 @@ func (p *plain) testWarnings(t *testing.T) {
 	}
 
 	listener.warnings = nil
-	if err := karmada.Create(t.Context(), policyWith(misname)(metav1.NamespaceDefault), client.DryRunAll); err != nil {
+	if err := karmada.Create(t.Context(), policyWithSpec(selectUnknownNames)(metav1.NamespaceDefault), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	want := append(slices.Clone(warningsOfMisnamed), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1" yet`)
-	if err := same("warnings", want, listener.warnings); err != nil {
+	want := append(slices.Clone(unknownKindWarnings), `spec.placement.clusterAffinity.clusterNames[0]: there is no cluster "membr1" yet`)
+	if err := checkEqual("warnings", want, listener.warnings); err != nil {
 		t.Error(err)
 	}
 }
 
-func (p *plain) testCustomizations(t *testing.T) {
+func (p *plainAPIServer) testCustomizations(t *testing.T) {
 	customization := func(name string) *configv1alpha1.ResourceInterpreterCustomization {
 		c := &configv1alpha1.ResourceInterpreterCustomization{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		c.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "example.com/v1", Kind: "Nothing"}
 		c.Spec.Customizations.Retention = &configv1alpha1.LocalValueRetention{LuaScript: "function Retain(d, o) return d end"}
 		return c
 	}
-	for side, karmada := range map[string]client.Client{"the plugin": p.env.Karmada, "the webhook": p.karmada} {
+	for clusterClient, karmada := range map[string]client.Client{"the plugin": p.env.Karmada, "the webhook": p.karmada} {
 		first := customization("first")
 		if err := karmada.Create(t.Context(), first); err != nil {
-			t.Fatalf("%s: %v", side, err)
+			t.Fatalf("%s: %v", clusterClient, err)
 		}
 		if err := karmada.Create(t.Context(), customization("second")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.customizations.retention") {
-			t.Errorf("%s answers %v", side, err)
+			t.Errorf("%s: got error %v", clusterClient, err)
 		}
 		if err := karmada.Delete(t.Context(), first); err != nil {
-			t.Errorf("%s: %v", side, err)
+			t.Errorf("%s: %v", clusterClient, err)
 		}
 	}
 }
 
-func (p *plain) testConversion(t *testing.T) {
+func (p *plainAPIServer) testConversion(t *testing.T) {
 	stored := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "converted"}}
 	stored.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: stored.Namespace, Name: "web"}
 	stored.Spec.Replicas = 3
@@ -349,66 +353,66 @@ func (p *plain) testConversion(t *testing.T) {
 	if err := p.karmada.Get(t.Context(), client.ObjectKeyFromObject(stored), old); err != nil {
 		t.Fatal(err)
 	}
-	if err := same("replicas in the old version", int32(3), old.Spec.Resource.Replicas); err != nil {
+	if err := checkEqual("replicas in the old version", int32(3), old.Spec.Resource.Replicas); err != nil {
 		t.Error(err)
 	}
 }
 
-func (p *plain) testClusters(t *testing.T) {
+func (p *plainAPIServer) testClusterAPI(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "outside"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
 	testenv.Eventually(t, "a Cluster is stored", func(ctx context.Context) error {
 		return p.karmada.Create(ctx, cluster.DeepCopy())
 	})
 	stored := await(t, p.karmada, cluster, exists)
-	if err := same("grades of nodes", 9, len(stored.Spec.ResourceModels)); err != nil {
+	if err := checkEqual("number of resource models", 9, len(stored.Spec.ResourceModels)); err != nil {
 		t.Error(err)
 	}
-	wrong := cluster.DeepCopy()
-	wrong.Name, wrong.Spec.SyncMode = "wrong", "Perhaps"
-	if err := p.karmada.Create(t.Context(), wrong); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.syncMode") {
-		t.Errorf("the answer is %v", err)
+	invalid := cluster.DeepCopy()
+	invalid.Name, invalid.Spec.SyncMode = "wrong", "Perhaps"
+	if err := p.karmada.Create(t.Context(), invalid); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.syncMode") {
+		t.Errorf("got error %v", err)
 	}
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(p.issuer.PEM())
-	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	anonymous := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	for path, want := range map[string]int{
 		"/healthz": http.StatusOK, "/readyz": http.StatusOK, "/livez": http.StatusOK, "/metrics": http.StatusForbidden,
 		"/apis/cluster.karmada.io/v1alpha1/clusters": http.StatusForbidden,
 	} {
-		question, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d%s", standalone.Loopback, p.aggregated, path), http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:%d%s", standalone.Loopback, p.aggregatedPort, path), http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := stranger.Do(question)
+		response, err := anonymous.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("a stranger at %s: %s, want %d", path, answer.Status, want)
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("an anonymous request for %s: %s, want %d", path, response.Status, want)
 		}
 	}
 }
 
-func (p *plain) testRotation(t *testing.T) {
-	p.issue(t, "second")
-	for program, port := range map[string]int{webhook.Name: p.webhook, aggregatedapiserver.Name: p.aggregated} {
+func (p *plainAPIServer) testCertificateRotation(t *testing.T) {
+	p.issueCertificate(t, "second")
+	for program, port := range map[string]int{webhook.Name: p.webhookPort, aggregatedapiserver.Name: p.aggregatedPort} {
 		testenv.Eventually(t, program+" serves the new certificate", func(ctx context.Context) error {
-			name, err := p.served(ctx, port)
-			return errors.Join(err, same("name in the certificate", "second", name))
+			name, err := p.servedCommonName(ctx, port)
+			return errors.Join(err, checkEqual("name in the certificate", "second", name))
 		})
 	}
 	if err := p.karmada.List(t.Context(), &clusterv1alpha1.ClusterList{}); err != nil {
 		t.Errorf("the Cluster API: %v", err)
 	}
-	wrong := policyWith(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
-	if err := p.karmada.Create(t.Context(), wrong(metav1.NamespaceDefault)); !apierrors.IsForbidden(err) {
-		t.Errorf("the answer is %v", err)
+	invalidPolicy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
+	if err := p.karmada.Create(t.Context(), invalidPolicy(metav1.NamespaceDefault)); !apierrors.IsForbidden(err) {
+		t.Errorf("got error %v", err)
 	}
 }
 
-func (p *plain) testOutage(t *testing.T) {
+func (p *plainAPIServer) testWebhookOutage(t *testing.T) {
 	free, protected := configMap(metav1.NamespaceDefault, "free"), configMap(metav1.NamespaceDefault, "protected")
 	protected.Labels = map[string]string{workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways}
 	for _, object := range []client.Object{free, protected} {
@@ -425,7 +429,7 @@ func (p *plain) testOutage(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"a protected object": p.karmada.Delete(t.Context(), protected),
-		"a policy":           p.karmada.Create(t.Context(), policyWith(func(*policyv1alpha1.PropagationSpec) {})(metav1.NamespaceDefault)),
+		"a policy":           p.karmada.Create(t.Context(), policyWithSpec(func(*policyv1alpha1.PropagationSpec) {})(metav1.NamespaceDefault)),
 	} {
 		if !apierrors.IsInternalError(err) {
 			t.Errorf("%s without a webhook: %v", what, err)

@@ -20,9 +20,9 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// behindKarmada runs a server with everything that production has: delegation,
-// admission, priority and fairness. The files hold client certificates.
-func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config, certificates pki.Dir) {
+// startBehindKarmada runs a server as in production: with delegation, admission, priority and
+// fairness. The returned directory has client certificates.
+func startBehindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config, certificates pki.Dir) {
 	t.Helper()
 	dir := pki.Dir{Path: t.TempDir()}
 	authority, err := dir.EnsureAuthority("front-proxy-ca", "front-proxy-ca")
@@ -41,7 +41,7 @@ func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config,
 	if _, err := clients.EnsureLeaf("alice", pki.Leaf{CommonName: "alice"}); err != nil {
 		t.Fatal(err)
 	}
-	karmada := &karmadaAPI{secrets: secrets, authentication: map[string]string{
+	karmada := &fakeKarmadaAPI{secrets: secrets, authentication: map[string]string{
 		"client-ca-file":                     string(clients.PEM()),
 		"requestheader-client-ca-file":       string(authority.PEM()),
 		"requestheader-allowed-names":        jsonList("front-proxy-client"),
@@ -60,16 +60,16 @@ func behindKarmada(t *testing.T, secrets ...corev1.Secret) (config *rest.Config,
 	o.Server.SecureServing.ServerCert.CertDirectory = ""
 	o.Server.Etcd.StorageConfig.Transport.ServerList = []string{startEtcd(t)}
 	o.Karmada = karmada.start(t)
-	return start(t, o), dir
+	return startServer(t, o), dir
 }
 
-func TestTheKarmadaAPIServerDecidesWhoMayDoWhat(t *testing.T) {
-	config, certificates := behindKarmada(t)
+func TestAuthenticationAndAuthorizationAreDelegated(t *testing.T) {
+	config, certificates := startBehindKarmada(t)
 	certificate := func(name string) func(*rest.Config) {
 		return func(c *rest.Config) {
 			c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = certificates.CertFile(name), certificates.KeyFile(name)
 			c.Wrap(func(rt http.RoundTripper) http.RoundTripper {
-				return roundTripper(func(req *http.Request) (*http.Response, error) {
+				return roundTripperFunc(func(req *http.Request) (*http.Response, error) {
 					req.Header.Set("X-Remote-User", "alice")
 					return rt.RoundTrip(req)
 				})
@@ -80,27 +80,27 @@ func TestTheKarmadaAPIServerDecidesWhoMayDoWhat(t *testing.T) {
 		login func(*rest.Config)
 		want  func(error) bool
 	}{
-		"a user with a token that may":     {func(c *rest.Config) { c.BearerToken = "alice" }, allowed},
-		"a user with a token that may not": {func(c *rest.Config) { c.BearerToken = "bob" }, apierrors.IsForbidden},
+		"a permitted user with a token":               {func(c *rest.Config) { c.BearerToken = "alice" }, isAllowed},
+		"a user with a token and without permissions": {func(c *rest.Config) { c.BearerToken = "bob" }, apierrors.IsForbidden},
 		"a user with a client certificate": {func(c *rest.Config) {
 			c.TLSClientConfig.CertFile, c.TLSClientConfig.KeyFile = certificates.CertFile("alice"), certificates.KeyFile("alice")
-		}, allowed},
-		"nobody":                                 {func(*rest.Config) {}, apierrors.IsForbidden},
-		"the front proxy on behalf of a user":    {certificate("front-proxy-client"), allowed},
+		}, isAllowed},
+		"an anonymous user":                      {func(*rest.Config) {}, apierrors.IsForbidden},
+		"the front proxy on behalf of a user":    {certificate("front-proxy-client"), isAllowed},
 		"another client of the front proxy's CA": {certificate("stranger"), apierrors.IsUnauthorized},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			as := rest.CopyConfig(config)
-			test.login(as)
-			transport, err := rest.HTTPClientFor(as)
+			userConfig := rest.CopyConfig(config)
+			test.login(userConfig)
+			transport, err := rest.HTTPClientFor(userConfig)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer transport.CloseIdleConnections()
-			as.GroupVersion, as.APIPath = &clusterv1alpha1.GroupVersion, "/apis"
-			as.NegotiatedSerializer = metav1Codecs()
-			raw, err := rest.RESTClientForConfigAndClient(as, transport)
+			userConfig.GroupVersion, userConfig.APIPath = &clusterv1alpha1.GroupVersion, "/apis"
+			userConfig.NegotiatedSerializer = metav1Codecs()
+			raw, err := rest.RESTClientForConfigAndClient(userConfig, transport)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,12 +111,12 @@ func TestTheKarmadaAPIServerDecidesWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-func TestAUserReachesAMemberThroughTheServer(t *testing.T) {
+func TestClusterProxyReachesAMember(t *testing.T) {
 	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.WriteString(w, req.URL.RequestURI()+" as "+req.Header.Get("Impersonate-User")+" with "+req.Header.Get("Authorization"))
 	}))
 	defer member.Close()
-	config, _ := behindKarmada(t, corev1.Secret{
+	config, _ := startBehindKarmada(t, corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "m1-impersonator", ResourceVersion: "1"},
 		Data:       map[string][]byte{"token": []byte("impersonator")},
 	})
@@ -135,19 +135,19 @@ func TestAUserReachesAMemberThroughTheServer(t *testing.T) {
 	if err := karmada.Get(t.Context(), types.NamespacedName{Name: "m1"}, cluster); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := proxied(t, config, "api/v1/pods?limit=1"), "/api/v1/pods?limit=1 as alice with Bearer impersonator"; got != want {
-		t.Errorf("the member saw %q, want %q", got, want)
+	if got, want := getThroughProxy(t, config, "api/v1/pods?limit=1"), "/api/v1/pods?limit=1 as alice with Bearer impersonator"; got != want {
+		t.Errorf("the member received %q, want %q", got, want)
 	}
 }
 
-func proxied(t *testing.T, config *rest.Config, path string) string {
+func getThroughProxy(t *testing.T, config *rest.Config, path string) string {
 	t.Helper()
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer transport.CloseIdleConnections()
-	transport.Timeout = patience
+	transport.Timeout = maxWait
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
 		config.Host+"/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/"+path, nil)
 	if err != nil {
@@ -165,26 +165,26 @@ func proxied(t *testing.T, config *rest.Config, path string) string {
 	return strings.TrimSpace(string(body))
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
+type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func allowed(err error) bool { return err == nil }
+func isAllowed(err error) bool { return err == nil }
 
-func TestServersInOneProcessDoNotMeet(t *testing.T) {
+func TestTwoServersInOneProcessAreIndependent(t *testing.T) {
 	etcd := startEtcd(t)
-	one, two := options(t, etcd), options(t, etcd)
+	one, two := newOptions(t, etcd), newOptions(t, etcd)
 	two.Server.Etcd.StorageConfig.Prefix = "/other"
-	first, second := newClient(t, start(t, one)), newClient(t, start(t, two))
-	created(t, first, member("m1"))
+	first, second := newClient(t, startServer(t, one)), newClient(t, startServer(t, two))
+	createCluster(t, first, newMemberCluster("m1"))
 	var list clusterv1alpha1.ClusterList
 	if err := second.List(t.Context(), &list); err != nil {
 		t.Fatal(err)
 	}
 	if len(list.Items) != 0 {
-		t.Errorf("%d clusters of one server are seen through the other", len(list.Items))
+		t.Errorf("%d clusters of one server are in the list of the other", len(list.Items))
 	}
 	if _, err := os.Stat("apiserver.local.config"); !os.IsNotExist(err) {
-		t.Errorf("a server left files in the working directory: %v", err)
+		t.Errorf("a server wrote files into the working directory: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-func TestGatesSwitchResourceModels(t *testing.T) {
+func TestResourceModelingFeatureGate(t *testing.T) {
 	const modeling = "CustomizedClusterResourceModeling"
 	etcd := startEtcd(t)
 	tests := map[string]struct {
@@ -16,19 +16,19 @@ func TestGatesSwitchResourceModels(t *testing.T) {
 		gates  func() featuregate.MutableFeatureGate
 		want   int
 	}{
-		"off by the flag alone": {prefix: "/flag", flag: modeling + "=false"},
-		"off by the flag in the given gates": {prefix: "/given", flag: modeling + "=false", gates: func() featuregate.MutableFeatureGate {
+		"disabled by the flag": {prefix: "/flag", flag: modeling + "=false"},
+		"disabled by the flag in the given gates": {prefix: "/given", flag: modeling + "=false", gates: func() featuregate.MutableFeatureGate {
 			gates := featuregate.NewFeatureGate()
 			if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{modeling: {Default: true, PreRelease: featuregate.Beta}}); err != nil {
 				t.Fatal(err)
 			}
 			return gates
 		}},
-		"on without a word": {prefix: "/default", want: 9},
+		"enabled by default": {prefix: "/default", want: 9},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := options(t, etcd)
+			o := newOptions(t, etcd)
 			o.Server.Etcd.StorageConfig.Prefix = test.prefix
 			if test.gates != nil {
 				o.Gates = test.gates()
@@ -38,12 +38,12 @@ func TestGatesSwitchResourceModels(t *testing.T) {
 			if err := flags.Set("feature-gates", test.flag); err != nil {
 				t.Fatal(err)
 			}
-			got := created(t, newClient(t, start(t, o)), member("m1"))
+			got := createCluster(t, newClient(t, startServer(t, o)), newMemberCluster("m1"))
 			if len(got.Spec.ResourceModels) != test.want {
 				t.Errorf("%d models, want %d", len(got.Spec.ResourceModels), test.want)
 			}
 			if o.Gates != nil && o.Gates.Enabled(modeling) {
-				t.Error("the given gates do not know what the flag says")
+				t.Error("the flag does not change the given gates")
 			}
 		})
 	}

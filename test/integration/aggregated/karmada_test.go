@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// karmadaAPI is as much of a Karmada API server as servers behind it need: it
-// publishes how it authenticates, reviews tokens (the token is the user's name)
-// and permissions (alice may do everything), and has a few Secrets.
-type karmadaAPI struct {
+// fakeKarmadaAPI implements the parts of a Karmada API server that the aggregated API server
+// needs: it publishes the authentication configuration, reviews tokens (the token is the name
+// of the user) and permissions (alice may do everything), and serves Secrets.
+type fakeKarmadaAPI struct {
 	authentication map[string]string
 	secrets        []corev1.Secret
 }
 
 // start serves the API until the test ends.
-func (k *karmadaAPI) start(t *testing.T) *rest.Config {
+func (k *fakeKarmadaAPI) start(t *testing.T) *rest.Config {
 	t.Helper()
 	server := httptest.NewTLSServer(k)
 	t.Cleanup(func() {
@@ -36,59 +36,59 @@ func (k *karmadaAPI) start(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-func (k *karmadaAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (k *fakeKarmadaAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	switch {
 	case strings.HasSuffix(req.URL.Path, "/subjectaccessreviews"):
-		review[authorizationv1.SubjectAccessReview](w, req, func(r *authorizationv1.SubjectAccessReview) {
+		writeReview[authorizationv1.SubjectAccessReview](w, req, func(r *authorizationv1.SubjectAccessReview) {
 			r.Status.Allowed = r.Spec.User == "alice"
 		})
 	case strings.HasSuffix(req.URL.Path, "/tokenreviews"):
-		review[authenticationv1.TokenReview](w, req, func(r *authenticationv1.TokenReview) {
+		writeReview[authenticationv1.TokenReview](w, req, func(r *authenticationv1.TokenReview) {
 			r.Status.Authenticated = true
 			r.Status.User.Username = r.Spec.Token
 		})
 	case query.Get("sendInitialEvents") != "":
-		answer(w, http.StatusUnprocessableEntity, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
+		writeJSON(w, http.StatusUnprocessableEntity, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
 	case query.Get("watch") != "":
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	case strings.HasSuffix(req.URL.Path, "/configmaps/extension-apiserver-authentication"):
-		answer(w, http.StatusOK, k.configMap())
+		writeJSON(w, http.StatusOK, k.configMap())
 	case strings.HasSuffix(req.URL.Path, "/configmaps"):
-		answer(w, http.StatusOK, corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.ConfigMap{k.configMap()}})
+		writeJSON(w, http.StatusOK, corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.ConfigMap{k.configMap()}})
 	case strings.HasSuffix(req.URL.Path, "/secrets"):
-		answer(w, http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: k.secrets})
+		writeJSON(w, http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: k.secrets})
 	default:
-		answer(w, http.StatusOK, corev1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
+		writeJSON(w, http.StatusOK, corev1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 	}
 }
 
-func (k *karmadaAPI) configMap() corev1.ConfigMap {
+func (k *fakeKarmadaAPI) configMap() corev1.ConfigMap {
 	return corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication", ResourceVersion: "1"},
 		Data:       k.authentication,
 	}
 }
 
-func review[R any](w http.ResponseWriter, req *http.Request, decide func(*R)) {
+func writeReview[R any](w http.ResponseWriter, req *http.Request, decide func(*R)) {
 	var r R
 	if err := json.NewDecoder(req.Body).Decode(&r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	decide(&r)
-	answer(w, http.StatusCreated, r)
+	writeJSON(w, http.StatusCreated, r)
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// jsonList is a string as the Karmada API server publishes lists.
+// jsonList encodes strings as the Karmada API server publishes lists.
 func jsonList(items ...string) string {
 	raw, _ := json.Marshal(slices.Clip(items))
 	return string(raw)

@@ -10,10 +10,10 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-func TestEverythingEndsWithTheContext(t *testing.T) {
+func TestNoGoroutineOutlivesTheServer(t *testing.T) {
 	etcd := startEtcd(t)
 	run := func() {
-		server, err := aggregated.New(options(t, etcd))
+		server, err := aggregated.New(newOptions(t, etcd))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,19 +26,19 @@ func TestEverythingEndsWithTheContext(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The first server starts what the libraries share in a process.
+	// The first server starts goroutines that libraries share in a process.
 	run()
 	before := goleak.IgnoreCurrent()
 	run()
-	// One that waits for a list ends by its own timer, seconds after it; all of them
-	// take as long as the machine does.
-	again, limit := time.NewTicker(100*time.Millisecond), time.After(patience)
-	defer again.Stop()
-	for left := goleak.Find(before); left != nil; left = goleak.Find(before) {
+	// A goroutine that waits for a list ends by its own timer some seconds later. The time for
+	// all of them depends on the machine.
+	ticker, limit := time.NewTicker(100*time.Millisecond), time.After(maxWait)
+	defer ticker.Stop()
+	for leaks := goleak.Find(before); leaks != nil; leaks = goleak.Find(before) {
 		select {
-		case <-again.C:
+		case <-ticker.C:
 		case <-limit:
-			t.Fatalf("after %s: %v", patience, left)
+			t.Fatalf("after %s: %v", maxWait, leaks)
 		}
 	}
 }

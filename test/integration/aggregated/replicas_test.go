@@ -10,9 +10,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func TestAnIDIsRegisteredOnceWhicheverReplicaIsAsked(t *testing.T) {
+func TestClusterIDIsUniqueAcrossReplicas(t *testing.T) {
 	etcd := startEtcd(t)
-	replicas := []client.WithWatch{newClient(t, start(t, options(t, etcd))), newClient(t, start(t, options(t, etcd)))}
+	replicas := []client.WithWatch{newClient(t, startServer(t, newOptions(t, etcd))), newClient(t, startServer(t, newOptions(t, etcd)))}
 	const ids = 30
 	var (
 		group    sync.WaitGroup
@@ -22,7 +22,7 @@ func TestAnIDIsRegisteredOnceWhicheverReplicaIsAsked(t *testing.T) {
 	for id := range ids {
 		for i, karmada := range replicas {
 			group.Go(func() {
-				c := member(fmt.Sprintf("m%d-%d", id, i))
+				c := newMemberCluster(fmt.Sprintf("m%d-%d", id, i))
 				c.Spec.ID = fmt.Sprintf("id-%d", id)
 				err := karmada.Create(t.Context(), c)
 				mu.Lock()
@@ -36,20 +36,20 @@ func TestAnIDIsRegisteredOnceWhicheverReplicaIsAsked(t *testing.T) {
 	if err := replicas[0].List(t.Context(), &list); err != nil {
 		t.Fatal(err)
 	}
-	bearers := map[string]string{}
+	clustersByID := map[string]string{}
 	for _, c := range list.Items {
-		if other, taken := bearers[c.Spec.ID]; taken {
+		if other, taken := clustersByID[c.Spec.ID]; taken {
 			t.Errorf("clusters %s and %s have the same ID", other, c.Name)
 		}
-		bearers[c.Spec.ID] = c.Name
+		clustersByID[c.Spec.ID] = c.Name
 		if !accepted[c.Name] {
-			t.Errorf("cluster %s is stored, and whoever created it was told otherwise", c.Name)
+			t.Errorf("cluster %s is stored, but its creation was rejected", c.Name)
 		}
 		delete(accepted, c.Name)
 	}
-	for name, told := range accepted {
-		if told {
-			t.Errorf("cluster %s was accepted, and is not stored", name)
+	for name, wasAccepted := range accepted {
+		if wasAccepted {
+			t.Errorf("cluster %s was accepted, but is not stored", name)
 		}
 	}
 }

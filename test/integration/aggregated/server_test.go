@@ -25,24 +25,24 @@ import (
 	"karmada.io/karmada/internal/domain/cluster"
 )
 
-func TestClusters(t *testing.T) {
-	config := start(t, options(t, startEtcd(t)))
+func TestClusterAPI(t *testing.T) {
+	config := startServer(t, newOptions(t, startEtcd(t)))
 	karmada := newClient(t, config)
 	tests := map[string]func(t *testing.T, karmada client.WithWatch){
-		"create empties the status and sets defaults":           testCreate,
-		"an invalid cluster is refused with the fields":         testInvalid,
-		"an update keeps the status and counts changes of spec": testUpdate,
-		"status and labels do not count as changes":             testUncounted,
-		"a finalizer delays deletion":                           testFinalizer,
-		"a status update changes the status only":               testStatusOnly,
-		"an update of an unknown name creates nothing":          testUpdateUnknown,
-		"an update without resourceVersion wins":                testUnconditional,
-		"an ID is registered once":                              testUniqueID,
-		"an ID is registered once by concurrent creates":        testConcurrentIDs,
-		"a rehearsal tells that an ID is registered":            testRehearsedID,
-		"server-side apply shares the spec between writers":     testApply,
-		"a watch reports what happens":                          testWatch,
-		"a field selector finds a name":                         testFieldSelector,
+		"create empties the status and sets defaults":              testCreate,
+		"an invalid cluster is rejected with the fields":           testInvalid,
+		"an update keeps the status and increments the generation": testUpdate,
+		"status and labels do not change the generation":           testGenerationUnchanged,
+		"a finalizer delays deletion":                              testFinalizer,
+		"a status update changes the status only":                  testStatusOnly,
+		"an update of an unknown name creates nothing":             testUpdateUnknown,
+		"an update without resourceVersion overwrites":             testUpdateWithoutResourceVersion,
+		"an ID is registered once":                                 testUniqueID,
+		"an ID is registered once by concurrent creates":           testConcurrentIDs,
+		"a dry run reports a registered ID":                        testDryRunUniqueID,
+		"server-side apply keeps fields of other managers":         testServerSideApply,
+		"a watch reports all events":                               testWatch,
+		"a field selector selects by name":                         testFieldSelector,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,15 +57,15 @@ func TestClusters(t *testing.T) {
 	t.Run("a table has the columns of kubectl get", func(t *testing.T) { testTable(t, config, karmada) })
 }
 
-func member(name string) *clusterv1alpha1.Cluster {
+func newMemberCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
 	}
 }
 
-// created is a Cluster as the server answers to its creation.
-func created(t *testing.T, karmada client.Client, c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+// createCluster creates a Cluster and returns it as the server answers it.
+func createCluster(t *testing.T, karmada client.Client, c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	t.Helper()
 	if err := karmada.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func created(t *testing.T, karmada client.Client, c *clusterv1alpha1.Cluster) *c
 	return c
 }
 
-func stored(t *testing.T, karmada client.Client, name string) *clusterv1alpha1.Cluster {
+func getCluster(t *testing.T, karmada client.Client, name string) *clusterv1alpha1.Cluster {
 	t.Helper()
 	var c clusterv1alpha1.Cluster
 	if err := karmada.Get(t.Context(), types.NamespacedName{Name: name}, &c); err != nil {
@@ -83,28 +83,28 @@ func stored(t *testing.T, karmada client.Client, name string) *clusterv1alpha1.C
 }
 
 func testCreate(t *testing.T, karmada client.WithWatch) {
-	c := member("m1")
+	c := newMemberCluster("m1")
 	c.Spec.Zone = "z1"
 	c.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}}
 	c.Status.KubernetesVersion = "v1.2.3"
-	created(t, karmada, c)
-	got := stored(t, karmada, "m1")
+	createCluster(t, karmada, c)
+	got := getCluster(t, karmada, "m1")
 	if got.Generation != 1 || got.Status.KubernetesVersion != "" {
-		t.Errorf("generation %d, status %v; want 1 and nothing", got.Generation, got.Status)
+		t.Errorf("generation %d, status %v; want 1 and an empty status", got.Generation, got.Status)
 	}
 	if diff := cmp.Diff(cluster.DefaultModels(), got.Spec.ResourceModels); diff != "" {
 		t.Errorf("models (-want +got):\n%s", diff)
 	}
 	if got.Spec.Zone != "" || !cmp.Equal(got.Spec.Zones, []string{"z1"}) {
-		t.Errorf("zone %q, zones %q; want the zone among zones", got.Spec.Zone, got.Spec.Zones)
+		t.Errorf("zone %q, zones %q; want the zone in zones", got.Spec.Zone, got.Spec.Zones)
 	}
 	if got.Spec.Taints[0].TimeAdded.IsZero() {
-		t.Error("the NoExecute taint is not dated")
+		t.Error("the NoExecute taint has no timeAdded")
 	}
 }
 
 func testInvalid(t *testing.T, karmada client.WithWatch) {
-	c := member("m1")
+	c := newMemberCluster("m1")
 	c.Spec.SyncMode = "Both"
 	c.Spec.APIEndpoint = "nowhere"
 	err := karmada.Create(t.Context(), c)
@@ -114,7 +114,7 @@ func testInvalid(t *testing.T, karmada client.WithWatch) {
 }
 
 func testUpdate(t *testing.T, karmada client.WithWatch) {
-	c := created(t, karmada, member("m1"))
+	c := createCluster(t, karmada, newMemberCluster("m1"))
 	c.Status.KubernetesVersion = "v1.36.3"
 	if err := karmada.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -124,14 +124,14 @@ func testUpdate(t *testing.T, karmada client.WithWatch) {
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	got := stored(t, karmada, "m1")
+	got := getCluster(t, karmada, "m1")
 	if got.Generation != 2 || got.Spec.Region != "r1" || got.Status.KubernetesVersion != "v1.36.3" {
 		t.Errorf("generation %d, region %q, version %q; want 2, r1, v1.36.3", got.Generation, got.Spec.Region, got.Status.KubernetesVersion)
 	}
 }
 
-func testUncounted(t *testing.T, karmada client.WithWatch) {
-	c := created(t, karmada, member("m1"))
+func testGenerationUnchanged(t *testing.T, karmada client.WithWatch) {
+	c := createCluster(t, karmada, newMemberCluster("m1"))
 	c.Labels = map[string]string{"a": "b"}
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -140,24 +140,24 @@ func testUncounted(t *testing.T, karmada client.WithWatch) {
 	if err := karmada.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	// Another spelling of the stored spec is no change either.
+	// Another order in the spec is not a change either.
 	c.Spec.ResourceModels[0], c.Spec.ResourceModels[1] = c.Spec.ResourceModels[1], c.Spec.ResourceModels[0]
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(t, karmada, "m1"); got.Generation != 1 || got.Labels["a"] != "b" {
+	if got := getCluster(t, karmada, "m1"); got.Generation != 1 || got.Labels["a"] != "b" {
 		t.Errorf("got generation %d, labels %v; want 1, a=b", got.Generation, got.Labels)
 	}
 }
 
 func testFinalizer(t *testing.T, karmada client.WithWatch) {
-	c := member("m1")
+	c := newMemberCluster("m1")
 	c.Finalizers = []string{"example.com/wait"}
-	created(t, karmada, c)
+	createCluster(t, karmada, c)
 	if err := karmada.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	got := stored(t, karmada, "m1")
+	got := getCluster(t, karmada, "m1")
 	if got.DeletionTimestamp.IsZero() {
 		t.Error("the cluster is not being deleted")
 	}
@@ -171,15 +171,15 @@ func testFinalizer(t *testing.T, karmada client.WithWatch) {
 }
 
 func testStatusOnly(t *testing.T, karmada client.WithWatch) {
-	c := member("m1")
+	c := newMemberCluster("m1")
 	c.Labels = map[string]string{"a": "b"}
-	created(t, karmada, c)
+	createCluster(t, karmada, c)
 	c.Spec.Region, c.Labels, c.Finalizers = "elsewhere", nil, []string{"example.com/stray"}
 	c.Status.KubernetesVersion = "v1.36.3"
 	if err := karmada.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	got := stored(t, karmada, "m1")
+	got := getCluster(t, karmada, "m1")
 	if got.Status.KubernetesVersion != "v1.36.3" {
 		t.Error("the status is not stored")
 	}
@@ -189,19 +189,19 @@ func testStatusOnly(t *testing.T, karmada client.WithWatch) {
 }
 
 func testUpdateUnknown(t *testing.T, karmada client.WithWatch) {
-	if err := karmada.Update(t.Context(), member("unknown")); !apierrors.IsNotFound(err) {
+	if err := karmada.Update(t.Context(), newMemberCluster("unknown")); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
 	}
 }
 
-func testUnconditional(t *testing.T, karmada client.WithWatch) {
-	created(t, karmada, member("m1"))
-	c := member("m1")
+func testUpdateWithoutResourceVersion(t *testing.T, karmada client.WithWatch) {
+	createCluster(t, karmada, newMemberCluster("m1"))
+	c := newMemberCluster("m1")
 	c.Spec.Region = "r1"
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	stale := stored(t, karmada, "m1")
+	stale := getCluster(t, karmada, "m1")
 	c.ResourceVersion, c.Spec.Region = "", "r2"
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -213,46 +213,46 @@ func testUnconditional(t *testing.T, karmada client.WithWatch) {
 }
 
 func testUniqueID(t *testing.T, karmada client.WithWatch) {
-	first := member("m1")
+	first := newMemberCluster("m1")
 	first.Spec.ID = "id-1"
-	created(t, karmada, first)
+	createCluster(t, karmada, first)
 
-	second := member("m2")
+	second := newMemberCluster("m2")
 	second.Spec.ID = "id-1"
 	err := karmada.Create(t.Context(), second)
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "the cluster ID id-1 or the cluster name m1 has been registered") {
 		t.Errorf("creating with a registered ID: got %v", err)
 	}
 
-	second = created(t, karmada, member("m2"))
+	second = createCluster(t, karmada, newMemberCluster("m2"))
 	second.Spec.ID = "id-1"
 	if err := karmada.Update(t.Context(), second); !apierrors.IsInvalid(err) {
-		t.Errorf("taking a registered ID: got %v, want Invalid", err)
+		t.Errorf("updating to a registered ID: got %v, want Invalid", err)
 	}
-	if err := karmada.Create(t.Context(), func() *clusterv1alpha1.Cluster { c := member("m1"); c.Spec.ID = "id-1"; return c }()); !apierrors.IsAlreadyExists(err) {
+	if err := karmada.Create(t.Context(), func() *clusterv1alpha1.Cluster { c := newMemberCluster("m1"); c.Spec.ID = "id-1"; return c }()); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("registering the same cluster again: got %v, want already exists", err)
 	}
-	created(t, karmada, member("m3")) // no ID is no duplicate of no ID
+	createCluster(t, karmada, newMemberCluster("m3")) // clusters without an ID are no duplicates
 }
 
-func testRehearsedID(t *testing.T, karmada client.WithWatch) {
-	first := member("m1")
+func testDryRunUniqueID(t *testing.T, karmada client.WithWatch) {
+	first := newMemberCluster("m1")
 	first.Spec.ID = "id-1"
-	created(t, karmada, first)
-	second := member("m2")
+	createCluster(t, karmada, first)
+	second := newMemberCluster("m2")
 	second.Spec.ID = "id-1"
 	err := karmada.Create(t.Context(), second, client.DryRunAll)
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "the cluster ID id-1 or the cluster name m1 has been registered") {
-		t.Errorf("rehearsing a creation with a registered ID: got %v", err)
+		t.Errorf("dry run of a creation with a registered ID: got %v", err)
 	}
-	second = created(t, karmada, member("m2"))
+	second = createCluster(t, karmada, newMemberCluster("m2"))
 	second.Spec.ID = "id-1"
 	if err := karmada.Update(t.Context(), second, client.DryRunAll); !apierrors.IsInvalid(err) {
-		t.Errorf("rehearsing to take a registered ID: got %v, want Invalid", err)
+		t.Errorf("dry run of an update to a registered ID: got %v, want Invalid", err)
 	}
 	first.Spec.Region = "r1"
 	if err := karmada.Update(t.Context(), first, client.DryRunAll); err != nil {
-		t.Errorf("rehearsing a change that keeps the own ID: got %v", err)
+		t.Errorf("dry run of an update that keeps the ID: got %v", err)
 	}
 }
 
@@ -262,7 +262,7 @@ func testConcurrentIDs(t *testing.T, karmada client.WithWatch) {
 	var group sync.WaitGroup
 	for i := range writers {
 		group.Go(func() {
-			c := member(fmt.Sprintf("m%d", i))
+			c := newMemberCluster(fmt.Sprintf("m%d", i))
 			c.Spec.ID = "same"
 			errs[i] = karmada.Create(t.Context(), c)
 		})
@@ -279,9 +279,9 @@ func testConcurrentIDs(t *testing.T, karmada client.WithWatch) {
 	}
 }
 
-func testApply(t *testing.T, karmada client.WithWatch) {
+func testServerSideApply(t *testing.T, karmada client.WithWatch) {
 	apply := func(object, owner string) error {
-		return karmada.Patch(t.Context(), member("m1"), client.RawPatch(types.ApplyPatchType, []byte(object)), client.FieldOwner(owner))
+		return karmada.Patch(t.Context(), newMemberCluster("m1"), client.RawPatch(types.ApplyPatchType, []byte(object)), client.FieldOwner(owner))
 	}
 	const head = `"apiVersion":"cluster.karmada.io/v1alpha1","kind":"Cluster","metadata":{"name":"m1"}`
 	if err := apply(`{`+head+`,"spec":{"syncMode":"Pull","region":"r1"}}`, "one"); err != nil {
@@ -293,7 +293,7 @@ func testApply(t *testing.T, karmada client.WithWatch) {
 	if err := apply(`{`+head+`,"spec":{"syncMode":"Pull","taints":[{"key":"k","effect":"NoSchedule"}]}}`, "one"); err != nil {
 		t.Fatal(err)
 	}
-	got := stored(t, karmada, "m1")
+	got := getCluster(t, karmada, "m1")
 	if got.Spec.Region != "" || got.Spec.Provider != "p" || len(got.Spec.ResourceModels) != 9 {
 		t.Errorf("region %q, provider %q, %d models; want none, p, 9", got.Spec.Region, got.Spec.Provider, len(got.Spec.ResourceModels))
 	}
@@ -313,7 +313,7 @@ func testWatch(t *testing.T, karmada client.WithWatch) {
 		t.Fatal(err)
 	}
 	defer watcher.Stop()
-	c := created(t, karmada, member("m1"))
+	c := createCluster(t, karmada, newMemberCluster("m1"))
 	c.Spec.Region = "r1"
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -327,15 +327,15 @@ func testWatch(t *testing.T, karmada client.WithWatch) {
 			if object, ok := event.Object.(*clusterv1alpha1.Cluster); !ok || event.Type != want || object.Name != "m1" {
 				t.Errorf("got %s of %v, want %s of m1", event.Type, event.Object, want)
 			}
-		case <-time.After(patience):
-			t.Fatalf("no event within %s, want %s", patience, want)
+		case <-time.After(maxWait):
+			t.Fatalf("no event within %s, want %s", maxWait, want)
 		}
 	}
 }
 
 func testFieldSelector(t *testing.T, karmada client.WithWatch) {
-	created(t, karmada, member("m1"))
-	created(t, karmada, member("m2"))
+	createCluster(t, karmada, newMemberCluster("m1"))
+	createCluster(t, karmada, newMemberCluster("m2"))
 	var list clusterv1alpha1.ClusterList
 	if err := karmada.List(t.Context(), &list, client.MatchingFields{"metadata.name": "m2"}); err != nil {
 		t.Fatal(err)
@@ -349,20 +349,20 @@ func testFieldSelector(t *testing.T, karmada client.WithWatch) {
 }
 
 func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
-	c := member("m1")
+	c := newMemberCluster("m1")
 	c.Spec.Zones = []string{"z1", "z2"}
 	c.Spec.APIEndpoint = "https://10.0.0.1:6443"
 	c.Spec.Taints = []corev1.Taint{
 		{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoExecute},
 		{Key: clusterv1alpha1.TaintClusterUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 	}
-	created(t, karmada, c)
+	createCluster(t, karmada, c)
 	c.Status.KubernetesVersion = "v1.36.3"
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "ClusterReady"})
 	if err := karmada.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	created(t, karmada, member("m2"))
+	createCluster(t, karmada, newMemberCluster("m2"))
 
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &clusterv1alpha1.GroupVersion
@@ -408,7 +408,7 @@ func testTable(t *testing.T, config *rest.Config, karmada client.WithWatch) {
 	}
 }
 
-// metav1Codecs decode errors, for clients that read raw bodies.
+// metav1Codecs returns codecs that decode errors, for clients that read raw bodies.
 func metav1Codecs() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)

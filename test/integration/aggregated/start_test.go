@@ -25,14 +25,13 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// patience is how long what must happen may take.
-const patience = 2 * time.Minute
+// maxWait is the longest time to wait for an expected result.
+const maxWait = 2 * time.Minute
 
-// startEtcd runs etcd on a unix socket until the test ends, and returns its
-// endpoint.
+// startEtcd runs etcd on a Unix socket until the test ends and returns its endpoint.
 func startEtcd(t *testing.T) string {
 	t.Helper()
-	// Socket paths are short; those of t.TempDir may not be.
+	// Paths of sockets must be short; those of t.TempDir may be too long.
 	sockets, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +52,9 @@ func startEtcd(t *testing.T) string {
 	return config.ListenClientUrls[0].String()
 }
 
-// options are those of a server without a Karmada API server: everybody is
-// "alice" and may do everything.
-func options(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregated.Options {
+// newOptions returns options of a server without a Karmada API server. Every user is "alice"
+// and may do everything.
+func newOptions(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregated.Options {
 	t.Helper()
 	o, err := aggregated.NewOptions()
 	if err != nil {
@@ -85,9 +84,9 @@ func options(t *testing.T, etcd string, secrets ...*corev1.Secret) *aggregated.O
 	return o
 }
 
-// start runs a server until the test ends and waits until it is ready. The client
-// configuration goes over the network, as any user's.
-func start(t *testing.T, o *aggregated.Options) *rest.Config {
+// startServer runs a server until the test ends and waits until it is ready. The returned
+// client configuration uses the network, as for any user.
+func startServer(t *testing.T, o *aggregated.Options) *rest.Config {
 	t.Helper()
 	if errs := o.Validate(); len(errs) > 0 {
 		t.Fatal(errs)
@@ -113,8 +112,8 @@ func start(t *testing.T, o *aggregated.Options) *rest.Config {
 	case err := <-done:
 		done <- nil
 		t.Fatalf("the server ended before it was ready: %v", err)
-	case <-time.After(patience):
-		t.Fatalf("the server is not ready after %s", patience)
+	case <-time.After(maxWait):
+		t.Fatalf("the server is not ready after %s", maxWait)
 	}
 	t.Logf("ready after %s", time.Since(begin).Round(time.Millisecond))
 	return &rest.Config{

@@ -29,14 +29,14 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// foreign makes the control plane one of another release, until the test ends: it
-// approves certificates of agents and leaves it to the register command to grant
-// their rights, as a user who may do everything.
-func foreign(t *testing.T, env *testenv.Env) {
+// simulateOtherRelease makes the control plane behave like one of another release until the
+// test ends: it approves certificates of agents, and the register command grants the
+// permissions of the agent as a user with all permissions.
+func simulateOtherRelease(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Selected = []string{"*", "-agentcsrapproving"} })
 	for _, name := range []string{"karmada-agent", agents.GeneratorPolicy} {
-		without(t, env, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		deleteDuringTest(t, env, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:karmada:agent-rbac-generator"}}
 	before := await(t, env.Karmada, role, exists).Rules
@@ -49,16 +49,16 @@ func foreign(t *testing.T, env *testenv.Env) {
 	})
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
-	generator := as(t, env, config)
+	generator := newClientFor(t, env, config)
 	testenv.Eventually(t, "the generator may do everything", func(ctx context.Context) error {
 		probe := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "anything"}}
 		return generator.Create(ctx, probe, client.DryRunAll)
 	})
-	approveAsOthersDo(t, env)
+	approveLikeOtherReleases(t, env)
 }
 
-// without deletes the object, and makes it again when the test ends.
-func without(t *testing.T, env *testenv.Env, object client.Object) {
+// deleteDuringTest deletes the object and creates it again when the test ends.
+func deleteDuringTest(t *testing.T, env *testenv.Env, object client.Object) {
 	t.Helper()
 	object = await(t, env.Karmada, object, exists)
 	deleteObject(t, env.Karmada, object)
@@ -66,14 +66,14 @@ func without(t *testing.T, env *testenv.Env, object client.Object) {
 	object.SetUID("")
 	t.Cleanup(func() {
 		if err := env.Karmada.Create(context.WithoutCancel(t.Context()), object); err != nil {
-			t.Errorf("making %T %s again: %v", object, object.GetName(), err)
+			t.Errorf("creating %T %s again: %v", object, object.GetName(), err)
 		}
 	})
 }
 
-// approveAsOthersDo approves certificates of agents of whoever may have them, without
-// a look at who else has the name, until the test ends.
-func approveAsOthersDo(t *testing.T, env *testenv.Env) {
+// approveLikeOtherReleases approves certificate requests for agents from every permitted user
+// until the test ends. It does not check whether another agent has the name.
+func approveLikeOtherReleases(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	requests, err := env.Karmada.Watch(ctx, &certificatesv1.CertificateSigningRequestList{})
@@ -85,7 +85,7 @@ func approveAsOthersDo(t *testing.T, env *testenv.Env) {
 	go func() {
 		defer close(ended)
 		for event := range requests.ResultChan() {
-			if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && ofAnAgent(request) {
+			if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && isPendingAgentRequest(request) {
 				if err := approveIfAllowed(ctx, env, request); err != nil && ctx.Err() == nil {
 					t.Errorf("approving %s: %v", request.Name, err)
 				}
@@ -99,14 +99,15 @@ func approveAsOthersDo(t *testing.T, env *testenv.Env) {
 	})
 }
 
-// ofAnAgent tells whether a request that nobody has answered is for an agent.
-func ofAnAgent(request *certificatesv1.CertificateSigningRequest) bool {
+// isPendingAgentRequest reports whether a certificate request is for an agent and has no
+// condition and no certificate.
+func isPendingAgentRequest(request *certificatesv1.CertificateSigningRequest) bool {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || len(request.Status.Conditions)+len(request.Status.Certificate) > 0 || request.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
 		return false
 	}
-	asked, err := x509.ParseCertificateRequest(block.Bytes)
-	return err == nil && slices.Equal(asked.Subject.Organization, []string{agents.Group}) && strings.HasPrefix(asked.Subject.CommonName, agents.UserPrefix)
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	return err == nil && slices.Equal(csr.Subject.Organization, []string{agents.Group}) && strings.HasPrefix(csr.Subject.CommonName, agents.UserPrefix)
 }
 
 func approveIfAllowed(ctx context.Context, env *testenv.Env, request *certificatesv1.CertificateSigningRequest) error {
@@ -119,18 +120,19 @@ func approveIfAllowed(ctx context.Context, env *testenv.Env, request *certificat
 	if err := env.Karmada.Create(ctx, review); err != nil || !review.Status.Allowed {
 		return err
 	}
-	return approve(ctx, env, request, "Auto approving karmada agent certificate after SubjectAccessReview.")
+	return approveRequest(ctx, env, request, "Auto approving karmada agent certificate after SubjectAccessReview.")
 }
 
-func approve(ctx context.Context, env *testenv.Env, request *certificatesv1.CertificateSigningRequest, message string) error {
+func approveRequest(ctx context.Context, env *testenv.Env, request *certificatesv1.CertificateSigningRequest, message string) error {
 	request.Status.Conditions = append(request.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "AutoApproved", Message: message,
 	})
 	return env.Karmada.SubResource("approval").Update(ctx, request)
 }
 
-// requestsFor lists the requests of registrations under the name.
-func requestsFor(t *testing.T, env *testenv.Env, name string) []string {
+// listSigningRequests returns the names of the certificate requests of registrations under the
+// name.
+func listSigningRequests(t *testing.T, env *testenv.Env, name string) []string {
 	t.Helper()
 	list := &certificatesv1.CertificateSigningRequestList{}
 	if err := env.Karmada.List(t.Context(), list); err != nil {
@@ -145,108 +147,108 @@ func requestsFor(t *testing.T, env *testenv.Env, name string) []string {
 	return names
 }
 
-// forgetRequests deletes the requests of earlier tests.
-func forgetRequests(t *testing.T, env *testenv.Env) {
+// deleteSigningRequests deletes the certificate requests of earlier tests.
+func deleteSigningRequests(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	for _, name := range requestsFor(t, env, newcomer) {
+	for _, name := range listSigningRequests(t, env, newcomer) {
 		deleteObject(t, env.Karmada, &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 }
 
-func TestAClusterRegistersWithTheControlPlaneOfAnotherRelease(t *testing.T) {
+func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
 	env := alone(t)
-	foreign(t, env)
-	token := newToken(t, env, bootstraptoken.Token{})
-	t.Run("one that fails leaves nothing", func(t *testing.T) {
-		forgetRequests(t, env)
-		wanted := registering(t, env, token)
-		wanted.Timeout = 7 * time.Second
-		failsToRegister(t, wanted, " is not ready after ")
-		nothingIsLeft(t, env)
-		if left := requestsFor(t, env, newcomer); len(left) > 0 {
-			t.Errorf("requests for certificates are left: %v", left)
+	simulateOtherRelease(t, env)
+	token := newBootstrapToken(t, env, bootstraptoken.Token{})
+	t.Run("a failed registration leaves nothing", func(t *testing.T) {
+		deleteSigningRequests(t, env)
+		command := newRegisterCommand(t, env, token)
+		command.Timeout = 7 * time.Second
+		checkRegistrationFails(t, command, " is not ready after ")
+		awaitRegistrationRemoved(t, env)
+		if left := listSigningRequests(t, env, newcomer); len(left) > 0 {
+			t.Errorf("certificate requests remain: %v", left)
 		}
 	})
-	t.Run("one that fails leaves what was there before", func(t *testing.T) { foreignKeepsWhatWasThere(t, env, token) })
-	t.Run("a name that a cluster with credentials has", func(t *testing.T) {
-		wanted := registering(t, env, token)
-		wanted.Name = member1
-		err := wanted.Run(t.Context())
-		var taken *registration.RegisteredError
-		if !errors.As(err, &taken) || taken.Existing.Name != member1 || taken.IsSameCluster() {
+	t.Run("a failed registration keeps existing objects", func(t *testing.T) { testFailedRegistrationKeepsObjects(t, env, token) })
+	t.Run("the name of a push-mode cluster", func(t *testing.T) {
+		command := newRegisterCommand(t, env, token)
+		command.Name = member1
+		err := command.Run(t.Context())
+		var registered *registration.RegisteredError
+		if !errors.As(err, &registered) || registered.Existing.Name != member1 || registered.IsSameCluster() {
 			t.Errorf("got %v", err)
 		}
 		await(t, env.Karmada, clusterNamed(member1), exists)
-		await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(member1)}}, func(space *corev1.Namespace) error {
-			if space.DeletionTimestamp != nil {
-				return errors.New("it is being deleted")
+		await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(member1)}}, func(ns *corev1.Namespace) error {
+			if ns.DeletionTimestamp != nil {
+				return errors.New("the namespace is being deleted")
 			}
 			return nil
 		})
-		if err := absent(t.Context(), env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(member1)}}); err != nil {
-			t.Errorf("the rights of its agent: %v", err)
+		if err := checkAbsent(t.Context(), env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(member1)}}); err != nil {
+			t.Errorf("the permissions of an agent: %v", err)
 		}
-		if found := memberHolds(t, env); len(found) > 0 {
-			t.Errorf("the member holds %v", found)
+		if found := listAgentObjects(t, env); len(found) > 0 {
+			t.Errorf("the member has %v", found)
 		}
 	})
-	config := register(t, env, registering(t, env, token))
-	karmada := as(t, env, config)
-	t.Run("the agent may do what it has to", func(t *testing.T) { agentMay(t, env, karmada) })
-	t.Run("nobody is the one who may do everything any more", func(t *testing.T) {
-		for _, name := range requestsFor(t, env, newcomer) {
+	config := registerCluster(t, env, newRegisterCommand(t, env, token))
+	karmada := newClientFor(t, env, config)
+	t.Run("the agent has its permissions", func(t *testing.T) { checkAgentPermissions(t, env, karmada) })
+	t.Run("the certificate request with all permissions is deleted", func(t *testing.T) {
+		for _, name := range listSigningRequests(t, env, newcomer) {
 			if strings.HasPrefix(name, "agent-rbac-generator-") {
-				t.Errorf("request %s is left", name)
+				t.Errorf("request %s remains", name)
 			}
 		}
 	})
-	t.Run("a name that a cluster with an agent has", func(t *testing.T) {
-		other := registering(t, env, token)
+	t.Run("the name of a pull-mode cluster", func(t *testing.T) {
+		other := newRegisterCommand(t, env, token)
 		other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 		err := other.Run(t.Context())
-		var taken *registration.RegisteredError
-		if !errors.As(err, &taken) || taken.Existing.Name != newcomer || taken.IsSameCluster() {
+		var registered *registration.RegisteredError
+		if !errors.As(err, &registered) || registered.Existing.Name != newcomer || registered.IsSameCluster() {
 			t.Errorf("got %v", err)
 		}
 		for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 			await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
 		}
 		if err := karmada.Get(t.Context(), client.ObjectKey{Name: newcomer}, &clusterv1alpha1.Cluster{}); err != nil {
-			t.Errorf("the agent that was there: %v", err)
+			t.Errorf("the registered agent: %v", err)
 		}
 	})
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Karmada: env.Config, Wait: testenv.Patience, Log: t.Logf}
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nothingIsLeft(t, env)
+	awaitRegistrationRemoved(t, env)
 }
 
-// foreignKeepsWhatWasThere fails to register where somebody has made some of what
-// the agent needs.
-func foreignKeepsWhatWasThere(t *testing.T, env *testenv.Env, token bootstraptoken.Token) {
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
+// testFailedRegistrationKeepsObjects lets a registration fail in a control plane that has some
+// objects of the agent already.
+func testFailedRegistrationKeepsObjects(t *testing.T, env *testenv.Env, token bootstraptoken.Token) {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}}},
 	}
-	for _, object := range []client.Object{space, role} {
+	for _, object := range []client.Object{ns, role} {
 		if err := env.Karmada.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wanted := registering(t, env, token)
-	wanted.Timeout = 7 * time.Second
-	failsToRegister(t, wanted, " is not ready after ")
-	await(t, env.Karmada, space, func(now *corev1.Namespace) error {
-		if now.UID != space.UID || now.DeletionTimestamp != nil {
-			return fmt.Errorf("it is another one, or on its way out: %v", now.ObjectMeta)
+	command := newRegisterCommand(t, env, token)
+	command.Timeout = 7 * time.Second
+	checkRegistrationFails(t, command, " is not ready after ")
+	await(t, env.Karmada, ns, func(now *corev1.Namespace) error {
+		if now.UID != ns.UID || now.DeletionTimestamp != nil {
+			return fmt.Errorf("the namespace is recreated or being deleted: %v", now.ObjectMeta)
 		}
 		return nil
 	})
 	await(t, env.Karmada, role, func(now *rbacv1.ClusterRole) error {
 		if now.UID != role.UID || !slices.ContainsFunc(now.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "services") }) {
-			return fmt.Errorf("rights were taken away: %v", now.Rules)
+			return fmt.Errorf("rules were removed: %v", now.Rules)
 		}
 		return nil
 	})
@@ -254,6 +256,6 @@ func foreignKeepsWhatWasThere(t *testing.T, env *testenv.Env, token bootstraptok
 		awaitGone(t, env.Karmada, right)
 	}
 	deleteObject(t, env.Karmada, role)
-	deleteObject(t, env.Karmada, space)
-	nothingIsLeft(t, env)
+	deleteObject(t, env.Karmada, ns)
+	awaitRegistrationRemoved(t, env)
 }

@@ -19,38 +19,38 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// Not parallel: the components have other settings.
-func TestEverySuccessIsAnEventForThoseWhoWantThemAll(t *testing.T) {
+// The test has an environment for itself, because it changes settings.
+func TestEventModeAllRecordsEverySuccess(t *testing.T) {
 	env := alone(t)
 	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = telemetry.ModeAll })
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
-	template := needing(namespace, "web", settings)
-	env.Create(t, settings, following(t, on(member1), template), template)
-	inMember(t, env, member1, settings, exists)
-	inMember(t, env, member1, template, exists)
+	template := deploymentWithDependencies(namespace, "web", settings)
+	env.Create(t, settings, policyWithDependencies(t, placementOn(member1), template), template)
+	awaitInMember(t, env, member1, settings, exists)
+	awaitInMember(t, env, member1, template, exists)
 	ofTemplate := []string{
 		workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonGetDependenciesSucceed,
 		workv1alpha2.EventReasonGetReplicasSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
 	}
-	awaitSuccesses(t, env, template, 1, ofTemplate...)
-	awaitSuccesses(t, env, bindingOf(t, template), 0, workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
+	awaitSuccessEvents(t, env, template, 1, ofTemplate...)
+	awaitSuccessEvents(t, env, bindingOf(t, template), 0, workv1alpha2.EventReasonAggregateStatusSucceed, workv1alpha2.EventReasonSyncWorkSucceed,
 		workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed)
-	awaitSuccesses(t, env, workOf(t, member1, template), 0, workv1alpha1.EventReasonWorkDispatching, workv1alpha1.EventReasonSyncSucceed,
+	awaitSuccessEvents(t, env, workOf(t, member1, template), 0, workv1alpha1.EventReasonWorkDispatching, workv1alpha1.EventReasonSyncSucceed,
 		workv1alpha1.EventReasonReflectStatusSucceed, workv1alpha1.EventReasonInterpretHealthSucceed)
 
-	// A label is no change of what the template says, and goes the whole way.
+	// A new label does not change the generation of the template, and is applied in the member.
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { metav1.SetMetaDataLabel(&d.ObjectMeta, "looked", "at") })
-	inMember(t, env, member1, template, func(d *appsv1.Deployment) error { return same("label", "at", d.Labels["looked"]) })
+	awaitInMember(t, env, member1, template, func(d *appsv1.Deployment) error { return checkEqual("label", "at", d.Labels["looked"]) })
 	await(t, env.Karmada, workOf(t, member1, template), func(w *workv1alpha1.Work) error {
-		return current(w.Status.Conditions, workv1alpha1.WorkApplied, w.Generation)
+		return checkObservedGeneration(w.Status.Conditions, workv1alpha1.WorkApplied, w.Generation)
 	})
-	awaitSuccesses(t, env, template, 1, ofTemplate...)
+	awaitSuccessEvents(t, env, template, 1, ofTemplate...)
 }
 
-// awaitSuccesses waits until there are events of an object with all reasons, and checks
-// how often there is one: as often as most says, or once for each generation if it is 0.
-func awaitSuccesses(t *testing.T, env *testenv.Env, object client.Object, most int, reasons ...string) {
+// awaitSuccessEvents waits for events with all reasons for an object and checks the count of
+// each reason. The limit is most, or the generation of the object if most is 0.
+func awaitSuccessEvents(t *testing.T, env *testenv.Env, object client.Object, most int, reasons ...string) {
 	t.Helper()
 	counts := map[string]int{}
 	testenv.Eventually(t, fmt.Sprintf("events of %T %s", object, object.GetName()), func(ctx context.Context) error {
@@ -67,7 +67,7 @@ func awaitSuccesses(t *testing.T, env *testenv.Env, object client.Object, most i
 				counts[event.Reason] += int(max(event.Count, 1))
 			}
 		}
-		return same("reasons", slices.Sorted(slices.Values(reasons)), slices.Sorted(maps.Keys(counts)))
+		return checkEqual("reasons", slices.Sorted(slices.Values(reasons)), slices.Sorted(maps.Keys(counts)))
 	})
 	if most == 0 {
 		most = int(object.GetGeneration())

@@ -25,10 +25,10 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// A door reads what passes, which a gate does not: it can delay answers and put
-// other times into them. It is a server before another one, for who trusts anybody,
-// or the authority that has signed its certificate.
-func door(t *testing.T, to *rest.Config, through http.RoundTripper, certificate []tls.Certificate, change func(*http.Response) error) string {
+// startHTTPProxy starts an HTTPS server that forwards requests. It can change responses, such
+// as their times, and delay them, which a tcpProxy cannot. Clients either skip the verification
+// of its certificate or trust the authority that signed it.
+func startHTTPProxy(t *testing.T, to *rest.Config, through http.RoundTripper, certificate []tls.Certificate, change func(*http.Response) error) string {
 	t.Helper()
 	target, err := url.Parse(to.Host)
 	if err != nil {
@@ -46,17 +46,17 @@ func door(t *testing.T, to *rest.Config, through http.RoundTripper, certificate 
 	return server.URL
 }
 
-// doorToMember lets everybody through who has a token of the member.
-func doorToMember(t *testing.T, member *rest.Config, change func(*http.Response) error) string {
+// startProxyToMember forwards requests with the token of the client.
+func startProxyToMember(t *testing.T, member *rest.Config, change func(*http.Response) error) string {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return door(t, member, transport, nil, change)
+	return startHTTPProxy(t, member, transport, nil, change)
 }
 
-// doorToKarmada is one for an agent, whose certificate ends there: it goes on with
-// the agent's rights.
-func doorToKarmada(t *testing.T, env *testenv.Env, name string, asked func(http.RoundTripper) http.RoundTripper, change func(*http.Response) error) string {
+// startProxyToKarmada forwards the requests of an agent. The TLS connection of the agent ends
+// at the proxy, which impersonates the agent.
+func startProxyToKarmada(t *testing.T, env *testenv.Env, name string, wrap func(http.RoundTripper) http.RoundTripper, change func(*http.Response) error) string {
 	t.Helper()
 	certs := env.Certificates()
 	ca, err := certs.EnsureAuthority("ca", "karmada")
@@ -72,16 +72,16 @@ func doorToKarmada(t *testing.T, env *testenv.Env, name string, asked func(http.
 	}
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agentdomain.User(name), Groups: []string{agentdomain.Group, "system:authenticated"}}
-	config.Wrap(asked)
+	config.Wrap(wrap)
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return door(t, env.Config, transport, []tls.Certificate{certificate}, change)
+	return startHTTPProxy(t, env.Config, transport, []tls.Certificate{certificate}, change)
 }
 
-// late delays every answer.
-func late(by time.Duration) func(*http.Response) error {
+// delayResponses delays every response.
+func delayResponses(by time.Duration) func(*http.Response) error {
 	return func(response *http.Response) error {
 		timer := time.NewTimer(by)
 		defer timer.Stop()
@@ -93,12 +93,12 @@ func late(by time.Duration) func(*http.Response) error {
 	}
 }
 
-// moment is a time in JSON as API servers write it.
-var moment = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z"`)
+// jsonTime matches a time in JSON as API servers write it.
+var jsonTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z"`)
 
-// moved is JSON with other times, of the same length.
-func moved(text []byte, by time.Duration) []byte {
-	return moment.ReplaceAllFunc(text, func(found []byte) []byte {
+// shiftTimes shifts all times in JSON and keeps their length.
+func shiftTimes(text []byte, by time.Duration) []byte {
+	return jsonTime.ReplaceAllFunc(text, func(found []byte) []byte {
 		layout := "2006-01-02T15:04:05Z"
 		if len(found) > len(layout)+2 {
 			layout = "2006-01-02T15:04:05.000000Z"
@@ -111,9 +111,9 @@ func moved(text []byte, by time.Duration) []byte {
 	})
 }
 
-// skewed are answers of a server whose clock is wrong: the header Date, and all
-// times in JSON, watches included.
-func skewed(by time.Duration) func(*http.Response) error {
+// shiftResponseTimes changes responses to those of a server with a wrong clock: the header Date
+// and all times in JSON, also in watches.
+func shiftResponseTimes(by time.Duration) func(*http.Response) error {
 	return func(response *http.Response) error {
 		response.Header.Set("Date", time.Now().Add(by).UTC().Format(http.TimeFormat))
 		if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != runtime.ContentTypeJSON {
@@ -126,7 +126,7 @@ func skewed(by time.Duration) func(*http.Response) error {
 			lines := bufio.NewReader(original)
 			for {
 				line, err := lines.ReadBytes('\n')
-				if _, wrong := writer.Write(moved(line, by)); wrong != nil {
+				if _, wrong := writer.Write(shiftTimes(line, by)); wrong != nil {
 					return
 				}
 				if err != nil {
@@ -135,28 +135,28 @@ func skewed(by time.Duration) func(*http.Response) error {
 				}
 			}
 		}()
-		response.Body = &closing{Reader: reader, close: func() error { return reader.CloseWithError(io.ErrClosedPipe) }, also: original}
+		response.Body = &shiftedBody{Reader: reader, closeReader: func() error { return reader.CloseWithError(io.ErrClosedPipe) }, original: original}
 		return nil
 	}
 }
 
-// closing is a body that closes what it was made of.
-type closing struct {
+// shiftedBody is a response body that closes the original body too.
+type shiftedBody struct {
 	io.Reader
-	close func() error
-	also  io.Closer
+	closeReader func() error
+	original    io.Closer
 }
 
-func (c *closing) Close() error {
-	_ = c.also.Close()
-	return c.close()
+func (c *shiftedBody) Close() error {
+	_ = c.original.Close()
+	return c.closeReader()
 }
 
-// skewedRequests are requests of a client whose clock is wrong: all times in what
-// it sends, its Lease included.
-func skewedRequests(by time.Duration) func(http.RoundTripper) http.RoundTripper {
+// shiftRequestTimes changes requests to those of a client with a wrong clock: all times in
+// bodies, also in Leases.
+func shiftRequestTimes(by time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return tripper(func(request *http.Request) (*http.Response, error) {
+		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			if request.Body == nil || request.Body == http.NoBody {
 				return next.RoundTrip(request)
 			}
@@ -166,9 +166,9 @@ func skewedRequests(by time.Duration) func(http.RoundTripper) http.RoundTripper 
 			}
 			_ = request.Body.Close()
 			if request.Header.Get("Content-Type") == runtime.ContentTypeProtobuf {
-				body = movedLease(body, by)
+				body = shiftLeaseTimes(body, by)
 			} else {
-				body = moved(body, by)
+				body = shiftTimes(body, by)
 			}
 			request = request.Clone(request.Context())
 			request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -177,12 +177,12 @@ func skewedRequests(by time.Duration) func(http.RoundTripper) http.RoundTripper 
 	}
 }
 
-type tripper func(*http.Request) (*http.Response, error)
+type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (t tripper) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
+func (t roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
 
-// movedLease is a Lease in binary form with other times; what is none stays.
-func movedLease(body []byte, by time.Duration) []byte {
+// shiftLeaseTimes shifts the times of a Lease in protobuf. Other bodies are returned unchanged.
+func shiftLeaseTimes(body []byte, by time.Duration) []byte {
 	object, kind, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	lease, is := object.(*coordinationv1.Lease)
 	if err != nil || !is {

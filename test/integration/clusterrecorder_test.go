@@ -12,17 +12,17 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// recorded are all versions of a Cluster, one after the other: who looks now and then
-// may miss what does not last.
-type recorded struct {
+// clusterRecorder records all versions of a Cluster in their order. Polling may miss a version
+// that is replaced soon.
+type clusterRecorder struct {
 	mu       sync.Mutex
 	versions []*clusterv1alpha1.Cluster
-	// read is how many of them were looked at.
-	read int
+	// nextIndex is the index of the version that next returns.
+	nextIndex int
 }
 
-// record records a Cluster from now on until the test ends.
-func record(t *testing.T, env *testenv.Env, name string) *recorded {
+// recordCluster records the versions of a Cluster from now on until the test ends.
+func recordCluster(t *testing.T, env *testenv.Env, name string) *clusterRecorder {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, err := env.Karmada.Watch(ctx, &clusterv1alpha1.ClusterList{}, client.MatchingFields{"metadata.name": name})
@@ -30,7 +30,7 @@ func record(t *testing.T, env *testenv.Env, name string) *recorded {
 		cancel()
 		t.Fatal(err)
 	}
-	r, ended := &recorded{}, make(chan struct{})
+	r, ended := &clusterRecorder{}, make(chan struct{})
 	go func() {
 		defer close(ended)
 		for change := range changes.ResultChan() {
@@ -47,36 +47,36 @@ func record(t *testing.T, env *testenv.Env, name string) *recorded {
 	return r
 }
 
-func (r *recorded) add(version *clusterv1alpha1.Cluster) {
+func (r *clusterRecorder) add(version *clusterv1alpha1.Cluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.versions = append(r.versions, version)
 }
 
-// next is the next version that nobody has looked at, if there is one.
-func (r *recorded) next() *clusterv1alpha1.Cluster {
+// next returns the next recorded version, or nil if there is none.
+func (r *clusterRecorder) next() *clusterv1alpha1.Cluster {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.read == len(r.versions) {
+	if r.nextIndex == len(r.versions) {
 		return nil
 	}
-	r.read++
-	return r.versions[r.read-1]
+	r.nextIndex++
+	return r.versions[r.nextIndex-1]
 }
 
-// then waits for a version, after those that were waited for before, with which
-// check finds nothing wrong.
-func (r *recorded) then(t testing.TB, what string, check func(*clusterv1alpha1.Cluster) error) (found *clusterv1alpha1.Cluster) {
+// awaitVersion waits for a version for which check returns no error. It continues after the
+// version that the last call returned.
+func (r *clusterRecorder) awaitVersion(t testing.TB, what string, check func(*clusterv1alpha1.Cluster) error) (found *clusterv1alpha1.Cluster) {
 	t.Helper()
-	wrong := errors.New("there is none")
+	lastErr := errors.New("no new version")
 	testenv.Eventually(t, "version of a Cluster that is "+what, func(context.Context) error {
 		for version := r.next(); version != nil; version = r.next() {
-			if wrong = check(version); wrong == nil {
+			if lastErr = check(version); lastErr == nil {
 				found = version
 				return nil
 			}
 		}
-		return wrong
+		return lastErr
 	})
 	return found
 }

@@ -1,0 +1,55 @@
+package integration
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/testenv"
+)
+
+// After the deletion of a CRD, no component retries to read templates of that kind, and other
+// work goes on. The garbage collector may delete the binding too, if it knew the kind before.
+func TestBindingOfADeletedKindIsNotRetried(t *testing.T) {
+	env := alone(t)
+	namespace := env.Namespace(t)
+	kind := newWidgetCRD()
+	kind.Name, kind.Spec.Group = "widgets.example.org", "example.org"
+	definition := createCRD(t, env.Karmada, kind)
+	memberCRD := createCRD(t, memberClient(env, member1), kind)
+	t.Cleanup(func() {
+		if err := memberClient(env, member1).Delete(context.WithoutCancel(t.Context()), memberCRD); err != nil {
+			t.Error(err)
+		}
+	})
+	template := newWidget(namespace)
+	template.SetAPIVersion("example.org/v1")
+	policy := &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "widgets"},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "example.org/v1", Kind: "Widget"}},
+			Placement:         placementOn(member1), PropagateDeps: true,
+		},
+	}
+	env.Create(t, policy)
+	testenv.Eventually(t, "the control plane serves the new kind", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(env.Karmada.Create(ctx, template.DeepCopy()))
+	})
+	awaitInMember(t, env, member1, template, exists)
+	rb := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wheel-widget"}}
+	await(t, env.Karmada, rb, func(b *workv1alpha2.ResourceBinding) error {
+		return checkCondition(b.Status.Conditions, workv1alpha2.FullyApplied, metav1.ConditionTrue, "FullyAppliedSuccess", "")
+	})
+
+	deleteObject(t, env.Karmada, definition)
+	awaitGone(t, env.Karmada, definition)
+	// Every binding is reconciled after a start. Events count as writes.
+	checkSilentStart(t, env)
+	marker := configMap(namespace, "marker")
+	env.Create(t, policyFor(t, placementOn(member1), marker), marker)
+	awaitInMember(t, env, member1, marker, exists)
+}
