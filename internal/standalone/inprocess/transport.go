@@ -33,7 +33,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	reader, writer := io.Pipe()
 	w := &responseWriter{header: http.Header{}, body: writer, ctx: ctx, started: make(chan struct{})}
-	inbound := newServerRequest(ctx, request)
+	inbound := newServerRequest(newServerContext(ctx), request)
 	go serveRequest(t.Handler, w, inbound)
 	select {
 	case <-w.started:
@@ -49,6 +49,15 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, w.failure
 	}
 	return w.response(request, &responseBody{PipeReader: reader, cancel: cancel}), nil
+}
+
+// newServerContext returns the context of the request in the server. It ends with the
+// context of the client, and has none of its values: a client may act within the request of
+// another server, whose audit event, user and trace are not those of this request.
+func newServerContext(client context.Context) context.Context {
+	server, cancel := context.WithCancel(context.Background())
+	context.AfterFunc(client, cancel)
+	return server
 }
 
 // newServerRequest returns the request as a server receives it.

@@ -57,6 +57,26 @@ func TestRoundTripPassesRequestToHandler(t *testing.T) {
 	}
 }
 
+// TestServerDoesNotSeeContextValues covers a server that calls another one within a request:
+// with an audit log, the values of both requests would be mixed up.
+func TestServerDoesNotSeeContextValues(t *testing.T) {
+	type key struct{}
+	ended := make(chan struct{})
+	transport := &Transport{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if value := r.Context().Value(key{}); value != nil {
+			t.Errorf("the server sees the value %v of the client", value)
+		}
+		<-r.Context().Done()
+		close(ended)
+	})}
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "client"))
+	cancel()
+	if _, err := transport.RoundTrip(newRequest(t, ctx, http.MethodGet, "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	<-ended
+}
+
 func TestRoundTripReturnsResponse(t *testing.T) {
 	transport := &Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
