@@ -774,7 +774,7 @@ func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	}
 	t.Run("the name cannot be joined", func(t *testing.T) {
 		join := push.Join{Name: newcomer, Karmada: env.Config, Member: env.Members[member3].Config, Log: t.Logf}
-		if err := join.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ClusterRole system:karmada:newcomer:agent is in the control plane") {
+		if err := join.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "ClusterRole system:karmada:newcomer:agent exists in the control plane") {
 			t.Errorf("got %v", err)
 		}
 		if err := checkAbsent(t.Context(), env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: newcomer}}); err != nil {
