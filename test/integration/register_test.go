@@ -369,7 +369,7 @@ func TestInvalidClusterFieldIsReportedBeforeTheAgentIsInstalled(t *testing.T) {
 		}
 	}
 	err := command.Run(t.Context())
-	for _, part := range []string{`would not take "newcomer" as a member`, "spec.proxyURL"} {
+	for _, part := range []string{`would not accept "newcomer" as a member`, "spec.proxyURL"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want %q", err, part)
 		}
