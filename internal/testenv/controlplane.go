@@ -108,7 +108,7 @@ func startChild(ctx context.Context, options childOptions) (*childControlPlane, 
 		ready <- err
 		_, copyErr := io.Copy(io.Discard, lines)
 		if err := errors.Join(copyErr, c.process.Wait()); err != nil {
-			klog.ErrorS(err, "A control plane ended", "dir", options.Dir)
+			klog.Background().Error(err, "A control plane ended", "dir", options.Dir)
 		}
 	}()
 	select {

@@ -126,7 +126,7 @@ func (p *Pool) start() (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting an environment in %s: %w", filepath.Base(dir), err)
 	}
-	klog.InfoS("Started an environment", "dir", dir)
+	klog.Background().Info("Started an environment", "dir", dir)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.started = append(p.started, env)

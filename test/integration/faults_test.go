@@ -406,8 +406,8 @@ func faultCases(env *testenv.Env) map[string][]fault {
 		"responses of the control plane to an agent are slow": {{
 			cluster: pullMemberName,
 			inject: func(w *faultFixture) {
-				w.agentProxy.redirect(w.t, startProxyToKarmada(w.t, env, pullMemberName, unchangedTransport, delayResponses(500*time.Millisecond)))
-			}, //nolint:bodyclose // delayResponses does not replace the body
+				w.agentProxy.redirect(w.t, startProxyToKarmada(w.t, env, pullMemberName, unchangedTransport, delayResponses(500*time.Millisecond))) //nolint:bodyclose // delayResponses does not replace the body
+			},
 			heal:   removeDelays,
 			during: checkUnaffected(env, pullMemberName),
 		}},

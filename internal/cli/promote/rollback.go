@@ -50,8 +50,8 @@ func (c createdObjects) rollBack(ctx context.Context, karmada clusterClient, mes
 }
 
 // deleteUnchanged deletes an object unless it has changed since its creation.
-func (s clusterClient) deleteUnchanged(ctx context.Context, object clusterObject) error {
-	objects, err := s.resourceClient(object.mapping, object.GetNamespace())
+func (c clusterClient) deleteUnchanged(ctx context.Context, object clusterObject) error {
+	objects, err := c.resourceClient(object.mapping, object.GetNamespace())
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s clusterClient) deleteUnchanged(ctx context.Context, object clusterObject
 
 // hasBinding reports whether a template has a binding, which propagates it to members.
 // Policies have none.
-func (s clusterClient) hasBinding(ctx context.Context, object clusterObject) (bool, error) {
+func (c clusterClient) hasBinding(ctx context.Context, object clusterObject) (bool, error) {
 	if tenancy.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
 		return false, nil
 	}
@@ -75,14 +75,14 @@ func (s clusterClient) hasBinding(ctx context.Context, object clusterObject) (bo
 	if object.GetNamespace() == "" {
 		kind.Kind = workv1alpha2.ResourceKindClusterResourceBinding
 	}
-	mapping, err := s.mappingOf(kind)
+	mapping, err := c.mappingOf(kind)
 	if err != nil {
 		return false, err
 	}
-	return s.exists(ctx, mapping, object.GetNamespace(), binding.Name(object.GetName(), object.GetKind()))
+	return c.exists(ctx, mapping, object.GetNamespace(), binding.Name(object.GetName(), object.GetKind()))
 }
 
-func (s clusterClient) exists(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (bool, error) {
-	object, err := s.get(ctx, mapping, namespace, name)
+func (c clusterClient) exists(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (bool, error) {
+	object, err := c.get(ctx, mapping, namespace, name)
 	return object != nil, err
 }

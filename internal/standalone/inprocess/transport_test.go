@@ -71,8 +71,12 @@ func TestServerDoesNotSeeContextValues(t *testing.T) {
 	})}
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "client"))
 	cancel()
-	if _, err := transport.RoundTrip(newRequest(t, ctx, http.MethodGet, "")); !errors.Is(err, context.Canceled) {
+	response, err := transport.RoundTrip(newRequest(t, ctx, http.MethodGet, ""))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if err == nil {
+		_ = response.Body.Close()
 	}
 	<-ended
 }
