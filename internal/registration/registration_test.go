@@ -88,7 +88,7 @@ func TestValidateName(t *testing.T) {
 		"a DNS label":              {"east-1", ""},
 		"48 characters":            {strings.Repeat("a", 48), ""},
 		"49 characters":            {strings.Repeat("a", 49), "48"},
-		"no name":                  {"", "a cluster has a name"},
+		"no name":                  {"", "the cluster needs a name"},
 		"upper case":               {"East", "RFC 1123 label"},
 		"a dot, as in a subdomain": {"east.1", "must not contain dots"},
 	}
