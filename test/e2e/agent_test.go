@@ -29,7 +29,7 @@ import (
 // agentNamespace is the namespace of the agent in a member.
 const agentNamespace = "karmada-system"
 
-// TestPullMemberRunsAgent starts three members, of which the last one is registered and
+// TestPullMemberRunsAgent starts three members. The last one is registered and
 // runs an agent. It reads the log of the agent and runs commands in its Pod. Then it kills
 // the agent, its member, and the control plane. The first start is killed during the
 // registration.

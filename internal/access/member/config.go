@@ -90,8 +90,8 @@ func setProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 // never answers does not block the caller. Watches have no timeout.
 //
 // An answer after the limit is an error: over HTTP/1.1 the end of the connection can make a
-// handler return, which looks like an empty success, or like the end of a list of which half
-// was sent.
+// handler return, which looks like an empty success, or like the end of a list after
+// half of the list was sent.
 func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {

@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// claimIndex holds which templates carry the claim of which policy, including templates
+// claimIndex maps each policy to the templates that carry its claim, including templates
 // without a binding. It is updated by the watches of kinds and may lag behind. A claim that it
 // does not contain yet is handled when its template is reconciled.
 type claimIndex struct {

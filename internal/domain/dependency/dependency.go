@@ -3,8 +3,8 @@
 //
 // Terms: the binding of a template that depends on others, with spec.propagateDeps, is the
 // dependent. The binding of a dependency is attached: it lists its dependents with their
-// clusters in spec.requiredBy, and goes to these clusters. An object has only one binding,
-// whoever created it. If a policy claims the object as well, the binding goes to the clusters of
+// clusters in spec.requiredBy, and goes to these clusters. An object has only one binding.
+// If a policy claims the object as well, the binding goes to the clusters of
 // both.
 //
 // Invariants:

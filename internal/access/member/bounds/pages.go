@@ -49,7 +49,7 @@ func (e *ExceededError) isTooLarge() bool {
 
 // pageAttempt is one request for a page. Its context passes it to the transport.
 type pageAttempt struct {
-	// slots is the semaphore of which the attempt holds a slot. It is nil if it holds none.
+	// slots is the semaphore that the attempt has acquired. It is nil before and after that.
 	slots chan struct{}
 }
 

@@ -155,7 +155,7 @@ func YAMLDiscovery() Mode {
 	}}
 }
 
-// GzipBomb answers each list with endless spaces, of which one byte holds a thousand.
+// GzipBomb answers each list with endless spaces. One compressed byte holds a thousand.
 func GzipBomb() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if !isListRequest(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
