@@ -24,6 +24,9 @@ const (
 	ConfirmRestoreAnnotation = "cluster.karmada.io/confirm-restore"
 )
 
-// EventReasonRestoreNotConfirmed is the reason of the Warning event on a Cluster in
-// which deletions wait until a user confirms the restore of a backup.
-const EventReasonRestoreNotConfirmed = "RestoreNotConfirmed"
+// Reasons of events.
+const (
+	// EventReasonRestoreNotConfirmed, of type Warning, on the Cluster: deletions wait until a user
+	// confirms the restore of a backup.
+	EventReasonRestoreNotConfirmed = "RestoreNotConfirmed"
+)

@@ -171,16 +171,46 @@ const (
 // the cluster.
 const RemedyActionTrafficControl = "TrafficControl"
 
-// Reasons of the events on clusters. Those that end in Succeed are of type
-// Normal, the others of type Warning.
+// Reasons of the events on clusters. The comments have a fixed form, from which the reference of
+// events is generated.
 const (
-	EventReasonCreateExecutionSpaceSucceed    = "CreateExecutionSpaceSucceed"
-	EventReasonCreateExecutionSpaceFailed     = "CreateExecutionSpaceFailed"
-	EventReasonRemoveExecutionSpaceSucceed    = "RemoveExecutionSpaceSucceed"
-	EventReasonRemoveExecutionSpaceFailed     = "RemoveExecutionSpaceFailed"
-	EventReasonClusterRemovalWaits            = "ClusterRemovalWaits"
-	EventReasonTaintClusterSucceed            = "TaintClusterSucceed"
-	EventReasonTaintClusterFailed             = "TaintClusterFailed"
+	// EventReasonCreateExecutionSpaceSucceed, of type Normal, on the Cluster: the execution
+	// namespace was created.
+	EventReasonCreateExecutionSpaceSucceed = "CreateExecutionSpaceSucceed"
+
+	// EventReasonCreateExecutionSpaceFailed, of type Warning, on the Cluster: the execution
+	// namespace could not be created.
+	EventReasonCreateExecutionSpaceFailed = "CreateExecutionSpaceFailed"
+
+	// EventReasonRemoveExecutionSpaceSucceed, of type Normal, on the Cluster: the execution
+	// namespace of a deleted Cluster was removed.
+	EventReasonRemoveExecutionSpaceSucceed = "RemoveExecutionSpaceSucceed"
+
+	// EventReasonRemoveExecutionSpaceFailed, of type Warning, on the Cluster: the execution
+	// namespace could not be removed.
+	EventReasonRemoveExecutionSpaceFailed = "RemoveExecutionSpaceFailed"
+
+	// EventReasonClusterRemovalWaits, of type Warning, on the Cluster: the removal of the Cluster
+	// waits for the named Work or for the named bindings.
+	EventReasonClusterRemovalWaits = "ClusterRemovalWaits"
+
+	// EventReasonTaintClusterSucceed, of type Normal, on the Cluster: the taints changed, because
+	// of the health of the cluster or of a ClusterTaintPolicy.
+	EventReasonTaintClusterSucceed = "TaintClusterSucceed"
+
+	// EventReasonTaintClusterFailed, of type Warning, on the Cluster: the taints could not be
+	// changed.
+	EventReasonTaintClusterFailed = "TaintClusterFailed"
+
+	// EventReasonSyncImpersonationConfigSucceed, of type Normal, on the Cluster: the permissions of
+	// the control plane to act for users in the cluster changed.
 	EventReasonSyncImpersonationConfigSucceed = "SyncImpersonationConfigSucceed"
-	EventReasonSyncImpersonationConfigFailed  = "SyncImpersonationConfigFailed"
+
+	// EventReasonSyncImpersonationConfigFailed, of type Warning, on the Cluster: the permissions
+	// of the control plane to act for users in the cluster could not be updated.
+	EventReasonSyncImpersonationConfigFailed = "SyncImpersonationConfigFailed"
+
+	// EventReasonAgentRightsWithdrawn, of type Warning, on the Cluster: the rights of an agent were
+	// removed that registered earlier under the name of this Cluster.
+	EventReasonAgentRightsWithdrawn = "AgentRightsWithdrawn"
 )

@@ -1,27 +1,42 @@
 package v1alpha1
 
-// Reasons of the events on objects that policies claim. Those that end in
-// Succeed are of type Normal, those that end in Failed of type Warning.
+// Reasons of the events on objects that policies claim. The comments have a fixed form, from
+// which the reference of events is generated.
 const (
-	EventReasonApplyPolicySucceed   = "ApplyPolicySucceed"
-	EventReasonApplyPolicyFailed    = "ApplyPolicyFailed"
-	EventReasonPreemptPolicySucceed = "PreemptPolicySucceed"
-	EventReasonPreemptPolicyFailed  = "PreemptPolicyFailed"
+	// EventReasonApplyPolicySucceed, of type Normal, on the template: a policy claims the template.
+	EventReasonApplyPolicySucceed = "ApplyPolicySucceed"
 
-	// EventReasonPolicyLost is of type Normal: no policy selects a propagated template
-	// any more.
+	// EventReasonApplyPolicyFailed, of type Warning, on the template: no policy can claim the
+	// template, or the policy cannot be applied.
+	EventReasonApplyPolicyFailed = "ApplyPolicyFailed"
+
+	// EventReasonPreemptPolicySucceed, of type Normal, on the template: a policy took the template
+	// over from a policy of lower priority.
+	EventReasonPreemptPolicySucceed = "PreemptPolicySucceed"
+
+	// EventReasonPreemptPolicyFailed, of type Warning, on the template: a policy could not take the
+	// template over.
+	EventReasonPreemptPolicyFailed = "PreemptPolicyFailed"
+
+	// EventReasonPolicyLost, of type Normal, on the template: no policy selects a propagated
+	// template any more; its copies stay.
 	EventReasonPolicyLost = "PolicyLost"
 
-	// EventReasonPolicyDeferred is of type Normal: a Lazy policy waits for the next
+	// EventReasonPolicyDeferred, of type Normal, on the template: a Lazy policy waits for the next
 	// change of the template.
 	EventReasonPolicyDeferred = "PolicyDeferred"
 
-	// EventReasonOverrideWithoutEffect is of type Warning: an overrider that was
+	// EventReasonOverrideWithoutEffect, of type Warning, on the template: an overrider that was
 	// applied changed no field.
 	EventReasonOverrideWithoutEffect = "OverrideWithoutEffect"
 
+	// EventReasonApplyOverridePolicySucceed, of type Normal, on the template: override policies
+	// were applied for some clusters.
 	EventReasonApplyOverridePolicySucceed = "ApplyOverridePolicySucceed"
-	EventReasonApplyOverridePolicyFailed  = "ApplyOverridePolicyFailed"
+
+	// EventReasonApplyOverridePolicyFailed, of type Warning, on the template, also a Namespace: an
+	// override policy does not fit the object.
+	EventReasonApplyOverridePolicyFailed = "ApplyOverridePolicyFailed"
 )
 
 // Reasons of the events on a FederatedResourceQuota, in addition to those that

@@ -12,6 +12,11 @@ const (
 	// WorkNameAnnotation holds, on a manifest, the name of its Work.
 	WorkNameAnnotation = "work.karmada.io/name"
 
+	// RenderedFromAnnotation holds, on the Work of a binding, from what the Work was rendered: a
+	// hash of the settings of the binding for the cluster, a slash, and the resourceVersion of
+	// the template. It is written only together with another change of the Work.
+	RenderedFromAnnotation = "work.karmada.io/rendered-from"
+
 	// ManagedByKarmadaLabel marks, with the value ManagedByKarmadaLabelValue, an
 	// object in a cluster that Karmada may change and delete.
 	ManagedByKarmadaLabel = "karmada.io/managed"
@@ -131,22 +136,54 @@ const (
 // the agent may delete the objects of the Work. It has no effect in another epoch.
 const DeletionAllowedAnnotation = "work.karmada.io/deletion-allowed"
 
-// Reasons of the events on Works. Those that end in Failed are of type Warning,
-// the others of type Normal.
+// Reasons of the events on Works. The comments have a fixed form, from which the reference of
+// events is generated.
 const (
-	EventReasonSyncSucceed            = "SyncSucceed"
-	EventReasonSyncFailed             = "SyncFailed"
-	EventReasonWorkDispatching        = "WorkDispatching"
-	EventReasonReflectStatusSucceed   = "ReflectStatusSucceed"
-	EventReasonReflectStatusFailed    = "ReflectStatusFailed"
+	// EventReasonSyncSucceed, of type Normal, on the Work: the cluster has all manifests: after an
+	// earlier failure, or each time with --propagation-events=all.
+	EventReasonSyncSucceed = "SyncSucceed"
+
+	// EventReasonSyncFailed, of type Warning, on the Work and the templates of its manifests: the
+	// cluster rejected a manifest, does not respond, or does not exist; an agent records it on the
+	// Work only.
+	EventReasonSyncFailed = "SyncFailed"
+
+	// EventReasonWorkDispatching, of type Normal, on the Work: the delivery of changes was
+	// suspended or resumed, or is enabled with --propagation-events=all.
+	EventReasonWorkDispatching = "WorkDispatching"
+
+	// EventReasonReflectStatusSucceed, of type Normal, on the Work: the status of the objects is
+	// read; only with --propagation-events=all.
+	EventReasonReflectStatusSucceed = "ReflectStatusSucceed"
+
+	// EventReasonReflectStatusFailed, of type Warning, on the Work: the status of an object could
+	// not be read or written.
+	EventReasonReflectStatusFailed = "ReflectStatusFailed"
+
+	// EventReasonInterpretHealthSucceed, of type Normal, on the Work: the health of an object is
+	// known; only with --propagation-events=all.
 	EventReasonInterpretHealthSucceed = "InterpretHealthSucceed"
-	EventReasonInterpretHealthFailed  = "InterpretHealthFailed"
+
+	// EventReasonInterpretHealthFailed, of type Warning, on the Work: the health of an object could
+	// not be determined.
+	EventReasonInterpretHealthFailed = "InterpretHealthFailed"
 )
 
-// Reasons of events about repairs and deletions, of type Warning: on the Work,
-// and on the Cluster.
+// Reasons of the events about repairs and deletions.
 const (
-	EventReasonDriftContested      = "DriftContested"
+	// EventReasonDriftContested, of type Warning, on the Work and the templates of its manifests:
+	// another client in the cluster changes an object back each time it is repaired.
+	EventReasonDriftContested = "DriftContested"
+
+	// EventReasonMassDeletionStopped, of type Warning, on the Cluster: deletions in the cluster are
+	// part of a mass deletion without a known reason, and are held.
 	EventReasonMassDeletionStopped = "MassDeletionStopped"
-	EventReasonDeletionHeld        = "DeletionHeld"
+
+	// EventReasonDeletionHeld, of type Warning, on the Work: the deletion of the objects of the
+	// Work is held, as the condition DeletionHeld explains.
+	EventReasonDeletionHeld = "DeletionHeld"
+
+	// EventReasonDeletionAbandoned, of type Warning, on the Cluster: the objects of a deleted Work
+	// stay in the cluster, because the agent lost its rights with the execution namespace.
+	EventReasonDeletionAbandoned = "DeletionAbandoned"
 )

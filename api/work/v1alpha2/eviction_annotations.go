@@ -26,13 +26,15 @@ const (
 
 // Reasons of events about evictions, in addition to those of EvictWorkloadFromCluster.
 const (
-	// EventReasonEvictionStarted, of type Normal: the eviction from a cluster has started.
+	// EventReasonEvictionStarted, of type Normal, on the binding and its template: the eviction
+	// from a cluster has started.
 	EventReasonEvictionStarted = "EvictionStarted"
 
-	// EventReasonEvictionHeld, of type Warning, is recorded with the condition EvictionHeld.
+	// EventReasonEvictionHeld, of type Warning, on the binding and its template: the condition
+	// EvictionHeld became True.
 	EventReasonEvictionHeld = "EvictionHeld"
 
-	// EventReasonEvictionReturned, of type Normal: no other cluster fits, and the object
-	// is scheduled to the cluster of the eviction again.
+	// EventReasonEvictionReturned, of type Normal, on the binding and its template: no other
+	// cluster fits, and the object is scheduled to the cluster of the eviction again.
 	EventReasonEvictionReturned = "EvictionReturned"
 )

@@ -29,6 +29,20 @@ const (
 	ClusterResourceBindingAnnotation = "clusterresourcebinding.karmada.io/name"
 )
 
+// Annotations of a binding about its Works. Most bindings have neither of them.
+const (
+	// RenderFailuresAnnotation holds a JSON object: for each cluster for which no Work could be
+	// rendered from the current binding and template, the reason. It is absent if there is no
+	// such cluster.
+	RenderFailuresAnnotation = "work.karmada.io/render-failures"
+
+	// RenderedGenerationAnnotation holds the UID of the binding, a slash, and a generation of
+	// the binding. In that generation all Works were current, although the annotation
+	// work.karmada.io/rendered-from of some Work does not show that. The UID is that of the
+	// binding, so that the annotation has no effect in a copy of the binding.
+	RenderedGenerationAnnotation = "work.karmada.io/rendered-generation"
+)
+
 // Labels and annotations of dependencies between bindings.
 const (
 	// DependedByLabelPrefix, followed by the reference key of the binding of a
@@ -77,6 +91,10 @@ const (
 
 	// DeletionProtectionAlways is the value of DeletionProtectionLabel.
 	DeletionProtectionAlways = "Always"
+
+	// DeletionProtectionAdmission is the name of the admission webhook that rejects the
+	// deletion of objects with DeletionProtectionLabel.
+	DeletionProtectionAdmission = "resourcedeletionprotection.karmada.io"
 )
 
 // The resolution of a conflict with an object in a cluster that has the same name but

@@ -1,0 +1,77 @@
+package v1alpha1
+
+// Annotations of the objects that the registration of an agent creates.
+const (
+	// ClusterNamespaceAnnotation, on the request for a certificate, is the namespace for the
+	// Secrets of the cluster; karmada-cluster if it is absent. On the ClusterRole of an agent,
+	// and on the execution namespace of its cluster, it is the namespace in which the agent
+	// has rights.
+	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
+
+	// AgentRequestAnnotation, on the ClusterRole of an agent, is the UID of the request for
+	// the certificate of the agent. On an execution namespace it is that of the request for
+	// which the namespace was created.
+	AgentRequestAnnotation = "cluster.karmada.io/agent-request"
+
+	// AgentRequesterAnnotation, on the ClusterRole of an agent, is the user that sent that
+	// request.
+	AgentRequesterAnnotation = "cluster.karmada.io/agent-requester"
+
+	// AgentRecordClusterAnnotation, AgentRecordRequestAnnotation and
+	// AgentRecordRequesterAnnotation, on the execution namespace of a cluster with an agent,
+	// keep a copy of these annotations where no agent can write, in case its ClusterRole is
+	// lost: the UID of the Cluster for which they are valid, the UID of the request and the
+	// user that sent it. ClusterNamespaceAnnotation belongs to the copy.
+	AgentRecordClusterAnnotation   = "cluster.karmada.io/agent-record-cluster"
+	AgentRecordRequestAnnotation   = "cluster.karmada.io/agent-record-request"
+	AgentRecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
+)
+
+// AgentLabel is set on the roles and role bindings of an agent that Karmada manages. Its value
+// is the name of the cluster.
+const AgentLabel = "cluster.karmada.io/agent"
+
+// AgentQuotaAdmission is the name of the admission webhook that limits the writes of agents.
+const AgentQuotaAdmission = "agentquota.karmada.io"
+
+// Conditions of the CertificateSigningRequest of an agent, in addition to those of Kubernetes.
+// Their status is always True.
+const (
+	// AgentNotApproved reports that the request is left to administrators. Its reason and
+	// message explain why.
+	AgentNotApproved = "AgentNotApproved"
+
+	// AgentRightsGranted reports that the agent got its rights after an administrator approved
+	// the request.
+	AgentRightsGranted = "AgentRightsGranted"
+
+	// AgentReasonAutoApproved is the reason of an approval by the controller.
+	AgentReasonAutoApproved = "AutoApproved"
+
+	// AgentReasonApprovedByOthers is the reason of AgentRightsGranted.
+	AgentReasonApprovedByOthers = "ApprovedByOthers"
+)
+
+// Reasons for which a request is left to administrators. They are also reasons of events.
+const (
+	// AgentReasonNotAllowed: the requester may not request certificates of agents.
+	AgentReasonNotAllowed = "RequesterNotAllowed"
+
+	// AgentReasonInvalidName: no cluster with an agent can have the requested name.
+	AgentReasonInvalidName = "InvalidClusterName"
+
+	// AgentReasonNameTaken: a Cluster has the requested name.
+	AgentReasonNameTaken = "ClusterExists"
+
+	// AgentReasonCertificateIssued: another requester has a certificate for the name.
+	AgentReasonCertificateIssued = "IdentityIssued"
+
+	// AgentReasonNotRegistered: the agent renews a certificate, and its Cluster does not exist.
+	AgentReasonNotRegistered = "ClusterNotRegistered"
+
+	// AgentReasonNamespaceNotPrepared: the namespace for the Secrets is not prepared for agents.
+	AgentReasonNamespaceNotPrepared = "ClusterNamespaceNotPrepared"
+
+	// AgentReasonGeneratorUnlimited: the user that creates the roles of agents has all rights.
+	AgentReasonGeneratorUnlimited = "GeneratorUnlimited"
+)
