@@ -14,19 +14,20 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// changeRetention is the time for which a change by a user, or the end of an eviction, explains
-// that a binding leaves a cluster. It is longer than a graceful eviction takes.
+// changeRetention is how long a recorded change by a user, or the recorded end of an eviction,
+// explains that a binding leaves a cluster. It is longer than a graceful eviction takes.
 const changeRetention = 30 * time.Minute
 
-// bindingChange explains that a binding leaves a cluster, or any cluster if cluster is empty.
+// bindingChange is a change that explains why a binding leaves a cluster. If cluster is empty, the
+// change explains it for every cluster.
 type bindingChange struct {
 	binding types.NamespacedName
 	cluster string
 }
 
-// changeTracker holds which bindings users changed recently, and from which clusters an
-// eviction ended. It is empty when the process starts. Then fewer deletions are explained and
-// more are held.
+// changeTracker holds which bindings users changed recently, and from which clusters an eviction
+// ended. It is empty when the process starts, so that at first fewer deletions are explained and
+// more deletions are held.
 type changeTracker struct {
 	now func() time.Time
 
@@ -59,7 +60,8 @@ func (c *changeTracker) watch(ctx context.Context, informers cache.Cache) error 
 	return nil
 }
 
-// recordUpdate records whether an update of a binding explains that it leaves clusters.
+// recordUpdate records an update of a binding if the update explains that the binding leaves
+// clusters.
 func (c *changeTracker) recordUpdate(older, newer binding.Object) {
 	if guard.UserChangedPlacement(older.BindingSpec(), newer.BindingSpec()) {
 		c.record(newer, "")
@@ -69,8 +71,8 @@ func (c *changeTracker) recordUpdate(older, newer binding.Object) {
 	}
 }
 
-// record stores that a binding leaves the cluster for a known reason, or any cluster if the
-// cluster is empty.
+// record stores that a binding leaves the cluster for a known reason. An empty cluster means that
+// the reason applies to every cluster.
 func (c *changeTracker) record(bound binding.Object, cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,9 +88,9 @@ func (c *changeTracker) record(bound binding.Object, cluster string) {
 	c.recordedAt[newBindingChange(bound, cluster)] = now
 }
 
-// isExplained reports whether a user changed the binding recently, or an eviction from the
-// cluster ended. A change of another binding explains nothing: an attached binding lists its
-// dependents.
+// isExplained reports whether a user changed the binding recently, or an eviction from the cluster
+// ended recently. A change of another binding is no explanation. For an attached binding, the
+// caller also checks the bindings that depend on it.
 func (c *changeTracker) isExplained(bound binding.Object, cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

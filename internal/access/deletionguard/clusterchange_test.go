@@ -14,7 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// bindingWithLabelSelector returns a binding that excludes clusters without the label.
+// bindingWithLabelSelector returns a binding that excludes clusters without the label in its
+// selector.
 func bindingWithLabelSelector(name string) client.Object {
 	bound := newBinding(name)
 	bound.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}

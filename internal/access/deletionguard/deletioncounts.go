@@ -24,7 +24,7 @@ const maxSurveyAge = time.Second
 type deletionCounts struct {
 	mu       sync.Mutex
 	clusters map[string]*clusterDeletions
-	// settledWorks are the Works that need no decision any more. The cache may still return
+	// settledWorks are the Works that need no further decision, although the cache may still return
 	// them.
 	settledWorks map[types.NamespacedName]types.UID
 }
@@ -35,17 +35,17 @@ type clusterDeletions struct {
 	// counts all Works whose objects were deleted.
 	unexplained, total guard.WindowCounter
 	lastSurvey         workSurvey
-	// announcedReason is the reason of the last event about held deletions. If it is empty, the
-	// next held deletion writes an event.
+	// announcedReason is the reason of the last event about held deletions in the cluster. If it is
+	// empty, the next held deletion records an event.
 	announcedReason string
 }
 
-// workSurvey is a count of all Works of a cluster.
+// workSurvey is a count of all Works of a cluster at one time.
 type workSurvey struct {
 	takenAt time.Time
-	// unexplained and total are the counts of clusterDeletions at that time.
+	// unexplained and total are the counts of clusterDeletions when the survey was taken.
 	unexplained, total int
-	// works is the number of Works. pending is the number of those that are being deleted
+	// works is the number of Works. pending is the number of these Works that are being deleted
 	// without an explanation.
 	works, pending int
 }
@@ -56,14 +56,14 @@ type clusterLoss struct {
 	unexplained int
 }
 
-// clusterLosses are the losses of all clusters, in descending order.
+// clusterLosses are the losses of all clusters, sorted from the highest to the lowest.
 type clusterLosses []clusterLoss
 
 func newDeletionCounts() *deletionCounts {
 	return &deletionCounts{clusters: map[string]*clusterDeletions{}, settledWorks: map[types.NamespacedName]types.UID{}}
 }
 
-// forCluster returns the deletions of a cluster. The caller holds c.mu.
+// forCluster returns the recent deletions of a cluster. The caller holds c.mu.
 func (c *deletionCounts) forCluster(cluster string) *clusterDeletions {
 	deletions, ok := c.clusters[cluster]
 	if !ok {
@@ -112,7 +112,7 @@ func (c *deletionCounts) removeCluster(name string) {
 }
 
 // swapAnnouncedReason stores the reason of an event about the held deletions of a cluster, and
-// returns the previous reason.
+// returns the reason of the previous event.
 func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,9 +121,9 @@ func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous s
 	return previous
 }
 
-// measureScale returns how many unexplained deletions there are in the cluster and in the
-// fleet. The Works of the cluster are counted again if the last count is too old, or if too
-// many deletions happened since.
+// measureScale returns the numbers of unexplained deletions in the cluster and in all clusters. It
+// counts the Works of the cluster again if the last count is too old, or if too many deletions
+// happened since that count.
 func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Bursts, clusterLosses, error) {
 	now, c := j.now(), j.counts
 	c.mu.Lock()
@@ -142,8 +142,9 @@ func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Clust
 	defer c.mu.Unlock()
 	deletions = c.forCluster(cluster.Name)
 	deletions.lastSurvey = lastSurvey
-	// A deletion that was pending at the time of the survey and is done since counts twice, for
-	// one second at most: new deletions are not in the survey.
+	// Finished deletions are added, because the survey does not contain the deletions that began
+	// after it. A deletion that was pending in the survey and has finished since therefore counts
+	// twice, for one second at most.
 	clusterBurst := guard.Burst{Unexplained: lastSurvey.pending + deletions.unexplained.Count(now), Works: lastSurvey.works + lastSurvey.total}
 	scale, losses := c.fleetScale(cluster.Name, clusterBurst, now)
 	return scale, losses, nil
@@ -169,8 +170,8 @@ func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now t
 	return scale, losses
 }
 
-// burst returns the unexplained deletions of a cluster: those of its last survey and those done
-// since. It returns false if there are none.
+// burst returns the unexplained deletions of a cluster: those in its last survey and those that
+// finished after the survey. It returns false if there are none.
 func (d *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
 	open, pending := d.unexplained.Count(now), 0
 	if now.Sub(d.lastSurvey.takenAt) <= guard.Window {
@@ -179,8 +180,9 @@ func (d *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
 	return guard.Burst{Unexplained: open + pending, Works: d.lastSurvey.works + d.lastSurvey.total}, open+pending > 0
 }
 
-// surveyWorks counts the Works of a cluster, and those that are being deleted without an
-// explanation. Works whose binding is gone are not counted: each of them needs its own proof.
+// surveyWorks counts the Works of a cluster, and the Works among them that are being deleted
+// without an explanation. It does not count Works whose binding is deleted, because each of those
+// needs its own proof.
 func (j *Guard) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
 	works := &workv1alpha1.WorkList{}
 	if err := j.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {

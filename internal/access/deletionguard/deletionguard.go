@@ -1,10 +1,10 @@
 // Package deletionguard answers "may the objects of this Work be deleted in the member?" for all
-// controllers of a control plane. It collects the evidence for the deletion of a Work and
-// passes it to internal/domain/guard, which decides.
+// controllers of a control plane. It collects the evidence for the deletion of a Work and passes
+// the evidence to internal/domain/guard, which decides.
 //
-// Invariants: every decision on a deletion comes from Judge.Decide. A read that fails is no
-// evidence. Evidence comes from caches. Where a cache can only show that an object is missing,
-// the API server is asked.
+// Invariants: every decision on a deletion comes from Guard.Decide. A read that fails is no
+// evidence. Evidence comes from caches. If a cache can only show that an object is missing, the
+// package asks the API server.
 package deletionguard
 
 import (
@@ -22,15 +22,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/kinds"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
-// Options are the dependencies and limits of a Judge.
+// Options are the dependencies and limits of a Guard.
 type Options struct {
-	// Karmada reads from caches, Live from the API server.
+	// Karmada reads from caches. APIReader reads from the API server.
 	Karmada, APIReader client.Reader
 	// Cache provides the watches of bindings and clusters.
 	Cache cache.Cache
@@ -38,7 +38,7 @@ type Options struct {
 	Discovery kinds.Discovery
 	// Reports writes the conditions of Works. Events writes the events of Works and Clusters.
 	Reports *statuswriter.Writer
-	Events  *telemetry.Events
+	Events  *loop.Events
 	// Registry receives the metric of held deletions.
 	Registry prometheus.Registerer
 	Limits   guard.Limits
@@ -47,15 +47,15 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// Guard is the deletion guard for Works. The controllers of one process share one instance,
-// because its limits apply to all of them together.
+// Guard is the deletion guard for Works. The controllers of one process share one Guard, because
+// its limits apply to the deletions of all controllers together.
 type Guard struct {
 	evidenceCollector
 	limits  guard.Limits
 	counts  *deletionCounts
 	held    *heldDeletions
 	reports *statuswriter.Writer
-	events  *telemetry.Events
+	events  *loop.Events
 	cache   cache.Cache
 	now     func() time.Time
 	// readEpoch is nil for a control plane without epochs.
@@ -65,7 +65,7 @@ type Guard struct {
 	watchErr  error
 }
 
-// New returns a Judge without any recorded deletions.
+// New returns a Guard without any recorded deletions.
 func New(o Options) (*Guard, error) {
 	stopped, err := newHeldDeletions(o.Registry)
 	if err != nil {
@@ -86,11 +86,11 @@ func (j *Guard) Watch(ctx context.Context) error {
 // Decision is the verdict on a deletion and the evidence for it.
 type Decision struct {
 	Verdict guard.Verdict
-	// Reason is the reason for which the deletion is held.
+	// Reason says why the deletion is held.
 	Reason   guard.Reason
 	Evidence guard.Facts
-	// RetryAfter is the delay before the next decision, if other deletions must be counted first. It
-	// is 0 otherwise.
+	// RetryAfter is the delay before the next decision if other deletions must be counted first,
+	// else 0.
 	RetryAfter time.Duration
 	// losses are the unexplained deletions of all clusters.
 	losses clusterLosses
@@ -105,11 +105,12 @@ func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
 }
 
 // Decide returns the decision on the deletion of a Work. Every deletion of objects in a member
-// needs one.
+// needs a decision.
 //
-// If the cluster is unreachable, nothing can be deleted there, and the evidence may change
-// before it is reachable again. Decide then neither counts deletions nor sends requests. The
-// verdict may be Prove: the caller must decide again when the cluster is reachable.
+// If the cluster is unreachable, nothing can be deleted there, and the evidence may change before
+// the cluster is reachable again. Decide then neither counts deletions nor sends requests. It may
+// return the verdict Prove, which means that the caller must decide again when the cluster is
+// reachable.
 func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
 	decision := Decision{Verdict: guard.Hold}
 	var err error
@@ -142,12 +143,12 @@ func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 	return decision, nil
 }
 
-// gatherPeriod is the time within which all deletions begin that one change of a Cluster
-// causes.
+// gatherPeriod is the longest time between the first and the last deletion that one change of a
+// Cluster causes.
 const gatherPeriod = 5 * time.Second
 
-// gatherDelay returns the time to wait until the other deletions that the same change of the
-// Cluster caused can be counted.
+// gatherDelay returns how long to wait until all deletions that the same change of the Cluster
+// caused can be counted.
 func (j *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
 	if !facts.Unmatched || facts.RestoreUnconfirmed || facts.Confirmed || facts.AlreadyAllowed {
 		return 0
@@ -155,14 +156,16 @@ func (j *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) t
 	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(j.now()))
 }
 
-// CountHeld adds a Work to the metric of held deletions after its deletion was decided, because
-// the state of its objects in the member cannot be read. Settle removes it.
+// CountHeld adds a Work to the metric of held deletions. It is for a Work whose deletion was
+// decided, but whose objects cannot be read in the member. MarkSettled removes the Work from the
+// metric.
 func (j *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
 	j.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
 }
 
-// MarkSettled records that the objects of a Work were deleted or are about to be, or that the Work
-// was released with its objects. Later calls for the same Work do nothing.
+// MarkSettled records that a Work needs no further decision: its objects were deleted or are about
+// to be deleted, or the Work and its objects were released. Later calls for the same Work do
+// nothing.
 func (j *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
 	j.held.remove(client.ObjectKeyFromObject(karmadaWork))
 	j.counts.markSettled(cluster, karmadaWork, decision, j.now())
@@ -181,8 +184,8 @@ func (j *Guard) StopTrackingCluster(name string) {
 	j.outages.removeCluster(name)
 }
 
-// RepeatHeldEvent lets the next held deletion in a cluster write an event again, because the cluster
-// changed.
+// RepeatHeldEvent makes the next held deletion in a cluster record an event again, because the
+// cluster changed.
 func (j *Guard) RepeatHeldEvent(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
 
 // readError wraps the error of a read that was needed to explain a deletion.

@@ -26,19 +26,19 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// guardFixture is a Judge with a fake store.
+// guardFixture is a Guard with a fake store.
 type guardFixture struct {
 	*Guard
 	store client.WithWatch
-	// unreadableType is the type whose reads fail. isKindUnserved makes reads of templates fail
-	// as if their kind were not served.
+	// unreadableType is the type of the objects whose reads fail. isKindUnserved makes reads of
+	// templates fail as if the API server did not serve their kind.
 	unreadableType string
 	isKindUnserved bool
 	discovery      fakeDiscovery
@@ -83,7 +83,7 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 	var err error
 	w.Guard, err = New(Options{
 		Karmada: w.store, APIReader: w.store, Discovery: &w.discovery, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
-		Now: func() time.Time { return noon }, Events: telemetry.NewEvents(record.NewFakeRecorder(100)),
+		Now: func() time.Time { return noon }, Events: loop.NewEvents(record.NewFakeRecorder(100)),
 		Reports: statuswriter.NewWriter(w.store, statuswriter.DefaultOptions()),
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func newBinding(name string, clusters ...string) *workv1alpha2.ResourceBinding {
 	return bound
 }
 
-// newDeletedWork returns the Work of a template, in deletion.
+// newDeletedWork returns the Work of a template. The Work is being deleted.
 func newDeletedWork(name string) *workv1alpha1.Work {
 	deleted := metav1.NewTime(noon)
 	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -170,7 +170,7 @@ func workWithCopiedID() *workv1alpha1.Work {
 	return karmadaWork
 }
 
-// newNamespaceWork returns the Work of a Namespace, in deletion.
+// newNamespaceWork returns the Work of a Namespace. The Work is being deleted.
 func newNamespaceWork(owner types.UID) *workv1alpha1.Work {
 	karmadaWork := newDeletedWork("shop")
 	karmadaWork.Labels, karmadaWork.Annotations, karmadaWork.Spec.Workload.Manifests = nil, nil, nil
@@ -263,7 +263,8 @@ func TestReadErrorNeverAllowsDeletion(t *testing.T) {
 	}
 }
 
-// newDeletedWorks returns a number of Works in deletion, and the stored objects for each.
+// newDeletedWorks returns a number of Works that are being deleted, and the stored objects for each
+// of them.
 func newDeletedWorks(number int, hold func(name string) []client.Object) (works []*workv1alpha1.Work, stored []client.Object) {
 	for i := range number {
 		name := fmt.Sprintf("c%02d", i)
@@ -273,7 +274,7 @@ func newDeletedWorks(number int, hold func(name string) []client.Object) (works 
 	return works, stored
 }
 
-// attachedBinding returns an attached binding and its dependent.
+// attachedBinding returns a function that returns an attached binding and its dependent.
 func attachedBinding(change func(dependent *workv1alpha2.ResourceBinding)) func(name string) []client.Object {
 	return func(name string) []client.Object {
 		bound, dependent := newBinding(name), newBinding("web-"+name)
@@ -284,7 +285,8 @@ func attachedBinding(change func(dependent *workv1alpha2.ResourceBinding)) func(
 	}
 }
 
-// withRecordedChanges records a change of each binding, or of its dependent with the prefix.
+// withRecordedChanges records a change of each binding. If a prefix is given, it records a change
+// of the dependent whose name has this prefix.
 func withRecordedChanges(number int, cluster string, prefix ...string) func(*guardFixture, *clusterv1alpha1.Cluster) {
 	return func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
 		for i := range number {
@@ -418,8 +420,8 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 	}
 }
 
-// TestMassDeletionStaysHeldAfterOutage makes a cluster unreachable for a minute, hours after
-// its deletions were held.
+// TestMassDeletionStaysHeldAfterOutage makes a cluster unreachable for a minute, several hours
+// after deletions in this cluster were held.
 func TestMassDeletionStaysHeldAfterOutage(t *testing.T) {
 	works, stored := newDeletedWorks(30, func(name string) []client.Object { return []client.Object{newBinding(name, "m2")} })
 	w, cluster := newGuardFixture(t, stored...), readyCluster()

@@ -11,8 +11,8 @@ import (
 // unknown.
 type EpochReader func(ctx context.Context) (epoch.Epoch, error)
 
-// recordEpoch records the epoch in the decision, and whether deletions wait for the
-// confirmation of a restore.
+// recordEpoch records two facts in the decision: the epoch, and whether deletions wait until a user
+// confirms a restore.
 func (j *Guard) recordEpoch(ctx context.Context, decision *Decision) (err error) {
 	if j.readEpoch == nil {
 		return nil

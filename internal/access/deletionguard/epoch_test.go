@@ -12,10 +12,10 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // fixedEpoch returns a function that always reads the same epoch.
@@ -61,7 +61,7 @@ func TestRestoreHoldsDeletionsUntilConfirmed(t *testing.T) {
 
 func TestRestoreWritesOneEventPerCluster(t *testing.T) {
 	w, recorder := newGuardFixture(t, newBinding("a"), newBinding("b")), record.NewFakeRecorder(10)
-	w.readEpoch, w.events = fixedEpoch(restoredEpoch, nil), telemetry.NewEvents(recorder)
+	w.readEpoch, w.events = fixedEpoch(restoredEpoch, nil), loop.NewEvents(recorder)
 	for _, name := range []string{"a", "b", "a"} {
 		decision, err := w.Decide(t.Context(), readyCluster(), newDeletedWork(name), true)
 		if err != nil {
@@ -79,8 +79,8 @@ func TestRestoreWritesOneEventPerCluster(t *testing.T) {
 	}
 }
 
-// After the confirmation of a restore the guard decides again. A deletion that waited only for
-// it was not stopped as a mass deletion.
+// After a user has confirmed a restore, the guard decides again. A deletion that was held only
+// because of the restore must not count as a held mass deletion.
 func TestRestoreHoldIsNotMassDeletion(t *testing.T) {
 	for reason, want := range map[string]bool{
 		workv1alpha1.WorkMassDeletionStoppedReason: true,
@@ -95,10 +95,10 @@ func TestRestoreHoldIsNotMassDeletion(t *testing.T) {
 	}
 }
 
-// A process that starts finds the conditions that the previous process wrote.
+// A new process finds the conditions that the previous process wrote.
 func TestHeldConditionOfEarlierProcessWritesNoEvent(t *testing.T) {
 	w, recorder := newGuardFixture(t), record.NewFakeRecorder(10)
-	w.events, w.isKindUnserved = telemetry.NewEvents(recorder), true
+	w.events, w.isKindUnserved = loop.NewEvents(recorder), true
 	w.now = func() time.Time { return noon.Add(time.Hour) }
 	karmadaWork := newDeletedWork("web")
 	decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)

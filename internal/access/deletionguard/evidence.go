@@ -23,7 +23,7 @@ import (
 
 // evidenceCollector collects the evidence for deletions of Works.
 type evidenceCollector struct {
-	// karmadaCache reads from caches, apiReader from the API server.
+	// karmadaCache reads from caches. apiReader reads from the API server.
 	karmadaCache, apiReader client.Reader
 	discovery               kinds.Discovery
 	changes                 *changeTracker
@@ -32,7 +32,7 @@ type evidenceCollector struct {
 	now                     func() time.Time
 }
 
-// collectEvidence returns the evidence for the deletion of a Work, from caches.
+// collectEvidence reads the evidence for the deletion of a Work from caches.
 func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Facts, error) {
 	facts := guard.Facts{
 		ClusterUnregistering: cluster.DeletionTimestamp != nil,
@@ -45,8 +45,9 @@ func (e *evidenceCollector) collectEvidence(ctx context.Context, cluster *cluste
 	return facts, e.findOwner(ctx, e.karmadaCache, cluster, karmadaWork, &facts)
 }
 
-// confirmWanted reads again from the API server whether the binding still wants the cluster. An
-// object that is kept because of a stale cache would stay in the member for ever.
+// confirmWanted reads from the API server whether the binding still requires the Work in the
+// cluster. A cache is not enough here: with a stale cache the object would be kept in the member
+// forever.
 func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts guard.Facts) (guard.Facts, error) {
 	facts.Owner = guard.OwnerNone
 	if superseded, err := e.isSuperseded(ctx, karmadaWork); err != nil || superseded {
@@ -56,8 +57,8 @@ func (e *evidenceCollector) confirmWanted(ctx context.Context, cluster *clusterv
 	return facts, err
 }
 
-// findOwner records the state of the owner of a Work: of its bindings, or of the Namespace that
-// the Work delivers.
+// findOwner records the state of the owner of a Work. The owner is a binding of the Work, or the
+// Namespace that the Work delivers.
 func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if !work.HasBinding(karmadaWork) {
 		return findNamespaceOwner(ctx, reader, karmadaWork, facts)
@@ -87,11 +88,12 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 	return nil
 }
 
-// recordBinding records the evidence that a binding gives for the deletion of one of its Works.
+// recordBinding records what a binding shows about the deletion of one of its Works.
 func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
-		// The next Work takes over only objects that were made from the same template.
+		// A new Work takes over the objects of this Work only if both were made from the same
+		// template.
 		if uid := templateUID(karmadaWork); uid != "" && uid == spec.Resource.UID {
 			facts.Owner = guard.OwnerRequiresWork
 		}
@@ -104,8 +106,9 @@ func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *cluster
 	facts.MovedWhileUnreachable = facts.MovedWhileUnreachable || len(binding.TargetClusters(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
 }
 
-// recordDependents adds the evidence of the dependents if the binding is an attached one. A
-// dependent that is still assigned to the cluster, or that does not exist, is no evidence.
+// recordDependents adds the evidence of the dependents of an attached binding, which are the
+// bindings that require it. A dependent that is still assigned to the cluster, or that does not
+// exist, is no evidence.
 func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
@@ -126,8 +129,8 @@ func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.
 	return nil
 }
 
-// findNamespaceOwner records the state of the Namespace that a Work delivers. With a Namespace
-// the member loses all objects in it.
+// findNamespaceOwner records the state of the Namespace that a Work delivers. If a Namespace is
+// deleted in a member, all objects in the Namespace are deleted too.
 func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	owner := metav1.GetControllerOf(karmadaWork)
 	if owner == nil || owner.Kind != "Namespace" || owner.APIVersion != "v1" {
@@ -150,9 +153,9 @@ func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *
 	return nil
 }
 
-// isSuperseded reports whether another Work of the same binding replaces this one: an override
-// gives the object another name now. A Work of another binding with the same permanent ID does
-// not replace it.
+// isSuperseded reports whether another Work of the same binding replaces this Work, because an
+// override gave the object another name. A Work of another binding with the same permanent ID does
+// not replace this Work.
 func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
 	for _, namespaced := range []bool{true, false} {
 		label := binding.PermanentIDLabel(binding.New(namespaced))
@@ -175,8 +178,8 @@ func (e *evidenceCollector) isSuperseded(ctx context.Context, karmadaWork *workv
 	return false, nil
 }
 
-// templateUID returns the UID of the template from which the manifest of the Work was made. It
-// is empty if the manifest has no template.
+// templateUID returns the UID of the template from which the manifest of the Work was made. It is
+// empty if the Work has no manifest or the manifest has no template.
 func templateUID(karmadaWork *workv1alpha1.Work) types.UID {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
 		return ""
@@ -192,8 +195,9 @@ func templateUIDAnnotationOf(manifest *unstructured.Unstructured) types.UID {
 	return types.UID(manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation])
 }
 
-// bindingID identifies the bindings of a Work. It is empty if they have no permanent ID. Their
-// names are part of it, because an ID can be copied to a binding with another name.
+// bindingID returns a key that identifies the bindings of a Work. The key is empty if the bindings
+// have no permanent ID. It contains the names of the bindings, because an ID can be copied to a
+// binding with another name.
 func bindingID(karmadaWork *workv1alpha1.Work) string {
 	id := karmadaWork.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] + karmadaWork.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
 	for _, namespaced := range []bool{true, false} {

@@ -16,15 +16,15 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// deletedWorkIn returns a Work in deletion in another cluster.
+// deletedWorkIn returns a Work in the given cluster that is being deleted.
 func deletedWorkIn(cluster, name string) *workv1alpha1.Work {
 	karmadaWork := newDeletedWork(name)
 	karmadaWork.Namespace, karmadaWork.UID = "karmada-es-"+cluster, types.UID(cluster+"/"+name)
 	return karmadaWork
 }
 
-// TestFleetDeletionIsHeldBelowClusterLimits deletes the same 5 of 20 templates from 40
-// clusters. No cluster reaches its own limit.
+// TestFleetDeletionIsHeldBelowClusterLimits deletes the same 5 of 20 templates from 40 clusters, so
+// that no cluster reaches its own limit.
 func TestFleetDeletionIsHeldBelowClusterLimits(t *testing.T) {
 	const clusters, all, dropped = 40, 20, 5
 	var stored []client.Object
@@ -119,7 +119,7 @@ func TestDeletionWithoutBindingNeedsProofOfTemplate(t *testing.T) {
 	}
 }
 
-// bindingWithDependencies returns the binding of a workload with this dependencies annotation.
+// bindingWithDependencies returns the binding of a workload with the given dependencies annotation.
 func bindingWithDependencies(annotation string) *workv1alpha2.ResourceBinding {
 	bound := newBinding("web", "m1")
 	bound.Annotations = map[string]string{workv1alpha2.DependenciesAnnotation: annotation}

@@ -13,22 +13,24 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // ErrDeletionHeld reports that a deletion waits for a confirmation or an explanation.
 var ErrDeletionHeld = errors.New("the deletion of the Work waits for a confirmation or an explanation")
 
-// conditionDelay is the time for which a deletion may wait for the deletion of its template
-// without a condition: a template and its binding are deleted at about the same time.
+// conditionDelay is how long a deletion may be held without a condition. A template and its binding
+// are deleted at about the same time, so the deletion of the template usually explains the deletion
+// of the Work within this delay.
 const conditionDelay = 5 * time.Second
 
-// ReportHeld writes a condition and an event with the reason for which a deletion is held and the
-// next step for the user. It returns an error so that the caller tries again.
+// ReportHeld writes a condition and an event that say why a deletion is held and what the user can
+// do. It returns an error so that the caller retries.
 func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
 	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
 	j.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
@@ -41,22 +43,22 @@ func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1
 	current := j.reports.Latest(karmadaWork)
 	present := conditions.Get(current.Status.Conditions, condition.Type)
 	if mass && work.IsHeldAsMassDeletion(current) {
-		// The first reason stays, even if the counts have changed.
+		// The condition that was set first stays, even if its numbers of objects are outdated.
 		condition = *present
 	}
 	if present != nil && present.Status == condition.Status && present.Reason == condition.Reason && present.Message == condition.Message {
-		// The condition is written already, maybe by an earlier process.
+		// This condition is already written, maybe by an earlier process.
 		return heldErr
 	}
 	condition.LastTransitionTime = metav1.NewTime(j.now())
-	j.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), statuswriter.Prompt, func(status *workv1alpha1.WorkStatus) {
+	j.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), pacing.Settled, func(status *workv1alpha1.WorkStatus) {
 		conditions.Set(&status.Conditions, condition)
 	})
 	j.recordHeldEvent(cluster, karmadaWork, decision, condition)
 	return heldErr
 }
 
-// isMassDeletion reports whether a deletion is held because of the number of deletions.
+// isMassDeletion reports whether a deletion is held because there are too many deletions.
 func isMassDeletion(reason guard.Reason) bool {
 	return reason == guard.ReasonMassDeletion || reason == guard.ReasonClusterChanged || reason == guard.ReasonFleetDeletion
 }
@@ -68,8 +70,8 @@ func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha
 	return work.DeletionHeldCondition(karmadaWork, cluster.Name, decision.Reason)
 }
 
-// recordHeldEvent writes the event. A mass deletion or a restore gets one event on the Cluster
-// for all held deletions. Any other reason gets an event on the Work.
+// recordHeldEvent records an event about a held deletion. For a mass deletion or a restore, one
+// event on the Cluster covers all held deletions. For any other reason the event is on the Work.
 func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
 	switch decision.Reason {
 	case guard.ReasonMassDeletion, guard.ReasonClusterChanged, guard.ReasonFleetDeletion, guard.ReasonRestoreUnconfirmed:
@@ -89,7 +91,7 @@ func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *w
 // maxListedClusters is the maximum number of clusters that an event names.
 const maxListedClusters = 10
 
-// summary lists the clusters with their numbers.
+// summary returns a text that lists the clusters with their numbers of unexplained deletions.
 func (l clusterLosses) summary() string {
 	total, text := 0, ""
 	for i, loss := range l {
@@ -104,7 +106,7 @@ func (l clusterLosses) summary() string {
 	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(l), text[min(2, len(text)):])
 }
 
-// heldDeletions counts the held deletions for the metric.
+// heldDeletions tracks the held deletions for the metric.
 type heldDeletions struct {
 	gauge *prometheus.GaugeVec
 
@@ -118,9 +120,9 @@ func newHeldDeletions(registry prometheus.Registerer) (*heldDeletions, error) {
 	h := &heldDeletions{works: map[types.NamespacedName]heldWork{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "karmada_work_deletions_held", Help: "Number of Works whose deletion waits for a confirmation or an explanation.",
 	}, []string{"member_cluster", "reason"})}
-	err := telemetry.RegisterMetric(registry, &h.gauge)
-	// A process whose control plane is restored makes another Judge. It finds the metric of the
-	// previous one, and has no held deletions yet.
+	err := loop.RegisterMetric(registry, &h.gauge)
+	// After the restore of a control plane, the process creates another Guard. The new Guard gets
+	// the registered metric of the previous Guard, but has no held deletions yet.
 	h.gauge.Reset()
 	return h, err
 }

@@ -24,7 +24,7 @@ func heldByCluster(t *testing.T, registry *prometheus.Registry) map[string]float
 	return found
 }
 
-// A process whose control plane is restored from a backup makes another Judge.
+// A process whose control plane is restored from a backup creates another Guard.
 func TestHeldMetricIsResetByNextGuard(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {

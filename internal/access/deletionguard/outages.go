@@ -15,8 +15,9 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// outageTracker holds the times at which clusters were unreachable. When the process starts,
-// only outages that still last are known. Then fewer deletions are explained and more are held.
+// outageTracker holds the times at which clusters were unreachable. After the start of the process
+// it knows only outages that still last, so that at first fewer deletions are explained and more
+// deletions are held.
 type outageTracker struct {
 	now func() time.Time
 
@@ -54,16 +55,16 @@ func (o *outageTracker) recordReadiness(cluster *clusterv1alpha1.Cluster) {
 	o.clusters[cluster.Name] = o.withCondition(cluster)
 }
 
-// wasUnreachableAt reports whether the cluster was unreachable at a time. The watch may be
-// older than the Cluster of the caller, so the condition of that counts too.
+// wasUnreachableAt reports whether the cluster was unreachable at a time. It also uses the
+// condition of the given Cluster, because the watch may have delivered an older state.
 func (o *outageTracker) wasUnreachableAt(cluster *clusterv1alpha1.Cluster, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.withCondition(cluster).Contains(at)
 }
 
-// withCondition returns the recorded outages of a cluster, updated by its Ready condition. The
-// caller holds o.mu.
+// withCondition returns the recorded outages of a cluster, updated with the Ready condition of the
+// given Cluster. The caller holds o.mu.
 func (o *outageTracker) withCondition(cluster *clusterv1alpha1.Cluster) guard.Outages {
 	recorded := o.clusters[cluster.Name]
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)

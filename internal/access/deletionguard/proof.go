@@ -18,17 +18,17 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-// proofCache holds the states of the templates of bindings for a short time: the Works of one
-// binding in many clusters need the same state.
+// proofCache stores the states of the templates of bindings for a short time, because the Works of
+// one binding in many clusters need the same state.
 type proofCache struct{ entries *lru.Cache }
 
 type templateProof struct {
@@ -38,8 +38,8 @@ type templateProof struct {
 
 const (
 	maxProofs = 8192
-	// proofTTL is the lifetime of a state that explains the deletion, doubtTTL the lifetime of
-	// any other state.
+	// proofTTL is how long a stored state is valid if it justifies the deletion. doubtTTL applies
+	// to all other stored states.
 	proofTTL = 10 * time.Second
 	doubtTTL = 500 * time.Millisecond
 )
@@ -63,7 +63,7 @@ func (p *proofCache) put(binding string, state guard.TemplateState, now time.Tim
 	p.entries.Add(binding, templateProof{state: state, provenAt: now})
 }
 
-// proveTemplate returns the state of the template of a Work whose owner is gone.
+// proveTemplate returns the state of the template of a Work whose owner does not exist.
 func (e *evidenceCollector) proveTemplate(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	id, now := bindingID(karmadaWork), e.now()
 	if state, ok := e.proofs.get(id, now); ok {
@@ -79,9 +79,9 @@ type templateOrigin struct {
 	kind schema.GroupVersionKind
 	key  types.NamespacedName
 	uid  types.UID
-	// isNameGuessed is true if an override renamed the object. The name of the template is then
-	// derived from the name of the binding. A guessed name can prove that a template exists,
-	// but not that it does not exist.
+	// isNameGuessed is true if an override renamed the object, so that the name of the template is
+	// derived from the name of the binding. With a guessed name, the Guard can prove that a
+	// template exists, but not that a template is absent.
 	isNameGuessed bool
 }
 
@@ -108,7 +108,7 @@ func newTemplateOrigin(karmadaWork *workv1alpha1.Work) (templateOrigin, bool) {
 // readTemplateState returns the state of the template of a Work.
 func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *workv1alpha1.Work) guard.TemplateState {
 	if len(karmadaWork.Spec.Workload.Manifests) == 0 {
-		// The member has no objects of the Work.
+		// A Work without a manifest has no objects in the member.
 		return guard.TemplateDeleted
 	}
 	origin, ok := newTemplateOrigin(karmadaWork)
@@ -135,10 +135,10 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 	return state
 }
 
-// unclaimedState returns the state of a template that no policy claims. If a workload depends
-// on it, the dependencies controller makes its binding again.
+// unclaimedState returns the state of a template that no policy claims. If a workload depends on
+// the template, the dependencies controller creates the binding of the template again.
 func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
-	bound, err := bindings.List(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
+	bound, err := lookup.Bindings(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return guard.TemplateUnreadable
 	}
@@ -158,8 +158,8 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 	return guard.TemplateUnclaimed
 }
 
-// readTemplateObject reads a template from the API server, in any served version of its kind.
-// The template is not nil if the state is Kept.
+// readTemplateObject reads a template from the API server, in any served version of its kind. If
+// the returned state is Kept, the returned template is not nil.
 func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
 	template, err := e.readTemplateVersion(ctx, origin, origin.kind.Version)
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {
@@ -197,8 +197,9 @@ func templateStateFrom(err error, name string) guard.TemplateState {
 	}
 }
 
-// isNamespaceTerminating reports whether the namespace is being deleted. Its bindings and
-// templates are deleted in any order, so a template may still exist for a short time.
+// isNamespaceTerminating reports whether the namespace is being deleted. A template in such a
+// namespace may exist for a short time after its binding, because the objects in the namespace are
+// deleted in any order.
 func (e *evidenceCollector) isNamespaceTerminating(ctx context.Context, name string) bool {
 	if name == "" {
 		return false

@@ -1,13 +1,13 @@
-// Package epoch answers: was the storage of the control plane replaced while this process
-// runs, and may the process delete objects in members?
+// Package epoch answers: was the storage of the control plane replaced while this process runs, and
+// may the process delete objects in members?
 //
-// A Watch reads the ConfigMap of the epoch every 5 seconds without a cache. It ends with
-// ErrStorageReplaced as soon as the storage is not the one that the process knows. Then the components
-// of the process start again without any state.
+// A Watcher reads the ConfigMap of the epoch every 5 seconds without a cache. It ends with
+// ErrStorageReplaced as soon as the storage is not the one that the process knows. The components
+// of the process then start again without any state.
 //
-// Invariants: an epoch that cannot be read allows no deletion. A process without the right to
-// write the ConfigMap also starts again. After a process found that the storage was replaced,
-// it deletes nothing until a new epoch has begun.
+// Invariants: if the epoch cannot be read, no deletion is allowed. A process without the right to
+// write the ConfigMap also starts its components again. After a process found that the storage was
+// replaced, it deletes nothing until a new epoch has begun.
 package epoch
 
 import (
@@ -27,58 +27,60 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// ErrStorageReplaced is the error for a storage that is not the one that this process knows.
+// ErrStorageReplaced reports that the storage is not the one that this process knows.
 var ErrStorageReplaced = errors.New("the storage of the control plane was replaced, so the state of this process is not valid any more")
 
-// errNoNewEpoch is the error if the storage was replaced and no epoch that a user must confirm
+// errNoNewEpoch reports that the storage was replaced, and that no epoch that a user must confirm
 // has begun since.
 var errNoNewEpoch = errors.New("the storage of the control plane was replaced and no new epoch has begun since, so nothing is deleted in member clusters: start a controller manager, which begins one, or begin one by hand as for a restore")
 
 const (
-	// pollInterval is how often a Watch reads the epoch.
+	// pollInterval is the interval at which a Watcher reads the epoch.
 	pollInterval = 5 * time.Second
-	// readTimeout limits one read.
+	// readTimeout limits the duration of one read.
 	readTimeout = 30 * time.Second
-	// maxReadAge is how long a read is used for decisions about deletions.
+	// maxReadAge is how long the result of a read may be used for decisions about deletions.
 	maxReadAge = time.Second
-	// forbiddenGracePeriod is how long an agent treats Forbidden at its start as temporary: an API
-	// server that starts may reject requests that it allows a moment later. A control plane of an
-	// earlier version lets no agent read the ConfigMap. The components of a control plane have one
-	// version and need the right.
+	// forbiddenGracePeriod is how long an agent treats Forbidden at its start as temporary. A
+	// starting API server may reject requests that it allows a moment later. After this period,
+	// Forbidden means that the control plane has an earlier version, which lets no agent read the
+	// ConfigMap. For components of the control plane, which need the right and have the same
+	// version, Forbidden is always an error.
 	forbiddenGracePeriod = 30 * time.Second
 )
 
-// Options configure a Watch.
+// Options configure a Watcher.
 type Options struct {
-	// Reader lists ConfigMaps, without a cache.
+	// Reader lists ConfigMaps without a cache.
 	Reader client.Reader
 	// Writer creates and updates the ConfigMap. It is nil in an agent.
 	Writer client.Writer
-	// Record is the state from earlier Watches of the process; nil is that of a process that
-	// has just started.
+	// Record is the state that earlier Watchers of the process recorded. nil means an empty record,
+	// as in a process that has just started.
 	Record *StorageRecord
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Now and NewID can be replaced by tests.
+	// Now and NewID may be replaced by tests.
 	Now   func() time.Time
 	NewID func() string
 }
 
-// Watcher monitors the epoch of the storage. The mutex of the Memory guards the Watch too.
+// Watcher monitors the epoch of the storage. The mutex of the StorageRecord also guards the
+// Watcher.
 type Watcher struct {
 	options Options
 	memory  *StorageRecord
 
-	// lastReadAt is when the last read succeeded.
+	// lastReadAt is the time of the last successful read.
 	lastReadAt time.Time
-	// forbiddenSince is when the API server first rejected the read as Forbidden, zero after
-	// it has allowed one.
+	// forbiddenSince is the time at which the API server first rejected the read as Forbidden. It
+	// is zero after the API server has allowed a read.
 	forbiddenSince time.Time
-	// isReplaced is set once the storage is not the one that this Watch knows.
+	// isReplaced is set when the storage is not the one that this Watcher knows.
 	isReplaced bool
 }
 
-// New returns a Watch that has not read anything yet.
+// New returns a Watcher that has not read anything yet.
 func New(o Options) *Watcher {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -92,11 +94,12 @@ func New(o Options) *Watcher {
 	return &Watcher{options: o, memory: o.Record}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby replica has caches
-// too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false because a standby
+// replica also has caches that become invalid.
 func (*Watcher) NeedLeaderElection() bool { return false }
 
-// Start reads the epoch until ctx ends. It returns ErrStorageReplaced if the storage was replaced.
+// Start reads the epoch periodically until ctx ends. It returns ErrStorageReplaced if the storage
+// was replaced.
 func (w *Watcher) Start(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -115,9 +118,9 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 }
 
-// Epoch returns the epoch of the control plane, the zero value if there is none. It reads the
-// storage unless it did so within the last second. An epoch that is returned with an error
-// allows no deletion.
+// Epoch returns the epoch of the control plane, or the zero value if the control plane has no
+// epoch. It reads the storage unless the last read is less than a second old. An epoch that is
+// returned with an error allows no deletion.
 func (w *Watcher) Epoch(ctx context.Context) (domain.Epoch, error) {
 	if err := w.check(ctx, maxReadAge); err != nil {
 		return domain.Epoch{Cause: domain.CauseUnknown}, err
@@ -127,8 +130,8 @@ func (w *Watcher) Epoch(ctx context.Context) (domain.Epoch, error) {
 	return w.memory.last.Epoch, nil
 }
 
-// check reads the epoch unless it was read recently, and compares it with the previous one.
-// Concurrent callers share one read.
+// check reads the epoch unless it was read recently, and compares the result with the previous
+// read. Concurrent callers share one read.
 func (w *Watcher) check(ctx context.Context, maxAge time.Duration) error {
 	w.memory.mu.Lock()
 	defer w.memory.mu.Unlock()
@@ -151,8 +154,8 @@ func (w *Watcher) check(ctx context.Context, maxAge time.Duration) error {
 	return w.compare(ctx, sight, stored)
 }
 
-// handleForbidden handles a read that the API server rejected as Forbidden. An agent whose
-// reads were never allowed belongs to a control plane without epochs.
+// handleForbidden handles a read that the API server rejected as Forbidden. If the API server never
+// allowed a read by this agent, the agent belongs to a control plane without epochs.
 func (w *Watcher) handleForbidden(err error) error {
 	now := w.options.Now()
 	if w.forbiddenSince.IsZero() {
@@ -165,7 +168,7 @@ func (w *Watcher) handleForbidden(err error) error {
 	return nil
 }
 
-// compare compares the storage with the previous read.
+// compare compares the state of the storage with the previous read.
 func (w *Watcher) compare(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
 	before, verdict := w.memory.last, domain.SameStorage
 	if w.memory.isKnown {
@@ -186,14 +189,14 @@ func (w *Watcher) compare(ctx context.Context, now domain.Snapshot, stored *core
 		ErrStorageReplaced, now.Epoch.ID, now.ResourceVersion, before.Epoch.ID, before.ResourceVersion)
 }
 
-// expectsEpochs reports whether a new epoch begins after a storage was replaced. A control
-// plane of an earlier version begins none.
+// expectsEpochs reports whether a new epoch begins after the storage was replaced. It is false for
+// a control plane of an earlier version, which has no epochs.
 func (w *Watcher) expectsEpochs(before domain.Epoch) bool {
 	return w.options.Writer != nil || before != domain.Epoch{}
 }
 
 // acceptStorage records a read of the known storage, or the first read. If the storage was
-// replaced, it waits for the new epoch.
+// replaced, it returns an error until the new epoch has begun.
 func (w *Watcher) acceptStorage(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
 	if w.memory.awaitsNewEpoch(now.Epoch) {
 		if err := w.beginEpoch(ctx, stored, domain.CauseStorageReplaced); err != nil {
@@ -208,8 +211,8 @@ func (w *Watcher) acceptStorage(ctx context.Context, now domain.Snapshot, stored
 	return w.beginEpoch(ctx, stored, domain.CauseInstalled)
 }
 
-// readEpoch lists the ConfigMap, because a list contains the resourceVersion of the storage.
-// The ConfigMap is nil if there is none.
+// readEpoch lists the ConfigMap of the epoch, because a list contains the resourceVersion of the
+// storage. The returned ConfigMap is nil if it does not exist.
 func (w *Watcher) readEpoch(ctx context.Context) (domain.Snapshot, *corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	err := w.options.Reader.List(ctx, list, client.InNamespace(clusterv1alpha1.NamespaceKarmadaSystem),
@@ -227,8 +230,9 @@ func (w *Watcher) readEpoch(ctx context.Context) (domain.Snapshot, *corev1.Confi
 	return sight, nil, nil
 }
 
-// beginEpoch writes a new epoch. It writes the first one only if there is none. Another
-// process may have written it first, and this process may lack the right; neither is an error.
+// beginEpoch writes a new epoch. It writes the first epoch only if there is none. It returns no
+// error if another process has written the epoch first, or if this process has no right to write
+// it.
 func (w *Watcher) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, cause domain.Cause) error {
 	if w.options.Writer == nil || cause == domain.CauseInstalled && stored != nil {
 		return nil
@@ -248,7 +252,7 @@ func (w *Watcher) beginEpoch(ctx context.Context, stored *corev1.ConfigMap, caus
 	return fmt.Errorf("writing ConfigMap %s/%s: %w", clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EpochName, err)
 }
 
-// NewConfigMap returns the ConfigMap of an epoch.
+// NewConfigMap returns the ConfigMap that stores an epoch.
 func NewConfigMap(e domain.Epoch) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -21,16 +21,16 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// fakeStorage is a store whose resourceVersion the test sets.
+// fakeStorage is a store with a resourceVersion that the test sets.
 type fakeStorage struct {
 	client.WithWatch
 	version string
 	failure error
 	now     time.Time
 	reads   int
-	// writeError is the error of all writes.
+	// writeError is returned by all writes.
 	writeError error
-	// memory is the Memory of the process.
+	// memory is the StorageRecord of the process.
 	memory StorageRecord
 }
 
@@ -107,7 +107,7 @@ func TestReplacedStorageStopsWatch(t *testing.T) {
 	tests := map[string]struct {
 		change func(*testing.T, *fakeStorage)
 		writes bool
-		// cause is that of the stored epoch afterwards.
+		// cause is the cause of the epoch that is stored after the call.
 		cause domain.Cause
 	}{
 		"a restore begins a new epoch":         {func(t *testing.T, s *fakeStorage) { s.replace(t, restored) }, true, domain.CauseRestored},
@@ -146,8 +146,8 @@ func (s *fakeStorage) remove(t *testing.T) {
 	}
 }
 
-// Restarted components know what the process read before: until a new epoch has begun, the storage is
-// not treated as that of a first start.
+// Restarted components know what the process read before. Until a new epoch has begun, they must
+// not treat the storage like the storage at a first start.
 func TestNoDeletionAfterReplacement(t *testing.T) {
 	installed, restored := domain.New("a", domain.CauseInstalled, noon, time.Time{}), domain.New("b", domain.CauseRestored, noon.Add(time.Hour), noon)
 	first := domain.New("c", domain.CauseInstalled, noon.Add(2*time.Hour), time.Time{})
@@ -163,7 +163,8 @@ func TestNoDeletionAfterReplacement(t *testing.T) {
 		replace    func(*testing.T, *fakeStorage)
 		writes     bool
 		writeError error
-		// begun is the cause of the stored epoch afterwards; empty is none.
+		// begun is the cause of the epoch that is stored after the call. It is empty if no epoch is
+		// stored.
 		begun domain.Cause
 	}{
 		"the ConfigMap is gone":                                            {NewConfigMap(installed), gone, true, nil, domain.CauseStorageReplaced},
@@ -261,8 +262,8 @@ func TestEpochAllowsDeletion(t *testing.T) {
 	confirmed.Annotations = map[string]string{clusterv1alpha1.ConfirmRestoreAnnotation: "b"}
 	tests := map[string]struct {
 		object *corev1.ConfigMap
-		// before and failure are the errors of reads before and during the call, later is the time
-		// between them.
+		// before and failure are the errors of the reads before and during the call. later is the
+		// time between these reads.
 		before, failure error
 		later           time.Duration
 		writes          bool

@@ -1,4 +1,4 @@
-// Package kinds answers: does an API server serve a kind now? It calls discovery without a
+// Package kinds answers: does an API server serve a kind now? It sends discovery requests without a
 // cache.
 package kinds
 
@@ -14,14 +14,14 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// Discovery are the discovery requests to an API server.
+// Discovery sends discovery requests to an API server.
 type Discovery interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 	GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error)
 }
 
-// Lookup returns whether a server serves a kind. The error explains why the answer is Unknown; it
-// is nil for an empty answer.
+// Lookup reports whether an API server serves a kind. If the result is Unknown, the error is the
+// cause. For an empty answer the error is nil.
 func Lookup(api Discovery, kind schema.GroupVersionKind) (servedkinds.Availability, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
@@ -39,8 +39,8 @@ func Lookup(api Discovery, kind schema.GroupVersionKind) (servedkinds.Availabili
 	return answer, nil
 }
 
-// LookupGroup returns the versions in which a server serves a kind. The error explains why the
-// answer is Unknown.
+// LookupGroup returns the versions in which an API server serves a kind. If the result is Unknown,
+// the error is the cause.
 func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, servedkinds.Availability, error) {
 	groups, resources, failed, err := api.GroupsAndMaybeResources()
 	if err != nil {
@@ -51,7 +51,8 @@ func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, servedkinds.Av
 	if found.Failed == nil {
 		found.Failed = map[schema.GroupVersion]error{}
 	}
-	// Servers of older releases list the groups without their resources.
+	// API servers of older releases list the groups without their resources, so each version is
+	// read separately.
 	for _, version := range found.UnreadVersions(kind.Group) {
 		list, err := api.ServerResourcesForGroupVersion(version.String())
 		if err != nil {

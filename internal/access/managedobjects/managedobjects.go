@@ -1,7 +1,7 @@
 // Package managedobjects answers: which objects in this member have the label of Karmada?
 //
-// Invariants: a kind that could not be read completely is not among the kinds of the result.
-// Objects of that kind that are missing in the result are unknown, not deleted.
+// Invariants: the kinds of a result are only the kinds that were read completely. An object of any
+// other kind that is missing in the result is unknown, not deleted.
 package managedobjects
 
 import (
@@ -33,24 +33,23 @@ const (
 	maxParallelLists = 8
 )
 
-// MemberObject has the metadata and the kind of a member object.
+// MemberObject contains the metadata and the kind of an object in a member.
 type MemberObject struct {
 	*unstructured.Unstructured
 	Resource schema.GroupVersionResource
 }
 
-// Listing is the result for a member.
+// Listing is the result of a list of all managed objects of a member.
 type Listing struct {
 	Objects []MemberObject
 	// Kinds are the kinds that were read completely.
 	Kinds sets.Set[schema.GroupKind]
 }
 
-// List returns the labelled objects of all kinds that can be listed and deleted, in no order.
-// The error names the kinds that could not be read. The objects of the other kinds are in the
-// result.
+// List returns the labeled objects of all kinds that can be listed and deleted, in any order. The
+// error names the kinds that could not be read. The result contains the objects of all other kinds.
 func List(ctx context.Context, config *rest.Config) (Listing, error) {
-	// Otherwise each deprecated kind would log a warning.
+	// Warnings are disabled, because otherwise each deprecated kind would log one.
 	config = rest.CopyConfig(config)
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	found := Listing{Kinds: sets.New[schema.GroupKind]()}
@@ -77,7 +76,7 @@ func List(ctx context.Context, config *rest.Config) (Listing, error) {
 			defer mu.Unlock()
 			switch {
 			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-				// Discovery returned the kind, but the member cannot list it.
+				// Discovery returned this kind, but the member does not list it.
 			case err != nil:
 				failures = append(failures, fmt.Errorf("%s could not be listed: %w", resource.GroupResource(), err))
 			default:
@@ -91,15 +90,15 @@ func List(ctx context.Context, config *rest.Config) (Listing, error) {
 	return found, joinSortedErrors(failures)
 }
 
-// joinSortedErrors joins errors in the order of their texts.
+// joinSortedErrors joins errors, sorted by their texts.
 func joinSortedErrors(failures []error) error {
 	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
 	slices.SortFunc(failures, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(failures...)
 }
 
-// listableKinds returns the kinds whose objects can be listed and deleted. Events and metrics
-// are skipped because they are never delivered.
+// listableKinds returns the kinds whose objects can be listed and deleted. It skips events and
+// metrics, because Karmada never delivers them.
 func listableKinds(lists []*metav1.APIResourceList) map[schema.GroupVersionKind]schema.GroupVersionResource {
 	kinds := map[schema.GroupVersionKind]schema.GroupVersionResource{}
 	for _, list := range lists {
@@ -124,7 +123,7 @@ func listKind(ctx context.Context, member metadata.Interface, kind schema.GroupV
 	for {
 		list, err := member.Resource(resource).List(ctx, page)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller names the kind
+			return nil, err // the caller names the kind
 		}
 		for i := range list.Items {
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&metav1.PartialObjectMetadata{ObjectMeta: list.Items[i].ObjectMeta})

@@ -14,9 +14,9 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// apiCache holds the APIs of a member and the ETags of the answers. If the server still has
-// these ETags, the APIs are not read again: they seldom change, and reading all of them takes
-// 100 times as long.
+// apiCache stores the APIs of a member and the ETags of the discovery answers. If the API server
+// still returns these ETags, the APIs are not read again, because they seldom change and reading
+// all of them takes 100 times as long as reading the ETags.
 type apiCache struct {
 	mu          sync.Mutex
 	etags       map[string]string
@@ -24,11 +24,11 @@ type apiCache struct {
 	complete    bool
 }
 
-// apiRoots are the paths of discovery.
+// apiRoots are the paths of the discovery documents.
 var apiRoots = []string{"/api", "/apis"}
 
-// APIs returns the APIs that the member serves. If some groups are unknown, complete is false
-// and the error is the cause. The caller owns the result.
+// APIs returns the APIs that the member serves. If some groups are unknown, complete is false and
+// err is the cause. The caller may modify the result.
 func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEnablement, complete bool, err error) {
 	cached := &m.apis
 	cached.mu.Lock()
@@ -39,10 +39,11 @@ func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEna
 	}
 	lists, err := m.readResources(ctx)
 	cached.enablements, cached.complete = domain.APIEnablements(lists), err == nil
-	// These ETags were read before the APIs: a later change is noticed the next time.
+	// The ETags were read before the APIs, so the next call notices a change in between.
 	cached.etags = tags
 	if err != nil || len(lists) == 0 {
-		// A group that failed may work the next time under the same ETag.
+		// The ETags are dropped, because a group that failed may work at the next call although the
+		// ETag is the same.
 		cached.etags = nil
 	}
 	if err != nil {
@@ -51,7 +52,7 @@ func (m *Member) APIs(ctx context.Context) (enablements []clusterv1alpha1.APIEna
 	return cloneEnablements(cached.enablements), cached.complete, err
 }
 
-// isCurrent reports whether the server still has the APIs that were read.
+// isCurrent reports whether the API server still serves the APIs that the cache holds.
 func (a *apiCache) isCurrent(tags map[string]string) bool {
 	if len(a.etags) != len(apiRoots) || len(tags) != len(apiRoots) {
 		return false
@@ -64,8 +65,8 @@ func (a *apiCache) isCurrent(tags map[string]string) bool {
 	return true
 }
 
-// readETags returns the current ETags of the server. It returns nil if a root has none, as in
-// servers before Kubernetes 1.26.
+// readETags returns the current ETags of the API server. It returns nil if the answer for a root
+// has no ETag, as in API servers before Kubernetes 1.26.
 func (m *Member) readETags(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	for _, root := range apiRoots {
@@ -92,7 +93,7 @@ func (m *Member) readETag(ctx context.Context, root string) (string, error) {
 		return "", fmt.Errorf("reading the version of the APIs of member %q: %w", m.Name, err)
 	}
 	defer response.Body.Close()
-	// The body is read even if it is not needed, so that the connection can be reused.
+	// The body is read to its end so that the connection can be reused.
 	_, _ = io.Copy(io.Discard, response.Body)
 	switch response.StatusCode {
 	case http.StatusNotModified:

@@ -15,13 +15,13 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// discoveryServer is an API server that describes its APIs under an ETag.
+// discoveryServer is an API server that returns its APIs with an ETag.
 type discoveryServer struct {
 	*httptest.Server
 	etag      string
 	freshness apidiscoveryv2.DiscoveryFreshness
 	kinds     []string
-	// fullReads is the number of times that the whole description was read.
+	// fullReads is the number of reads of all APIs.
 	fullReads int
 }
 
@@ -115,7 +115,7 @@ func TestAPIsWithoutETagAreReadEachTime(t *testing.T) {
 	}
 }
 
-// openAt opens the member at an address.
+// openAt opens the member at the given address.
 func openAt(t testing.TB, url string) *Member {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -21,38 +21,41 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// secretMaxAge is the age after which a Secret is read again if it is not watched.
+// secretMaxAge is the age after which a Secret that is not watched is read again.
 const secretMaxAge = 5 * time.Minute
 
-// Options configure Clusters.
+// Options configure a Clusters.
 type Options struct {
 	// Karmada reads Clusters from a cache of the control plane.
 	Karmada client.Reader
-	// Secrets reads the Secrets of clusters. It should read from the API server: a cache of all
-	// Secrets would hold unrelated ones.
+	// Secrets reads the Secrets of clusters. It should read from the API server, because a cache of
+	// all Secrets would hold unrelated Secrets.
 	Secrets client.Reader
-	// SecretMetadata watches the names and versions of the Secrets of clusters, so that a change takes
-	// effect at once. If it is nil, Secrets are read again every few minutes, and when a member
-	// rejects the credentials.
+	// SecretMetadata watches the names and versions of the Secrets of clusters, so that a change
+	// takes effect at once. If it is nil, a Secret is read again every few minutes, and when a
+	// member rejects the credentials.
 	SecretMetadata metadata.Interface
-	// LocalConfig returns the configuration for a process that runs in a member and does not need its
-	// Secret. If it is nil, all members are reached as their Clusters describe.
+	// LocalConfig returns the client configuration for a process that runs in a member. Such a
+	// process does not need the Secret of the cluster. If LocalConfig is nil, the process connects
+	// to each member as the Cluster of the member describes.
 	LocalConfig LocalConfigFunc
 	// Throttle limits the rate of requests to each member. The zero value sets no limit.
 	Throttle Throttle
-	// WrapTransport wraps the transport to every member, for watches too. It may be nil.
+	// WrapTransport wraps the transport to every member, also the transport for watches. It may be
+	// nil.
 	WrapTransport transport.WrapperFunc
-	// Delivered returns the size of the objects that the control plane wants in a member. It
-	// limits the caches of the member. nil means none.
+	// Delivered returns the size of the objects that the control plane delivers to a member. The
+	// limits of the caches of the member depend on this size. A nil function means that nothing is
+	// delivered.
 	Delivered func(cluster string) bounds.DeliveredSize
-	// Metrics counts opened and closed members. nil counts nothing.
+	// Metrics counts opened and closed members. A nil Metrics counts nothing.
 	Metrics *Metrics
-	// Now is the clock. nil means the system clock.
+	// Now returns the current time. nil means the system clock.
 	Now func() time.Time
 }
 
-// Clusters opens members when they are first needed and keeps them open. It opens a member
-// again when its Cluster has another address.
+// Clusters opens a member when it is first needed and keeps it open. It opens a member again if the
+// address in its Cluster changes.
 type Clusters struct {
 	options Options
 
@@ -60,32 +63,33 @@ type Clusters struct {
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
 	entries     map[string]*memberEntry
 	subscribers []func(Event)
-	// onUnhealthy and onRecovery are called when the health of a member changes.
+	// onUnhealthy and onRecovery are called when a member becomes unhealthy or healthy again.
 	onUnhealthy, onRecovery []func(name string)
 	onWatchRestored         []func(name string, kind schema.GroupVersionKind)
-	// secretsInUse are the Secrets by the name of their cluster. refreshing are the clusters
-	// whose changed Secret is about to be read.
+	// secretsInUse contains the Secret of each cluster, by the name of the cluster. refreshing
+	// contains the clusters whose changed Secret is about to be read.
 	secretsInUse   map[string]types.NamespacedName
 	refreshing     map[string]bool
 	secretVersions *secretVersions
 }
 
-// memberEntry is one member with the inputs of its connection.
+// memberEntry is one member together with the inputs from which its connection was made.
 type memberEntry struct {
 	mu          sync.Mutex
 	member      *Member
 	isClosed    bool
 	source      connectionSource
 	credentials *credentials
-	// secretKey and secretVersion identify the Secret that was read at secretReadAt.
+	// secretKey and secretVersion identify the Secret that was read at the time secretReadAt.
 	secretKey     types.NamespacedName
 	secretVersion string
 	secretReadAt  time.Time
-	// health outlives the connection. Reading it does not wait for a connection.
+	// health is kept when the connection is closed. It can be read without waiting for a
+	// connection.
 	health *healthTracker
 }
 
-// connectionSource is the part of a Cluster and its Secret that determines the connection.
+// connectionSource contains the fields of a Cluster and its Secret that determine the connection.
 type connectionSource struct {
 	uid         types.UID
 	id          string
@@ -101,7 +105,8 @@ func (s connectionSource) equal(other connectionSource) bool {
 		s.proxy == other.proxy && s.ca == other.ca && maps.Equal(s.proxyHeader, other.proxyHeader)
 }
 
-// NewClusters returns an empty set. All members that it opens are closed when ctx ends.
+// NewClusters returns a Clusters without open members. All members that it opens are closed when
+// ctx ends.
 func NewClusters(ctx context.Context, options Options) *Clusters {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -114,8 +119,8 @@ func NewClusters(ctx context.Context, options Options) *Clusters {
 	return c
 }
 
-// Subscribe calls notify for every change of a managed object in any member. It
-// must be called before the first Get. notify must return quickly.
+// Subscribe makes Clusters call notify for every change of a managed object in any member. It must
+// be called before the first Get. notify must return quickly.
 func (c *Clusters) Subscribe(notify func(Event)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,9 +133,10 @@ func (c *Clusters) publishEvent(event Event) {
 	}
 }
 
-// OnWatchRestored calls notify for every kind whose watch in a member was restored: the member serves
-// the kind again, or allows to watch it again. Its objects may have changed meanwhile. OnWatchRestored
-// must be called before the first Get. notify must return quickly.
+// OnWatchRestored makes Clusters call notify for every kind whose watch in a member was restored,
+// because the member serves the kind again or allows the watch again. Objects of the kind may have
+// changed meanwhile. OnWatchRestored must be called before the first Get. notify must return
+// quickly.
 func (c *Clusters) OnWatchRestored(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,8 +149,8 @@ func (c *Clusters) publishRestoredWatch(name string, kind schema.GroupVersionKin
 	}
 }
 
-// Get returns the member with this name. It sends no request to the member, so it does not
-// block on a member that does not answer.
+// Get returns the member with this name. It does not wait for the member, because it sends no
+// request to it.
 func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: name}, cluster); err != nil {
@@ -153,7 +159,7 @@ func (c *Clusters) Get(ctx context.Context, name string) (*Member, error) {
 	return c.GetForCluster(ctx, cluster)
 }
 
-// GetForCluster is Get for a Cluster that was already read.
+// GetForCluster returns the member like Get, for a Cluster that the caller has already read.
 func (c *Clusters) GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	for {
 		opened, err := c.getFromEntry(ctx, c.entry(cluster.Name), cluster)
@@ -163,11 +169,11 @@ func (c *Clusters) GetForCluster(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 }
 
-// errEntryClosed reports that an entry was removed.
+// errEntryClosed reports that the entry of a member was removed.
 var errEntryClosed = errors.New("the entry of the member was removed")
 
-// getFromEntry is For for an entry. An entry that was removed must not hold an open member,
-// because nothing would close it.
+// getFromEntry returns the member of an entry, and opens the member if needed. It opens no member
+// for an entry that was removed, because nothing would close that member.
 func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *clusterv1alpha1.Cluster) (*Member, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,8 +187,8 @@ func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *cl
 	secret, err := c.secretOrEmpty(ctx, cluster)
 	if err != nil {
 		if e.member != nil && c.hasSameSource(e, cluster) {
-			// If the control plane does not answer, or the Secret does not exist, an open
-			// member that works is kept. A missing Secret is reported.
+			// If the control plane does not answer or the Secret does not exist, a working open
+			// member is kept. Only a missing Secret is reported.
 			e.credentials.isSecretMissing.Store(apierrors.IsNotFound(err))
 			c.options.Metrics.countReused()
 			return e.member, nil
@@ -233,7 +239,8 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	return opened, nil
 }
 
-// recordSecret records which Secret was read, and sets the metric of its expiration.
+// recordSecret records which Secret was read, and sets the metric of the expiration of the
+// credentials.
 func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
 	e.secretKey, e.secretVersion, e.secretReadAt = client.ObjectKeyFromObject(secret), secret.ResourceVersion, c.options.Now()
 	if details := e.credentials.details.Load(); details != nil {
@@ -242,7 +249,7 @@ func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster
 }
 
 // checkClusterExists prevents that a member is opened for a stale copy of a deleted Cluster,
-// because nothing would close it.
+// because nothing would close that member.
 func (c *Clusters) checkClusterExists(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: cluster.Name}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {
@@ -251,7 +258,8 @@ func (c *Clusters) checkClusterExists(ctx context.Context, cluster *clusterv1alp
 	return nil
 }
 
-// isCurrent reports whether an open member can be used without reading its Secret again.
+// isCurrent reports whether an open member can be used without reading the Secret of its cluster
+// again.
 func (c *Clusters) isCurrent(e *memberEntry, cluster *clusterv1alpha1.Cluster) bool {
 	if !c.hasSameSource(e, cluster) {
 		return false

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
-// errNoConnectionData reports that a Cluster does not contain all data to connect to its API
-// server.
+// errNoConnectionData reports that a Cluster does not contain all data that are needed to connect
+// to the API server of the member.
 var errNoConnectionData = errors.New("the Cluster does not describe how to reach its API server")
 
 // Throttle limits the rate of requests to one member. The zero value sets no limit.
@@ -27,8 +27,8 @@ type Throttle struct {
 	Burst int
 }
 
-// newPushConfig returns the client configuration of a push mode Cluster from its spec and its
-// Secret.
+// newPushConfig returns the client configuration for a Cluster in push mode, from the spec and the
+// Secret of the Cluster.
 func newPushConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, throttle Throttle, creds *credentials) (*rest.Config, error) {
 	if cluster.Spec.APIEndpoint == "" {
 		return nil, fmt.Errorf("cluster %q: spec.apiEndpoint is empty: %w", cluster.Name, errNoConnectionData)
@@ -86,12 +86,12 @@ func setProxy(config *rest.Config, cluster *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// withTimeout ends a request after the limit, so that a member that accepts connections and
-// never answers does not block the caller. Watches have no timeout.
+// withTimeout ends a request after the limit, so that a member that accepts connections and never
+// answers does not block the caller. Watches have no timeout.
 //
-// An answer after the limit is an error: over HTTP/1.1 the end of the connection can make a
-// handler return, which looks like an empty success, or like the end of a list after
-// half of the list was sent.
+// An answer that ends after the limit is an error. Over HTTP/1.1 the end of the connection can make
+// the handler of the server return, and the answer then looks like an empty success, or like the
+// end of an incomplete list.
 func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		if query := request.URL.Query(); query.Get("watch") == "true" || query.Get("watch") == "1" {
@@ -112,7 +112,8 @@ func withTimeout(limit time.Duration, next http.RoundTripper) http.RoundTripper 
 	}}
 }
 
-// timeoutBody is the body of an answer that came in time. Its end must come in time, too.
+// timeoutBody is the body of an answer that began before the timeout. Its end must also arrive
+// before the timeout.
 type timeoutBody struct {
 	io.ReadCloser
 	ctx    context.Context //nolint:containedctx // it is that of the request

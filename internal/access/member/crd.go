@@ -17,13 +17,13 @@ import (
 
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// crdPageSize is the number of CustomResourceDefinitions in one page.
+// crdPageSize is the number of CustomResourceDefinitions that are requested in one page.
 const crdPageSize = 100
 
-// proveKindUndefined returns nil if a kind that the member does not serve has no objects there:
-// the objects of a custom kind are deleted with its CustomResourceDefinition. A
-// CustomResourceDefinition that serves no version keeps its objects. An API server that does
-// not serve a built-in kind keeps them, too.
+// proveKindUndefined returns nil only if it proves that a kind that the member does not serve has
+// no objects there. A custom kind has no objects if no CustomResourceDefinition defines it, because
+// its objects are deleted with the CustomResourceDefinition. A CustomResourceDefinition that serves
+// no version keeps its objects, and so does an API server that does not serve a built-in kind.
 func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) error {
 	if servedkinds.IsBuiltInGroup(kind.Group) || scheme.Scheme.IsGroupRegistered(kind.Group) {
 		return fmt.Errorf("%s is a kind of Kubernetes, whose objects stay in the storage of an API server that does not serve it", kind)
@@ -47,8 +47,8 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 		}); err != nil {
 			return err
 		}
-		// A definition may be a large answer itself, so it must not be read while the page
-		// holds its slot.
+		// The definitions are read after the page, because a definition may be a large answer too,
+		// and the page holds the slot for large answers.
 		for _, name := range names {
 			if err := m.checkCRD(ctx, kind, name); err != nil {
 				return err
@@ -60,7 +60,7 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 	}
 }
 
-// listCRDs returns the names of a page of the CustomResourceDefinitions.
+// listCRDs returns one page of CustomResourceDefinitions with metadata only.
 func (m *Member) listCRDs(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(crdKind.GroupVersion().WithKind(crdKind.Kind + "List"))
@@ -70,7 +70,7 @@ func (m *Member) listCRDs(ctx context.Context, page metav1.ListOptions) (runtime
 	return list, nil
 }
 
-// checkCRD returns an error if a CustomResourceDefinition defines a kind, or may define it.
+// checkCRD returns an error if a CustomResourceDefinition defines a kind, or if this is unknown.
 func (m *Member) checkCRD(ctx context.Context, kind schema.GroupKind, name string) error {
 	definition, err := m.GetLive(ctx, crdKind, client.ObjectKey{Name: name})
 	switch {

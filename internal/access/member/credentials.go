@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// rereadDelay is the time for which the Secret is not read again after a rejected token.
-	// Otherwise a member that rejects everything would cause a read for every request.
+	// rereadDelay is the minimum time between two reads of a Secret after a rejected token. Without
+	// it, a member that rejects all requests would cause a read for every request.
 	rereadDelay = time.Second
-	// rereadTimeout is the maximum time for which a rejected request waits for the Secret.
+	// rereadTimeout is the maximum time that a rejected request waits until the Secret is read.
 	rereadTimeout = 5 * time.Second
-	// maxRejectionBody is the number of bytes that are read of a rejection, so that its
-	// connection can be reused.
+	// maxRejectionBody is the number of bytes that are read from the body of a rejection, so that
+	// its connection can be reused.
 	maxRejectionBody = 4096
 )
 
@@ -33,15 +33,15 @@ type credentials struct {
 	// readSecret reads a Secret from the control plane.
 	readSecret func(context.Context, types.NamespacedName) (*corev1.Secret, error)
 	now        func() time.Time
-	// secretKey is the Secret with the token, nil for a member without one.
+	// secretKey is the Secret that contains the token. It is nil for a member without a Secret.
 	secretKey atomic.Pointer[types.NamespacedName]
 
 	// token is the bearer token that is sent to the member.
 	token atomic.Pointer[string]
-	// isRejected is true if the member rejects the token. isSecretMissing is true if its Secret
-	// does not exist.
+	// isRejected is true if the member rejects the token. isSecretMissing is true if the Secret of
+	// the member does not exist.
 	isRejected, isSecretMissing atomic.Bool
-	// details describe the Secret and its validity, nil for a member without one.
+	// details describes the Secret and its validity. It is nil for a member without a Secret.
 	details atomic.Pointer[domain.Credentials]
 
 	rereadMu   sync.Mutex
@@ -52,7 +52,7 @@ func tokenFrom(secret *corev1.Secret) string {
 	return string(bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey]))
 }
 
-// use makes later requests use the Secret.
+// use makes later requests use the credentials in the given Secret.
 func (c *credentials) use(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) {
 	token := tokenFrom(secret)
 	if previous := c.token.Swap(&token); previous == nil || *previous != token {
@@ -67,7 +67,7 @@ func (c *credentials) use(cluster *clusterv1alpha1.Cluster, secret *corev1.Secre
 	})
 }
 
-// readNewToken returns a token other than the rejected one, if there is one.
+// readNewToken returns a token that differs from the rejected token, if there is one.
 func (c *credentials) readNewToken(ctx context.Context, refused string) (token string, ok bool) {
 	c.rereadMu.Lock()
 	defer c.rereadMu.Unlock()
@@ -86,15 +86,16 @@ func (c *credentials) readNewToken(ctx context.Context, refused string) (token s
 	if err != nil || tokenFrom(secret) == "" || tokenFrom(secret) == refused {
 		return "", false
 	}
-	// If more than the token has changed, that is noticed when the member is requested the next
-	// time.
+	// Only the token is updated here. If other fields of the Secret changed too, the next Get of
+	// the member notices the change.
 	token = tokenFrom(secret)
 	c.token.Store(&token)
 	return token, true
 }
 
-// authenticated sends the current token with each request. If the member rejects it and there
-// is a newer one, the request is sent again: a rotated token causes no error for the caller.
+// authenticated sends the current token with each request. If the member rejects the token and
+// there is a newer one, it sends the request again, so that a rotated token causes no error for the
+// caller.
 func authenticated(next http.RoundTripper, creds *credentials) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		token := creds.token.Load()
@@ -130,7 +131,8 @@ func withBearerToken(request *http.Request, token string) *http.Request {
 	return request
 }
 
-// prepareResend makes a sent request ready to be sent again, if its body can be read again.
+// prepareResend returns a copy of a sent request that can be sent again. It returns false if the
+// body cannot be read again.
 func prepareResend(request *http.Request) (*http.Request, bool) {
 	if request.Body == nil || request.Body == http.NoBody {
 		return request, true
@@ -146,8 +148,8 @@ func prepareResend(request *http.Request) (*http.Request, bool) {
 	return request, true
 }
 
-// Credentials returns the description of the credentials of the member. known is false for a
-// member that is reached without a Secret.
+// Credentials returns the description of the credentials of the member. known is false for a member
+// whose connection needs no Secret.
 func (m *Member) Credentials() (creds domain.Credentials, known bool) {
 	if m.credentials == nil {
 		return domain.Credentials{}, false

@@ -26,8 +26,8 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// newTestCredentials returns credentials with the first token. Their Secret holds the stored
-// token.
+// newTestCredentials returns credentials with the first token. The Secret of these credentials
+// contains the stored token.
 func newTestCredentials(first string, stored *atomic.Pointer[string], reads *atomic.Int32, now func() time.Time) *credentials {
 	creds := &credentials{now: now, readSecret: func(context.Context, types.NamespacedName) (*corev1.Secret, error) {
 		reads.Add(1)

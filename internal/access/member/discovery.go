@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// discoveryWorkers is the number of group versions that are read at once from a server without
-// aggregated discovery. The library reads all of them at once.
+// discoveryWorkers is the number of group versions that are read concurrently from an API server
+// without aggregated discovery. The library would read all of them concurrently.
 const discoveryWorkers = 8
 
 // readResources reads the resources of all group versions within the bounds of discovery. If
@@ -48,7 +48,7 @@ func (m *Member) readResources(ctx context.Context) ([]*metav1.APIResourceList, 
 	return lists, nil
 }
 
-// readGroups reads the groups and, if the member aggregates discovery, their resources.
+// readGroups reads the groups and, if the member supports aggregated discovery, their resources.
 func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	groups, resources, failed, err := m.discovery.GroupsAndMaybeResources()
 	if err != nil || groups == nil {
@@ -61,7 +61,7 @@ func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*me
 	return groups, resources, failed, nil
 }
 
-// contextDiscovery is a discovery client whose requests end with a context.
+// contextDiscovery is a discovery client whose requests end when the context ends.
 type contextDiscovery struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call
 	member *Member
@@ -71,7 +71,7 @@ type contextDiscovery struct {
 func (i contextDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
 	parsed, err := schema.ParseGroupVersion(version)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the version
+		return nil, err // it names the version
 	}
 	return i.member.readVersion(i.ctx, parsed)
 }
@@ -81,7 +81,7 @@ func (i contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[s
 	return i.member.readGroups()
 }
 
-// queryKind returns whether the member serves a kind now.
+// queryKind asks the member by discovery whether it serves a kind now.
 func (m *Member) queryKind(ctx context.Context, kind schema.GroupVersionKind) servedkinds.Availability {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -102,8 +102,8 @@ func groupVersionsOf(groups *metav1.APIGroupList) []schema.GroupVersion {
 	return versions
 }
 
-// readVersions reads each group version from a server without aggregated discovery. All
-// requests share the timeout of one request.
+// readVersions reads each group version from an API server without aggregated discovery. All
+// requests together have the timeout of one request.
 func (m *Member) readVersions(ctx context.Context, versions []schema.GroupVersion) (map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -137,7 +137,7 @@ func (m *Member) readVersion(ctx context.Context, version schema.GroupVersion) (
 	list := &metav1.APIResourceList{GroupVersion: version.String()}
 	err := m.discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
 	if apierrors.IsNotFound(err) && version == (schema.GroupVersion{Version: "v1"}) {
-		// An aggregated server may not have the core group.
+		// An aggregated API server may have no core group, so NotFound is no error here.
 		return list, nil
 	}
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// connectionCause describes why a member is not reachable. The same cause always has the same
-// text: a text with the local port or the current time would change a condition at every probe.
+// connectionCause describes why a member is not reachable. It returns the same text for the same
+// cause, because a text with the local port or the current time would change a condition at every
+// probe.
 func connectionCause(err error) string {
 	if text := certificateCause(err); text != "" {
 		return text

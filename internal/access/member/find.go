@@ -15,8 +15,9 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// KindUnservedError reports that a member may have objects of a kind that cannot be read: it does
-// not serve the requested version, and its other versions are unknown or prove nothing.
+// KindUnservedError reports that a member may have objects of a kind that cannot be read, because
+// the member does not serve the requested version, and its other versions are unknown or do not
+// prove that there are no objects.
 type KindUnservedError struct {
 	Member string
 	Kind   schema.GroupVersionKind
@@ -30,11 +31,12 @@ func (e *KindUnservedError) Error() string {
 
 func (e *KindUnservedError) Unwrap() error { return e.Cause }
 
-// FindInAnyVersion reads an object from the member. It returns nil if the member is proven to have none. If
-// the member does not serve the version, the object is read in another version of the group. A
-// kind is proven to have no objects if a complete answer of discovery shows it in no version of
-// its group and no CustomResourceDefinition of the member defines it. For any other answer the
-// error is of type KindUnservedError. All requests after the first share the timeout of one request.
+// FindInAnyVersion reads an object from the member. It returns nil if it is proven that the object
+// does not exist. If the member does not serve the version, FindInAnyVersion reads the object in
+// another version of the group. A kind is proven to have no objects if a complete discovery answer
+// contains the kind in no version of its group, and no CustomResourceDefinition of the member
+// defines the kind. For any other answer the error is of type KindUnservedError. All requests after
+// the first one together have the timeout of one request.
 func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !mayBeUnserved(err, key.Name) {
@@ -51,7 +53,7 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 	if failure != nil {
 		return nil, &KindUnservedError{Member: m.Name, Kind: kind, Cause: failure}
 	}
-	// The mapper may hold a version that is no longer served.
+	// The mapper is reset, because it may still contain a version that is no longer served.
 	if err := m.mapper.reset(); err != nil {
 		return nil, err
 	}
@@ -66,14 +68,14 @@ func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionK
 	return nil, &KindUnservedError{Member: m.Name, Kind: kind, Cause: err}
 }
 
-// IsKindUnserved reports whether an error means that the member does not serve a kind, or that this
-// is unknown.
+// IsKindUnserved reports whether an error means that the member does not serve a kind, or that it
+// is unknown whether the member serves the kind.
 func IsKindUnserved(err error) bool {
 	return meta.IsNoMatchError(err) || errors.As(err, new(*servedUnknownError))
 }
 
-// mayBeUnserved reports whether an error says nothing about an object because the path of its
-// kind may not be served.
+// mayBeUnserved reports whether the error may mean that the API server does not serve the kind, so
+// that the error does not prove that the object is absent.
 func mayBeUnserved(err error, name string) bool {
 	return IsKindUnserved(err) || apierrors.IsNotFound(err) && !servedkinds.IsObjectAbsent(err, name)
 }

@@ -22,21 +22,21 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// widgetServer is an API server that stores one Widget, and serves it in some versions or in
+// widgetServer is an API server that stores one Widget. It serves the Widget in some versions or in
 // none.
 type widgetServer struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// versions are the served versions of the group example.org. widgets are those with the
-	// kind Widget.
+	// versions are the served versions of the group example.org. widgets are the versions that
+	// contain the kind Widget.
 	versions, widgets []string
 	// definitions are the kinds of CustomResourceDefinitions, by name.
 	definitions map[string]string
-	// areCRDsForbidden makes the CustomResourceDefinitions unreadable. isWidgetPathMissing
-	// answers 404 at the path of the Widget although its kind is served.
+	// areCRDsForbidden makes the CustomResourceDefinitions unreadable. isWidgetPathMissing makes
+	// the server answer 404 at the path of the Widget although it serves the kind.
 	areCRDsForbidden, isWidgetPathMissing bool
-	// isHanging makes the discovery of a group version not answer.
+	// isHanging makes the server never answer the discovery of a group version.
 	isHanging bool
 }
 
@@ -137,7 +137,8 @@ func TestFindNeedsProofOfAbsence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*widgetServer)
 		kind   schema.GroupVersionKind
-		// want is the version of the object that is found. cause is a part of the error of type KindUnservedError.
+		// want is the version in which the object is found. cause is a part of the message of the
+		// KindUnservedError.
 		want, cause string
 	}{
 		"the version is served": {func(*widgetServer) {}, widgetKind, "example.org/v1", ""},
@@ -215,7 +216,7 @@ func Test404OfUnservedKindIsNoMatch(t *testing.T) {
 		t.Errorf("an honest member exceeded bounds: %v", hits)
 	}
 
-	// If discovery shows that the kind is served, the answers are contradictory.
+	// If discovery shows that the kind is served, the answers contradict each other.
 	server.update(func(s *widgetServer) {
 		s.versions, s.widgets, s.isWidgetPathMissing, s.isHanging = []string{"v1"}, []string{"v1"}, true, false
 	})

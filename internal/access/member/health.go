@@ -14,12 +14,12 @@ const (
 	unhealthy
 )
 
-// healthTracker tracks the health of one member. Every request without an answer makes it
-// unhealthy. Only a probe makes it healthy, because a server that starts answers before it is
-// ready.
+// healthTracker tracks the health of one member. Every request without an answer makes the member
+// unhealthy. Only a successful probe makes the member healthy, because a starting API server
+// answers requests before it is ready.
 type healthTracker struct {
 	member string
-	// onUnhealthy and onRecovered are called when the state changes.
+	// onUnhealthy and onRecovered are called when the health of the member changes.
 	onUnhealthy, onRecovered func(member string)
 
 	mu    sync.Mutex
@@ -33,7 +33,7 @@ func (l *healthTracker) setHealthy() {
 	}
 }
 
-// setUnhealthy records that the member does not answer, or reports that it is not healthy.
+// setUnhealthy records that the member does not answer, or reports that it is unhealthy.
 func (l *healthTracker) setUnhealthy() {
 	if l.swapState(unhealthy) != unhealthy {
 		l.onUnhealthy(l.member)
@@ -53,8 +53,8 @@ func (l *healthTracker) hasState(wanted healthState) bool {
 	return l.state == wanted
 }
 
-// trackFailures records requests without an answer. A request that its sender canceled says
-// nothing about the member.
+// trackFailures returns a transport that records requests without an answer. It ignores a request
+// that its sender canceled, because such a request does not show that the member is unhealthy.
 func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
 	return roundTripper{next: next, roundTrip: func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
@@ -65,24 +65,24 @@ func trackFailures(next http.RoundTripper, l *healthTracker) http.RoundTripper {
 	}}
 }
 
-// OnUnhealthy calls notify with the name of each member that becomes unhealthy. It must be called
-// before the first Get. notify must return quickly.
+// OnUnhealthy makes Clusters call notify with the name of each member that becomes unhealthy. It
+// must be called before the first Get. notify must return quickly.
 func (c *Clusters) OnUnhealthy(notify func(name string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onUnhealthy = append(c.onUnhealthy, notify)
 }
 
-// OnRecovery calls notify with the name of each member that becomes healthy again, as soon as a
-// probe observes it. It must be called before the first Get. notify must return quickly.
+// OnRecovery makes Clusters call notify with the name of each member that becomes healthy again, as
+// soon as a probe succeeds. It must be called before the first Get. notify must return quickly.
 func (c *Clusters) OnRecovery(notify func(name string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onRecovery = append(c.onRecovery, notify)
 }
 
-// IsHealthy reports whether the last probe of the member was healthy and every later request got
-// an answer.
+// IsHealthy reports whether the last probe of the member succeeded and every later request got an
+// answer.
 func (c *Clusters) IsHealthy(name string) bool {
 	c.mu.Lock()
 	e, ok := c.entries[name]

@@ -24,7 +24,8 @@ import (
 	"karmada.io/karmada/internal/access/member/hostiletest"
 )
 
-// maxHostileMemory is the maximum memory that one hostile member may cost, in bytes.
+// maxHostileMemory is the maximum memory, in bytes, that one hostile member may cause the process
+// to use.
 const maxHostileMemory = 64 << 20
 
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -42,16 +43,16 @@ func openWithTimeout(t *testing.T, name string, server *hostiletest.Member, limi
 	return m
 }
 
-// liveHeapBytes returns the memory in use after a garbage collection, including that of the
-// test server. Memory that was allocated and dropped meanwhile is no cost of a member.
+// liveHeapBytes returns the memory in use after a garbage collection, including the memory of the
+// test server. Memory that was allocated and freed before does not count.
 func liveHeapBytes() int64 {
 	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return int64(live[0].Value.Uint64()) //nolint:gosec // far below
+	return int64(live[0].Value.Uint64()) // far below
 }
 
-// exerciseMember sends the requests of the controllers to a member.
+// exerciseMember sends the same requests to a member as the controllers do.
 func exerciseMember(ctx context.Context, m *Member) {
 	m.Probe(ctx)
 	_, _ = m.Version()
@@ -103,19 +104,20 @@ func TestHostileMemberIsBounded(t *testing.T) {
 		"a label that a duplicate key removes":  {hostiletest.DuplicateKeys(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Without a bound, the request ends at a short timeout. With a bound, the timeout
-			// is long, so that the bound is reached first on a slow machine, too.
-			limit := 2 * time.Second
+			// If no bound is expected, the request ends after a short timeout. If a bound is
+			// expected, the timeout is long, so that the bound is reached first even on a slow
+			// machine.
+			limit := time.Second
 			if tc.want != "" {
 				limit = time.Minute
 			}
 			honest, hostile := hostiletest.New(t), hostiletest.New(t)
-			good := openWithTimeout(t, "good", honest, limit)
+			good := openWithTimeout(t, "good", honest, time.Minute)
 			exerciseMember(t.Context(), good)
 			before := liveHeapBytes()
 			hostile.SetMode(tc.mode)
 			bad := openWithTimeout(t, "bad", hostile, limit)
-			// Requests to the member end with this context.
+			// Requests to the member end when this context ends.
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			using := make(chan struct{})
@@ -235,9 +237,9 @@ func TestMemberErrorsAreShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestClusterScopedObjectIsNoWrongObject reads an object with a namespace where its kind has no
-// namespaces. Whether the object may be changed is decided by the caller from its labels. The
-// answer of the member is correct.
+// TestClusterScopedObjectIsNoWrongObject reads an object with a namespace although its kind is
+// cluster-scoped. The answer of the member is correct, so no wrong object is recorded. The caller
+// decides from the labels of the object whether the object may be changed.
 func TestClusterScopedObjectIsNoWrongObject(t *testing.T) {
 	server := hostiletest.New(t)
 	m := openWithTimeout(t, "m1", server, 2*time.Second)

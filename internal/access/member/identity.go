@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// maxIdentityAttempts is the number of unproven connections after which a request is
-	// rejected. A server may close a connection after each request.
+	// maxIdentityAttempts is the number of unproven connections after which a request is rejected.
+	// More than one attempt is needed, because a server may close a connection after each request.
 	maxIdentityAttempts = 3
 	// maxIdentityBytes is the maximum size of the answer that identifies the cluster, in bytes.
 	maxIdentityBytes = 1 << 20
 )
 
-// IdentityError reports that a member is not the cluster that its Cluster describes, or that
-// its identity is unknown. No request is sent to such a member.
+// IdentityError reports that a member is another cluster than the one that its Cluster describes,
+// or that the identity of the member is unknown. No request is sent to such a member.
 type IdentityError struct {
 	Identity domain.IdentityCheck
 	message  string
@@ -38,23 +38,24 @@ type IdentityError struct {
 // Error implements error.
 func (e *IdentityError) Error() string { return e.message }
 
-// identityVerifier proves for each connection to a member, before a request is sent over it,
-// that it leads to the registered cluster: an address may lead to another cluster from one
-// connection to the next. A proven connection costs no further request, except one at each
-// probe. That one detects proxies that keep their connections.
+// identityVerifier proves for each connection to a member that it leads to the registered cluster.
+// It does so before a request is sent over the connection, because an address may lead to another
+// cluster with each new connection. A proven connection needs no further check, except one at each
+// probe. The check at a probe detects a proxy that keeps its connections but changes the cluster
+// behind them.
 type identityVerifier struct {
 	cluster, endpoint, expectedID string
 	// namespaceURL is the URL of the namespace kube-system.
 	namespaceURL *url.URL
 	metrics      *Metrics
-	// generation increases when all proofs become invalid.
+	// generation increases whenever all proofs become invalid.
 	generation atomic.Int64
-	// checkSlot allows one request at a time to check the identity of the member.
+	// checkSlot allows only one request at a time to check the identity of the member.
 	checkSlot chan struct{}
 }
 
 // newIdentityVerifier returns the verifier for a Cluster. It returns nil for a Cluster that was
-// registered without an ID, or whose transport has no connections to prove.
+// registered without an ID, or whose transport has no connections that can be proven.
 func newIdentityVerifier(cluster *clusterv1alpha1.Cluster, config *rest.Config, metrics *Metrics) (*identityVerifier, error) {
 	if cluster.Spec.ID == "" || config.Transport != nil {
 		return nil, nil
@@ -69,7 +70,7 @@ func newIdentityVerifier(cluster *clusterv1alpha1.Cluster, config *rest.Config, 
 	}, nil
 }
 
-// wrapConfig makes a configuration prove its connections.
+// wrapConfig makes the clients of a configuration prove their connections.
 func (i *identityVerifier) wrapConfig(config *rest.Config) {
 	if i == nil {
 		return
@@ -100,16 +101,16 @@ func withoutIdentityProof(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutProofKey{}, true)
 }
 
-// provableConn is a connection with the generation in which it was proven.
+// provableConn is a connection that stores the generation in which it was proven.
 type provableConn struct {
 	net.Conn
-	// provenGeneration is one more than the generation, 0 for a connection that was never
-	// proven.
+	// provenGeneration is the generation of the proof plus one, or 0 for a connection that was
+	// never proven.
 	provenGeneration atomic.Int64
 }
 
-// provableConnOf returns the connection below TLS, nil for a connection that was not dialed by
-// us.
+// provableConnOf returns the provableConn below the TLS connection. It returns nil for a connection
+// that this package did not dial.
 func provableConnOf(conn net.Conn) *provableConn {
 	for conn != nil {
 		if found, ok := conn.(*provableConn); ok {
@@ -147,8 +148,8 @@ func (i *identityVerifier) roundTrip(next http.RoundTripper, request *http.Reque
 	return nil, fmt.Errorf("cluster %s: each request to %s uses another connection, and none of them could be proven", i.cluster, i.endpoint)
 }
 
-// sendIfProven sends a request if its connection is proven. Otherwise it returns the
-// connection, and no byte of the request was sent over it.
+// sendIfProven sends a request if its connection is proven. Otherwise it returns the connection,
+// and sends no byte of the request over it.
 func (i *identityVerifier) sendIfProven(next http.RoundTripper, request *http.Request) (*http.Response, net.Conn, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	var unproven atomic.Pointer[net.Conn]
@@ -157,8 +158,8 @@ func (i *identityVerifier) sendIfProven(next http.RoundTripper, request *http.Re
 			return
 		}
 		unproven.Store(&got.Conn)
-		// HTTP/2 checks the context before it writes. HTTP/1 does not, so the connection is
-		// closed.
+		// HTTP/2 checks the context before it writes. HTTP/1 does not check it, so the connection
+		// is closed.
 		if !isHTTP2(got.Conn) {
 			_ = got.Conn.Close()
 		}
@@ -182,7 +183,7 @@ func (i *identityVerifier) sendIfProven(next http.RoundTripper, request *http.Re
 	return response, nil, nil
 }
 
-// cancelOnClose is a body that cancels the context of its request when it is closed.
+// cancelOnClose is a response body that cancels the context of its request when it is closed.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -199,8 +200,8 @@ func isHTTP2(conn net.Conn) bool {
 	return ok && encrypted.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// proveConnection checks the identity of the member, unless another request has proven the same
-// connection meanwhile.
+// proveConnection checks the identity of the member over a connection, unless another request has
+// already proven the same connection.
 func (i *identityVerifier) proveConnection(ctx context.Context, unproven net.Conn, next http.RoundTripper, header http.Header) error {
 	select {
 	case i.checkSlot <- struct{}{}:
@@ -214,9 +215,9 @@ func (i *identityVerifier) proveConnection(ctx context.Context, unproven net.Con
 	return i.verify(ctx, next.RoundTrip, header)
 }
 
-// verify compares the UID of the namespace kube-system with the ID of the Cluster, and marks
-// the connection of the answer as proven. If the member is another cluster, the proofs of all
-// connections become invalid.
+// verify compares the UID of the namespace kube-system with the ID of the Cluster. If they are
+// equal, it marks the connection of the answer as proven. If the member is another cluster, it
+// makes the proofs of all connections invalid.
 func (i *identityVerifier) verify(ctx context.Context, do func(*http.Request) (*http.Response, error), header http.Header) error {
 	var usedConn net.Conn
 	ctx = httptrace.WithClientTrace(withoutIdentityProof(ctx), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { usedConn = got.Conn }})
@@ -264,7 +265,7 @@ func (i *identityVerifier) mismatchError(seen string) error {
 	return &IdentityError{Identity: domain.IdentityCheck{OtherID: seen}, message: domain.MismatchMessage(i.cluster, i.endpoint, i.expectedID, seen)}
 }
 
-// statusError is an answer with another status than 200.
+// statusError reports an answer with a status other than 200.
 type statusError struct{ code int }
 
 func (e *statusError) Error() string {
@@ -293,7 +294,7 @@ func readUID(response *http.Response, err error) (string, error) {
 	return string(found.UID), nil
 }
 
-// checkIdentity proves the connection of probes.
+// checkIdentity checks the identity of the member for a probe.
 func (m *Member) checkIdentity(ctx context.Context) domain.IdentityCheck {
 	if m.verifier == nil {
 		return domain.IdentityCheck{}

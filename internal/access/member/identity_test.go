@@ -19,7 +19,7 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// identityServer is an API server with an identity. It records its requests.
+// identityServer is an API server with an identity. It records the requests that it receives.
 type identityServer struct {
 	*httptest.Server
 	uid string
@@ -29,8 +29,8 @@ type identityServer struct {
 	otherRequests []string
 }
 
-// newIdentityServer serves a cluster with this UID. Without a UID, reading the identity is
-// Forbidden.
+// newIdentityServer starts the API server of a cluster with the given UID. Without a UID, the
+// server answers Forbidden when its identity is read.
 func newIdentityServer(t *testing.T, uid string, http2 bool) *identityServer {
 	t.Helper()
 	s := &identityServer{uid: uid}
@@ -98,7 +98,8 @@ func newVirtualIP(t *testing.T) *virtualIP {
 	return v
 }
 
-// moveTo closes all connections, like another machine that takes over the address.
+// moveTo closes all connections and forwards new ones to another server, as if another machine took
+// over the address.
 func (v *virtualIP) moveTo(address string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,7 +144,7 @@ func createConfigMap(t *testing.T, target *Member) error {
 	return target.discovery.RESTClient().Post().AbsPath("/api/v1/namespaces/default/configmaps").Body(raw).Do(t.Context()).Error()
 }
 
-// openBehind opens a member at a virtual IP, whose Cluster was registered with an ID.
+// openBehind opens a member at a virtual IP. The Cluster of the member was registered with an ID.
 func openBehind(t *testing.T, v *virtualIP, id string) *Member {
 	t.Helper()
 	w := newMemberFixture(t, newAPIServer(t, "token"), "token")
@@ -172,7 +173,7 @@ func TestIdentityMismatchBlocksRequests(t *testing.T) {
 			vip.moveTo(addressOf(wrong))
 			err := error(nil)
 			for range 5 {
-				// The first requests may use the connections that have just ended.
+				// The first requests may still use the connections that were just closed.
 				err = createConfigMap(t, target)
 			}
 			var mismatch *IdentityError

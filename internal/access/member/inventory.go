@@ -23,8 +23,8 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// inventory watches the nodes and Pods of a member and counts them. It stores no objects: lists
-// are read in pages, and only the counted values of each node and Pod are kept.
+// inventory watches the nodes and Pods of a member and counts them. It does not store the objects:
+// it reads lists in pages, and keeps only the counted values of each node and Pod.
 type inventory struct {
 	startOnce sync.Once
 	err       error
@@ -37,7 +37,7 @@ type inventory struct {
 	lastSummary             *inventorySummary
 }
 
-// inventorySummary is the last returned summary with its inputs.
+// inventorySummary is the summary that was returned last, together with its inputs.
 type inventorySummary struct {
 	version   uint64
 	models    []clusterv1alpha1.ResourceModel
@@ -45,9 +45,9 @@ type inventorySummary struct {
 	resources *clusterv1alpha1.ResourceSummary
 }
 
-// Inventory returns the resources of the member and how many of them are used. models are the
-// grades by which its nodes are counted. The result is nil until the first lists are read;
-// waited is the time since the start. The caller owns the result.
+// Inventory returns the resources of the member and how much of them is used. models are the grades
+// by which the nodes are counted. The result is nil until the first lists are read, and waited is
+// the time since the start. The caller may modify the result.
 func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 	nodes *clusterv1alpha1.NodeSummary, resources *clusterv1alpha1.ResourceSummary, waited time.Duration, err error,
 ) {
@@ -99,7 +99,7 @@ func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 	return nil
 }
 
-// inventoryClient returns a client for nodes and Pods that limits the memory of decoded
+// inventoryClient returns a client for nodes and Pods. The client limits the memory of decoded
 // answers.
 func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	scheme := runtime.NewScheme()
@@ -117,7 +117,7 @@ func (m *Member) inventoryClient() (corev1client.CoreV1Interface, error) {
 	return corev1client.New(restClient), nil
 }
 
-// unfinishedPods returns the selector of the Pods that have not finished.
+// unfinishedPods returns the field selector for the Pods that have not finished.
 func unfinishedPods() string {
 	return fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),

@@ -63,7 +63,7 @@ func TestPodRequests(t *testing.T) {
 	}
 }
 
-// inventoryServer is an API server that serves nodes and Pods in pages, and sends its events to
+// inventoryServer is an API server that serves nodes and Pods in pages, and sends events to
 // watches.
 type inventoryServer struct {
 	*httptest.Server
@@ -121,7 +121,7 @@ func (f *inventoryServer) serveList(count func() int, kind string, item func(int
 		query := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
 		if query.Get("watch") != "" {
-			// A watch without a resource version would begin anywhere.
+			// A watch without a resource version would start at an unknown version.
 			if query.Get("resourceVersion") != "7" {
 				w.WriteHeader(http.StatusBadRequest)
 				return
@@ -259,9 +259,9 @@ func TestInventoryRecoversFromExceededBounds(t *testing.T) {
 	waitForInventory(t, m, wantCounts(3, inventoryPageSize))
 }
 
-// BenchmarkInventoryOfLargeMember measures the memory of the inventory of a member with 5 000
-// nodes and 100 000 Pods: the memory that it keeps, and the maximum in use while the first
-// lists are read from an API server in this process.
+// BenchmarkInventoryOfLargeMember measures the memory of the inventory of a member with 5 000 nodes
+// and 100 000 Pods. It measures the memory that the inventory keeps, and the maximum memory while
+// the first lists are read from an API server in this process.
 func BenchmarkInventoryOfLargeMember(b *testing.B) {
 	const nodes, pods, limit = 5_000, 100_000, 30 << 20
 	for b.Loop() {

@@ -9,9 +9,9 @@ import (
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
-// inventoryBounds limits the objects of one kind in the inventory. A list is measured by its
-// own objects. Objects that are already held do not count: otherwise a member that exceeded a
-// bound once could never be counted again.
+// inventoryBounds limits the number of objects of one kind in the inventory. For a new list only
+// the objects of the list count. The objects that the inventory already holds do not count, because
+// otherwise the inventory could never recover after a member exceeded a limit once.
 type inventoryBounds struct {
 	member    *Member
 	inventory *inventory
@@ -29,14 +29,14 @@ func (w inventoryBounds) beginList() {
 	w.lists.BeginList()
 }
 
-// abortList is called when reading a list failed. It drops the objects of the list.
+// abortList is called when reading a list failed. It drops the objects that were read.
 func (w inventoryBounds) abortList() {
 	w.inventory.mu.Lock()
 	defer w.inventory.mu.Unlock()
 	w.lists.EndList()
 }
 
-// checkList returns an error if a list exceeds the bounds.
+// checkList returns an error if the objects of a list exceed the limits.
 func (w inventoryBounds) checkList(objects int) error {
 	w.inventory.mu.Lock()
 	size := w.lists.ListedSize()
@@ -44,7 +44,7 @@ func (w inventoryBounds) checkList(objects int) error {
 	return w.checkAmounts(objects, size)
 }
 
-// checkHeld returns an error if the held objects exceed the bounds.
+// checkHeld returns an error if the objects that the inventory holds exceed the limits.
 func (w inventoryBounds) checkHeld() error {
 	w.inventory.mu.Lock()
 	size := w.lists.HeldSize()

@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// defaultAbsenceDelay is the time for which discovery must report a kind as absent before
-	// its watch ends.
+	// defaultAbsenceDelay is how long discovery must report a kind as absent before the watch of
+	// the kind ends.
 	defaultAbsenceDelay = 5 * time.Second
-	// minReviewDelay and maxReviewDelay are the shortest and the longest delay between two
-	// reviews. A review asks discovery whether the member serves a kind.
+	// minReviewDelay and maxReviewDelay are the shortest and the longest delay between two reviews
+	// of a kind. In a review, discovery is asked whether the member serves the kind.
 	minReviewDelay, maxReviewDelay = time.Second, 10 * time.Second
 )
 
-// watchedKinds are the kinds that are watched in a member, and those whose watch ended because
-// the member does not serve them.
+// watchedKinds contains the kinds that are watched in a member, and the kinds whose watch ended
+// because the member does not serve them.
 type watchedKinds struct {
 	mu      sync.Mutex
 	watches map[schema.GroupVersionKind]*kindWatch
 	// isReviewing is true while a goroutine reviews kinds.
 	isReviewing bool
 	reviews     sync.WaitGroup
-	// absenceDelay and minDelay default to the constants above. Tests shorten them.
+	// absenceDelay and minDelay default to defaultAbsenceDelay and minReviewDelay. Tests shorten
+	// them.
 	absenceDelay, minDelay time.Duration
 }
 
@@ -41,15 +42,16 @@ type kindWatch struct {
 	// informer is nil after the watch ended.
 	informer cache.Informer
 	state    servedkinds.WatchState
-	// isDoubted is true from a list that was not found until discovery shows that the kind is
-	// served.
+	// isDoubted is set when a list returned "not found". It is cleared when discovery shows that
+	// the kind is served.
 	isDoubted bool
 	// isConfirmed is true if the last review found that the kind is served.
 	isConfirmed bool
-	// denial is the error with which the member rejected the watch, at deniedAt.
+	// denial is the error with which the member rejected the watch. deniedAt is the time of that
+	// error.
 	denial   error
 	deniedAt time.Time
-	// reviewedAt is the time of the last review, reviewDelay the time until the next one.
+	// reviewedAt is the time of the last review. reviewDelay is the delay until the next review.
 	reviewedAt  time.Time
 	reviewDelay time.Duration
 }
@@ -58,8 +60,8 @@ func newWatchedKinds() watchedKinds {
 	return watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, absenceDelay: defaultAbsenceDelay, minDelay: minReviewDelay}
 }
 
-// isReviewDue reports whether a kind whose watch ended should be reviewed now. Many Works may
-// need the kind at once.
+// isReviewDue reports whether a kind whose watch ended should be reviewed now. The delay between
+// reviews is needed because many Works may need the kind at the same time.
 func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,8 +69,8 @@ func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) 
 	return watch != nil && watch.state.Stopped && now.Sub(watch.reviewedAt) >= k.minDelay
 }
 
-// dueReviews returns the kinds to review now. If left is false, no kind is in doubt. The next
-// doubt then starts another review.
+// dueReviews returns the kinds to review now. left is false if no kind is in doubt. In that case
+// the reviews end, and the next doubt starts them again.
 func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind, left bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,8 +87,8 @@ func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind,
 	return due, left
 }
 
-// onWatchError is called when the list or watch of a kind fails. "Not found" may mean that the
-// kind was removed: discovery decides. Other errors say nothing about the kind.
+// onWatchError is called when the list or watch of a kind fails. For "not found" it asks discovery,
+// because the kind may be removed. Other errors do not show whether the kind is served.
 func (m *Member) onWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if apierrors.IsForbidden(err) && m.recordDenial(reflector.TypeDescription(), err) {
 		return
@@ -96,8 +98,8 @@ func (m *Member) onWatchError(ctx context.Context, reflector *toolscache.Reflect
 	}
 }
 
-// doubtKind starts reviews of a kind. It reports whether the doubt explains the failure: the
-// kind is watched, and discovery has not shown yet that it is served.
+// doubtKind starts reviews of a kind. It reports whether the removal of the kind may explain the
+// failure: the kind is watched, and discovery has not yet shown that it is served.
 func (m *Member) doubtKind(description string) bool {
 	k := &m.kinds
 	k.mu.Lock()
@@ -118,7 +120,7 @@ func (m *Member) doubtKind(description string) bool {
 	return false
 }
 
-// reviewDoubtedKinds reviews the kinds in doubt until there are none.
+// reviewDoubtedKinds reviews the kinds in doubt until no kind is in doubt.
 func (m *Member) reviewDoubtedKinds() {
 	ticker := time.NewTicker(m.kinds.minDelay)
 	defer ticker.Stop()
@@ -138,8 +140,8 @@ func (m *Member) reviewDoubtedKinds() {
 	}
 }
 
-// reviewKind asks discovery whether the member serves a kind, and ends its watch or starts it
-// again.
+// reviewKind asks discovery whether the member serves a kind, and ends or restarts the watch of the
+// kind.
 func (m *Member) reviewKind(kind schema.GroupVersionKind) {
 	answer, err := offered.Lookup(m.discovery, kind)
 	if err != nil {
@@ -151,8 +153,8 @@ func (m *Member) reviewKind(kind schema.GroupVersionKind) {
 	}
 }
 
-// applyAnswer ends or starts the watch of a kind as an answer of discovery requires, and
-// reports whether the watch was started again.
+// applyAnswer ends or starts the watch of a kind as the discovery answer requires. It reports
+// whether the watch was started again.
 func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer servedkinds.Availability) (began bool) {
 	k := &m.kinds
 	k.mu.Lock()
@@ -173,8 +175,8 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer servedkinds.Av
 	case servedkinds.StartWatch:
 		informer, err := m.startInformer(m.ctx, kind)
 		if err != nil {
-			// The discovery of all kinds and the discovery of a group version can differ for a
-			// moment.
+			// The watch is started later, because the discovery of all kinds and the discovery of
+			// one group version can differ for a moment.
 			klog.FromContext(m.ctx).V(2).Info("Cannot watch a kind yet that the member serves again", "member", m.Name, "kind", kind, "cause", err)
 			watch.state = previous
 			return false
@@ -185,8 +187,8 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer servedkinds.Av
 	return false
 }
 
-// endWatch ends the watch of a kind. Subscribers are not notified: an unserved kind says
-// nothing about its objects.
+// endWatch ends the watch of a kind. It does not notify subscribers, because the end of the watch
+// does not mean that objects were deleted.
 func (m *Member) endWatch(kind schema.GroupVersionKind, watch *kindWatch) {
 	watch.informer, watch.reviewDelay = nil, m.kinds.minDelay
 	log := klog.FromContext(m.ctx).WithValues("member", m.Name, "kind", kind)

@@ -24,19 +24,19 @@ import (
 
 var widgetKind = schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 
-// crdServer is a server with one custom kind and one object of it, until its definition is
-// removed.
+// crdServer is an API server that serves one custom kind and one object of this kind, until the
+// definition of the kind is removed.
 type crdServer struct {
 	*httptest.Server
 
 	mu        sync.Mutex
 	isRemoved bool
-	// isUnavailable is true if the group version is in the list of groups, but its server does
-	// not answer.
+	// isUnavailable is true if the list of groups contains the group version, but the server of the
+	// group version does not answer.
 	isUnavailable bool
 	// watches is closed to end the watches.
 	watches chan struct{}
-	// lists and reviews count the requests for the kind and for its group version.
+	// lists counts the requests for the kind. reviews counts the requests for its group version.
 	lists, reviews int
 }
 
@@ -47,8 +47,8 @@ func newCRDServer(t *testing.T) *crdServer {
 	return d
 }
 
-// set changes the state of the definition. Watches of the kind end, as when a definition is
-// removed.
+// set changes the state of the definition and ends the watches of the kind, as an API server does
+// when a definition is removed.
 func (d *crdServer) set(removed, failing bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *crdServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusUnprocessableEntity, apierrors.NewInvalid(schema.GroupKind{}, "", nil).Status())
 	case r.URL.Query().Get("watch") != "":
 		w.Header().Set("Content-Type", "application/json")
-		w.(http.Flusher).Flush() //nolint:forcetypeassert // a server's writer is one
+		w.(http.Flusher).Flush() // a server's writer is one
 		select {
 		case <-watches:
 		case <-r.Context().Done():

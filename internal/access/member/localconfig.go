@@ -12,13 +12,14 @@ import (
 	"karmada.io/karmada/internal/access/reconnect"
 )
 
-// LocalConfigFunc returns the configuration with which a process that runs in a member reaches it,
-// independent of its Cluster. It returns nil for a cluster that is reached like any other, and
-// an error for a cluster that must not be taken for the member.
+// LocalConfigFunc returns the client configuration for a process that runs in a member. The
+// configuration does not depend on the Cluster of the member. The function returns nil for a
+// cluster to which the process connects as the Cluster describes, and an error for a Cluster that
+// must not be used for the member in which the process runs.
 type LocalConfigFunc func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error)
 
-// secretOrEmpty returns the Secret of a cluster. It returns an empty one if the process runs in
-// the member.
+// secretOrEmpty returns the Secret of a cluster, or an empty Secret if the process runs in the
+// member.
 func (c *Clusters) secretOrEmpty(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*corev1.Secret, error) {
 	config, err := c.localConfig(cluster)
 	if err != nil || config != nil {
@@ -27,7 +28,7 @@ func (c *Clusters) secretOrEmpty(ctx context.Context, cluster *clusterv1alpha1.C
 	return c.secretFor(ctx, cluster)
 }
 
-// newConfig returns the client configuration of a cluster.
+// newConfig returns the client configuration for a cluster.
 func (c *Clusters) newConfig(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret, creds *credentials) (*rest.Config, error) {
 	local, err := c.localConfig(cluster)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// resettableMapper is a REST mapper that can be reset. The REST mapper of the library keeps
-// each kind for ever, even if the kind is removed or returns as another resource.
+// resettableMapper is a REST mapper that can be reset. It is needed because the REST mapper of the
+// library stores each kind forever, even if the kind is removed or served as another resource.
 type resettableMapper struct {
 	config *rest.Config
 	http   *http.Client
@@ -26,7 +26,7 @@ func newResettableMapper(config *rest.Config, httpClient *http.Client) (*resetta
 	return m, m.reset()
 }
 
-// reset makes later calls look up all kinds again.
+// reset drops all stored kinds, so that later calls look them up again.
 func (m *resettableMapper) reset() error {
 	empty, err := apiutil.NewDynamicRESTMapper(m.config, m.http)
 	if err != nil {

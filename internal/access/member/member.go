@@ -1,10 +1,11 @@
-// Package member answers "how is one member cluster reached, and what is known about it without
-// a request?": credentials, a client, caches of the objects that Karmada manages there, and
-// health probes.
+// Package member answers "how is one member cluster reached, and what is known about it without a
+// request?". It provides credentials, a client, caches of the objects that Karmada manages in the
+// member, and health probes.
 //
-// This package makes no decisions. A member that does not answer costs a request its timeout
-// and never blocks another member. Caches hold only objects with the managed label, so their
-// size depends on the delivered objects and not on the existing ones.
+// This package makes no decisions. A request to a member that does not answer ends with its
+// timeout, and never blocks requests to other members. Caches hold only objects with the managed
+// label, so their size depends on the number of delivered objects and not on the number of all
+// objects.
 package member
 
 import (
@@ -34,11 +35,11 @@ import (
 // watches.
 const RequestTimeout = 32 * time.Second
 
-// FieldManager is the field manager of our writes to members.
+// FieldManager is the field manager of the writes of Karmada to members.
 const FieldManager = "karmada"
 
-// Event is a change of a managed object in a member. Old is nil for an added object, New for a
-// deleted one.
+// Event is a change of a managed object in a member. Old is nil for an added object. New is nil for
+// a deleted object.
 type Event struct {
 	Member   string
 	Kind     schema.GroupVersionKind
@@ -47,7 +48,7 @@ type Event struct {
 	Initial bool
 }
 
-// Object returns the new state, or the last state of a deleted object.
+// Object returns the new state of the object, or its last state if it was deleted.
 func (e Event) Object() *unstructured.Unstructured {
 	if e.New != nil {
 		return e.New
@@ -64,7 +65,7 @@ type Member struct {
 	mapper *resettableMapper
 	cache  cache.Cache
 	notify func(Event)
-	// onWatchRestored is called when the member serves a kind again whose watch had ended.
+	// onWatchRestored is called when the watch of a kind was restored.
 	onWatchRestored func(kind schema.GroupVersionKind)
 
 	ctx    context.Context //nolint:containedctx // watches that start later live as long as the member
@@ -73,7 +74,7 @@ type Member struct {
 
 	// connections tracks the open connections to the member.
 	connections *connrotation.ConnectionTracker
-	// http sends requests. discovery sends those about the API server itself.
+	// http sends all requests. discovery sends the discovery requests.
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
 	// verifier is nil for a member whose identity is not verified.
@@ -87,12 +88,12 @@ type Member struct {
 
 	kinds watchedKinds
 
-	// bounds limits what the member sends.
+	// bounds limits the data that the member sends.
 	bounds *bounds.MemberBounds
 }
 
-// openMember makes the clients of a member. It sends no request, so it works for a member that
-// does not answer.
+// openMember creates the clients of a member. It works for a member that does not answer, because
+// it sends no request.
 func openMember(ctx context.Context, name string, config *rest.Config, verifier *identityVerifier, health *healthTracker, creds *credentials, notify func(Event)) (*Member, error) {
 	limits, hits := bounds.DefaultLimits(), bounds.NewHitTracker(name, time.Now)
 	connections := trackConnections(config)
@@ -117,7 +118,7 @@ func openMember(ctx context.Context, name string, config *rest.Config, verifier 
 	return m, nil
 }
 
-// newClients makes the clients and the cache, without a request.
+// newClients creates the clients and the cache, without sending a request.
 func (m *Member) newClients() (err error) {
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return fmt.Errorf("making HTTP client: %w", err)
@@ -142,7 +143,7 @@ func (m *Member) newClients() (err error) {
 		Scheme:     runtime.NewScheme(),
 		Mapper:     m.mapper,
 		SyncPeriod: &never,
-		// A read must not start a watch: the watch of its kind may have just ended.
+		// A read must not start a watch, because the watch of the kind may have just ended.
 		ReaderFailOnMissingInformer: true,
 		DefaultWatchErrorHandler:    m.onWatchError,
 		DefaultLabelSelector:        labels.SelectorFromSet(labels.Set{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}),
@@ -155,7 +156,7 @@ func (m *Member) newClients() (err error) {
 	return nil
 }
 
-// resetClient makes a new client, because a client caches the resources of kinds.
+// resetClient replaces the client, because a client caches the resource of each kind.
 func (m *Member) resetClient() error {
 	newClient, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
 	if err != nil {
@@ -166,12 +167,12 @@ func (m *Member) resetClient() error {
 	return nil
 }
 
-// dialTimeout is the maximum time in which a connection is established.
+// dialTimeout is the maximum time to establish a connection.
 const dialTimeout = 10 * time.Second
 
-// trackConnections makes a configuration track its connections. A network that loses all
-// packets reports no error: requests over such a connection are retried for minutes, while a
-// new connection would work.
+// trackConnections makes a configuration track its connections, so that broken connections can be
+// closed. If a network loses all packets, the connections report no error, and requests over such a
+// connection are retried for minutes although a new connection would work.
 func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 	dial := config.Dial
 	if dial == nil {
@@ -182,9 +183,9 @@ func trackConnections(config *rest.Config) *connrotation.ConnectionTracker {
 	return connections
 }
 
-// withWatchReconnect returns a configuration for watches. While the member does not answer, a
-// watch retries within its request and continues as soon as the member answers. Without this it
-// would wait for a backoff of up to 30 seconds.
+// withWatchReconnect returns a configuration for watches. With it, a watch to a member that does
+// not answer retries inside its request, and continues as soon as the member answers. Otherwise the
+// watch would wait for a backoff of up to 30 seconds.
 func withWatchReconnect(config *rest.Config) *rest.Config {
 	patient := rest.CopyConfig(config)
 	patient.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -204,7 +205,7 @@ func (m *Member) close() {
 // Config returns the client configuration of the member.
 func (m *Member) Config() *rest.Config { return rest.CopyConfig(m.config) }
 
-// Client returns the client that reads and writes the member directly, without a cache.
+// Client returns the client that reads and writes the objects of the member without a cache.
 func (m *Member) Client() client.Client { return *m.client.Load() }
 
 func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
@@ -213,8 +214,8 @@ func newObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return object
 }
 
-// roundTripper is a function that wraps another http.RoundTripper. The wrapped one stays
-// accessible, so that idle connections can be closed.
+// roundTripper is a function that wraps another http.RoundTripper. It gives access to the wrapped
+// http.RoundTripper, so that idle connections can be closed.
 type roundTripper struct {
 	next      http.RoundTripper
 	roundTrip func(*http.Request) (*http.Response, error)

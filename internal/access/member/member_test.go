@@ -25,7 +25,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// apiServer is a server that accepts one token and counts the requests with another one.
+// apiServer is a server that accepts one token and counts the requests with any other token.
 type apiServer struct {
 	*httptest.Server
 	acceptedToken    atomic.Pointer[string]
@@ -231,7 +231,7 @@ func TestRequestTimeoutDoesNotApplyToWatches(t *testing.T) {
 	}
 }
 
-// A handler in a member can return when its connection ends, as if its answer were complete.
+// A handler in a member can return when its connection ends, as if the answer were complete.
 func TestAnswerAfterTimeoutIsError(t *testing.T) {
 	late := func(request *http.Request) (*http.Response, error) {
 		<-request.Context().Done()
@@ -256,7 +256,8 @@ func TestAnswerAfterTimeoutIsError(t *testing.T) {
 	}
 }
 
-// unfinishedBody is a body that ends with the context of its request, as if it were complete.
+// unfinishedBody is a body that ends when the context of its request ends, as if the body were
+// complete.
 type unfinishedBody struct{ ctx context.Context }
 
 func (e unfinishedBody) Read([]byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 )
 
-// configureBounds connects the bounds of a member with the size of its delivered objects and
-// with the metrics. It must be called before the first watch.
+// configureBounds sets the source of the delivered size and the metrics for the limits of a member.
+// It must be called before the first watch.
 func (m *Member) configureBounds(o Options) {
 	m.bounds.Hits.SetCounter(o.Metrics.countExceededBound)
 	if o.Delivered != nil {
@@ -19,14 +19,14 @@ func (m *Member) configureBounds(o Options) {
 	}
 }
 
-// newInformer returns an informer that stays within the bounds of the member.
+// newInformer returns an informer whose lists and watches stay within the limits of the member.
 func (m *Member) newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	kind := example.GetObjectKind().GroupVersionKind()
 	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(source, kind)), func() { m.clearDenial(kind) }}
 	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
 }
 
-// ExceededBounds returns the bounds that the member exceeded recently.
+// ExceededBounds returns the limits that the member exceeded recently.
 func (m *Member) ExceededBounds() []bounds.ExceededError { return m.bounds.Hits.Recent() }
 
 // checkBound returns an error if an amount exceeds its limit.

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"karmada.io/karmada/internal/access/member/bounds"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
 // poolName is the value of the pool label in the metrics of open members.
@@ -17,14 +17,14 @@ const poolName = "member-clients"
 // nothing.
 type Metrics struct {
 	poolGets, poolPuts *prometheus.CounterVec
-	// exceededBounds counts the bounds that members exceeded.
+	// exceededBounds counts how often members exceeded limits.
 	exceededBounds   *prometheus.CounterVec
 	credentialExpiry *prometheus.GaugeVec
 	identityChecks   *prometheus.CounterVec
 }
 
-// NewMetrics registers the metrics, or returns those that another control plane of this process
-// registered.
+// NewMetrics registers the metrics, or returns the metrics that another control plane in this
+// process has registered.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		poolGets: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -47,8 +47,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Help: "Number of identity checks of a member, by whether it is the registered cluster (matched or mismatched).",
 	}, []string{"member_cluster", "result"})
 	return m, errors.Join(
-		telemetry.RegisterMetric(registry, &m.exceededBounds), telemetry.RegisterMetric(registry, &m.identityChecks),
-		telemetry.RegisterMetric(registry, &m.poolGets), telemetry.RegisterMetric(registry, &m.poolPuts), telemetry.RegisterMetric(registry, &m.credentialExpiry))
+		loop.RegisterMetric(registry, &m.exceededBounds), loop.RegisterMetric(registry, &m.identityChecks),
+		loop.RegisterMetric(registry, &m.poolGets), loop.RegisterMetric(registry, &m.poolPuts), loop.RegisterMetric(registry, &m.credentialExpiry))
 }
 
 // setCredentialExpiry sets the time at which the credentials of a member expire.
@@ -85,8 +85,8 @@ func (m *Metrics) countOpened() {
 	}
 }
 
-// countClosed counts a member that was closed. Members are shared and not lent, so none returns
-// into the pool.
+// countClosed counts a member that was closed. Every closed member counts as destroyed, because
+// members are shared and never returned to the pool.
 func (m *Metrics) countClosed() {
 	if m != nil {
 		m.poolPuts.WithLabelValues(poolName, "destroyed").Inc()
@@ -100,7 +100,7 @@ func (m *Metrics) countExceededBound(member string, bound bounds.Bound) {
 	}
 }
 
-// deleteMember deletes the counts of a member that is closed.
+// deleteMember deletes the metrics of a member that is closed.
 func (m *Metrics) deleteMember(member string) {
 	if m != nil {
 		m.exceededBounds.DeletePartialMatch(prometheus.Labels{"member_cluster": member})

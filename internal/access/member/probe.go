@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// probeTimeout is the maximum time for which a health endpoint is awaited.
+// probeTimeout is the maximum time to wait for a health endpoint.
 const probeTimeout = 10 * time.Second
 
 // Health is the result of a probe of a member's API server.
@@ -22,27 +22,30 @@ type Health struct {
 	Reachable bool
 	// Healthy is true if the server reports that it is healthy.
 	Healthy bool
-	// CredentialsRejected is true if the server rejects our credentials.
+	// CredentialsRejected is true if the server rejects the credentials.
 	CredentialsRejected bool
-	// Cause is the reason for which the server is not reachable or not healthy.
+	// Cause says why the server is not reachable or not healthy.
 	Cause string
-	// Identity is the identity of the cluster. It is set if the server is otherwise healthy.
+	// Identity is the result of the identity check. It is set only if the server reports that it is
+	// healthy.
 	Identity domain.IdentityCheck
 }
 
-// Probe reads the health of the member's API server from /readyz, or from /healthz of a server
-// without /readyz. With any answer the server is reachable, with 200 it is healthy.
+// Probe reads the health of the member's API server from /readyz, or from /healthz if the server
+// has no /readyz. The server is reachable if it sends any answer, and healthy if it answers with
+// status 200.
 func (m *Member) Probe(ctx context.Context) Health {
 	health := m.readHealth(ctx)
 	switch {
 	case ctx.Err() != nil:
-		// A canceled probe says nothing about the member.
+		// The health is not changed, because a canceled probe does not show whether the member is
+		// healthy.
 	case health.Healthy:
 		m.health.setHealthy()
 	default:
 		if !health.Reachable {
-			// Connections without an answer may be broken on this side only. After they are
-			// closed, waiting requests use new ones.
+			// All connections are closed, because connections without an answer may be broken.
+			// Requests that wait then use new connections.
 			m.connections.CloseAll()
 		}
 		m.health.setUnhealthy()
@@ -71,8 +74,9 @@ func (m *Member) readHealth(ctx context.Context) Health {
 	}
 }
 
-// healthWithIdentity returns the health of a member whose server is healthy. A member whose
-// identity is not proven is unhealthy, because nothing is sent to it.
+// healthWithIdentity checks the identity of a member whose server is healthy, and returns the
+// health of the member. A member whose identity is not proven is unhealthy, because no request is
+// sent to it.
 func (m *Member) healthWithIdentity(ctx context.Context) Health {
 	health := Health{Reachable: true, Identity: m.checkIdentity(ctx)}
 	switch {
@@ -87,7 +91,7 @@ func (m *Member) healthWithIdentity(ctx context.Context) Health {
 }
 
 func requestStatus(ctx context.Context, client rest.Interface, path string) (status int, err error) {
-	// A server that asks to retry later is not healthy now.
+	// The request is not retried, because a server that asks to retry later is not healthy now.
 	result := client.Get().AbsPath(path).MaxRetries(0).Do(withoutIdentityProof(ctx))
 	result.StatusCode(&status)
 	return status, result.Error()

@@ -27,12 +27,13 @@ type reducedSource[T any] struct {
 	// readPage reads a page of the list within the bounds.
 	readPage func(context.Context, *metav1.ListOptions,
 		func(context.Context, metav1.ListOptions) (runtime.Object, error), func(runtime.Object) error) error
-	// reduce returns false for an object of another type.
+	// reduce converts an object to a T. It returns false for an object of another type.
 	reduce func(runtime.Object) (T, bool, error)
 	bounds inventoryBounds
 }
 
-// reducedSink stores the reduced objects. Its methods are called under its lock.
+// reducedSink stores the reduced objects. Callers of set, remove and replace must hold the mutex
+// that lock returns.
 type reducedSink[T any] interface {
 	set(T)
 	remove(T)
@@ -46,8 +47,8 @@ func runReflector[T any](ctx context.Context, name string, source reducedSource[
 	reflector.RunWithContext(ctx)
 }
 
-// IsWatchListSemanticsUnSupported makes reflectors list page by page. A reflector would collect
-// a list that is streamed as events in memory.
+// IsWatchListSemanticsUnSupported makes reflectors list page by page. Otherwise a reflector would
+// collect a whole list that is streamed as events in memory.
 func (s reducedSource[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements cache.ListerWatcher.
@@ -60,8 +61,9 @@ func (s reducedSource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads the whole list and keeps the reduced objects. It always reads in pages
-// and from the storage: a list from the cache of a server may be one answer of a gigabyte.
+// ListWithContext reads the whole list and keeps only the reduced objects. It always reads in pages
+// and from the storage, because a list from the cache of an API server may be a single answer of a
+// gigabyte.
 func (s reducedSource[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	s.bounds.beginList()
 	list, err := s.readList(ctx)
@@ -77,10 +79,12 @@ func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error)
 	options := metav1.ListOptions{FieldSelector: s.selector, Limit: inventoryPageSize}
 	for pages := 1; ; pages++ {
 		if err := s.readPage(ctx, &options, s.list, list.addPage(s)); err != nil {
-			// This includes a continue token that expired. The reflector then lists again.
+			// The error may be an expired continue token. The reflector lists again after every
+			// error.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
-		// An empty page counts as one object. Otherwise a list of empty pages would not end.
+		// An empty page counts as one object, because otherwise a list of empty pages would never
+		// end.
 		if err := s.bounds.checkList(max(pages, len(list.Items))); err != nil {
 			return nil, err
 		}
@@ -90,7 +94,7 @@ func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error)
 	}
 }
 
-// addPage returns a function that adds the objects of a page to the list.
+// addPage returns a function that reduces the objects of a page and adds them to the list.
 func (l *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) error {
 	return func(page runtime.Object) error {
 		accessor, err := meta.ListAccessor(page)
@@ -108,7 +112,7 @@ func (l *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) e
 	}
 }
 
-// WatchWithContext watches and keeps the reduced objects.
+// WatchWithContext watches objects and passes on only the reduced objects.
 func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.FieldSelector = s.selector
 	events, err := s.watch(ctx, o)
@@ -131,7 +135,7 @@ func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOpt
 	}), nil
 }
 
-// reducedObject is a reduced object in a form that reflectors accept.
+// reducedObject wraps a reduced value in a type that reflectors accept.
 type reducedObject[T any] struct {
 	version string
 	value   T

@@ -16,13 +16,14 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/loop"
 )
 
-// refreshTimeout is the maximum time in which a changed Secret is read.
+// refreshTimeout is the maximum time to read a changed Secret.
 const refreshTimeout = 30 * time.Second
 
 // secretVersions watches the versions of Secrets in the namespaces to which Clusters refer. It
-// stores names and versions and no secret data.
+// stores names and versions, but no secret data.
 type secretVersions struct {
 	karmada metadata.Interface
 	// onChange is called for each Secret that was added, changed or deleted.
@@ -38,8 +39,8 @@ type namespaceWatch struct {
 	stop context.CancelFunc
 }
 
-// get returns the version of a Secret, empty if it does not exist. known is false while there
-// is no synced watch.
+// get returns the version of a Secret, or an empty version if the Secret does not exist. known is
+// false while the watch is not synced.
 func (v *secretVersions) get(ctx context.Context, ref types.NamespacedName) (version string, known bool) {
 	if v.karmada == nil {
 		return "", false
@@ -58,7 +59,8 @@ func (v *secretVersions) get(ctx context.Context, ref types.NamespacedName) (ver
 	return "", true
 }
 
-// watchNamespace watches the Secrets of a namespace until ctx ends or no cluster needs them.
+// watchNamespace starts a watch of the Secrets of a namespace. The watch runs until ctx ends or no
+// cluster needs it.
 func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) toolscache.SharedIndexInformer {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,8 +71,8 @@ func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) t
 		namespace, 0, toolscache.Indexers{}, nil).Informer()
 	var lastMessage string
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *toolscache.Reflector, err error) {
-		// Without this watch, for example because it is Forbidden, Secrets are read
-		// periodically. The same error is logged once.
+		// The watch may be Forbidden, for example. Without the watch, Secrets are read
+		// periodically. The same error is logged only once.
 		if text := err.Error(); text != lastMessage && ctx.Err() == nil {
 			lastMessage = text
 			klog.FromContext(ctx).V(2).Info("Watch of the Secrets of clusters ended", "namespace", namespace, "cause", text)
@@ -92,8 +94,8 @@ func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) t
 	return informer
 }
 
-// stopUnneeded stops the watches of namespaces that are not needed. A later get starts them
-// again.
+// stopUnneeded stops the watches of namespaces that are not needed. A later call of get starts such
+// a watch again.
 func (v *secretVersions) stopUnneeded(needed func(namespace string) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,22 +118,17 @@ func trimToNameAndVersion(object any) (any, error) {
 }
 
 func (v *secretVersions) eventHandler() toolscache.ResourceEventHandler {
-	notify := func(object any) {
-		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = tombstone.Obj
-		}
-		if secret, ok := object.(*metav1.PartialObjectMetadata); ok {
-			v.onChange(types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
-		}
+	notify := func(secret *metav1.PartialObjectMetadata) {
+		v.onChange(types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
 	}
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) {
-			if !initial {
-				notify(object)
+	return loop.Handlers[*metav1.PartialObjectMetadata]{
+		Added: func(secret *metav1.PartialObjectMetadata, isInInitialList bool) {
+			if !isInInitialList {
+				notify(secret)
 			}
 		},
-		UpdateFunc: func(_, object any) { notify(object) },
-		DeleteFunc: notify,
+		Updated: func(_, after *metav1.PartialObjectMetadata) { notify(after) },
+		Deleted: notify,
 	}
 }
 
@@ -184,11 +181,12 @@ func (c *Clusters) refreshMember(name string) {
 	ctx, cancel := context.WithTimeout(c.ctx, refreshTimeout)
 	defer cancel()
 	c.mu.Lock()
-	// A later change starts another refresh.
+	// The cluster is removed from refreshing first, so that a later change starts another refresh.
 	delete(c.refreshing, name)
 	c.mu.Unlock()
 	if _, err := c.Get(ctx, name); err != nil {
-		// The next caller that needs the member gets and reports the same error.
+		// The error is only logged, because the next caller that needs the member gets the same
+		// error and reports it.
 		klog.FromContext(ctx).V(4).Info("Cannot use changed credentials", "member", name, "cause", err)
 	}
 }

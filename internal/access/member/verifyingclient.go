@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/servedkinds"
 )
 
-// verifyingClient is a client that accepts an answer only if it is about the requested object.
+// verifyingClient is a client that accepts an answer only if it contains the requested object.
 type verifyingClient struct {
 	client.Client
 	hits *bounds.HitTracker
@@ -29,7 +29,8 @@ func newVerifyingClient(memberClient client.Client, hits *bounds.HitTracker, ask
 }
 
 // servedUnknownError reports that a member answers 404 without naming the object, and that
-// discovery does not show whether it serves the kind. IsNotFound does not hold for it.
+// discovery does not show whether the member serves the kind. apierrors.IsNotFound is false for
+// this error.
 type servedUnknownError struct {
 	kind  schema.GroupVersionKind
 	cause error
@@ -80,8 +81,8 @@ func (v *verifyingClient) Patch(ctx context.Context, object client.Object, patch
 	return v.checkSameObject(object, requested, uid)
 }
 
-// requestKey returns the key under which an object is requested. A request for a cluster-scoped
-// kind has no namespace in its path.
+// requestKey returns the key under which an object is requested. For a cluster-scoped kind the key
+// has no namespace, because the path of the request has none.
 func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey) client.ObjectKey {
 	if key.Namespace == "" {
 		return key
@@ -92,7 +93,7 @@ func (v *verifyingClient) requestKey(object client.Object, key client.ObjectKey)
 	return key
 }
 
-// checkSameObject returns an error for another object than the requested one.
+// checkSameObject returns an error if the object in the answer is not the requested object.
 func (v *verifyingClient) checkSameObject(object client.Object, requested client.ObjectKey, uid types.UID) error {
 	switch got := client.ObjectKeyFromObject(object); {
 	case got != requested:
@@ -103,11 +104,12 @@ func (v *verifyingClient) checkSameObject(object client.Object, requested client
 	return nil
 }
 
-// checkNotFound returns the error of an answer. A 404 counts as "not found" only if the API
-// server names the object: a proxy in front of the server, or another server at its address,
-// also answers 404. An API server answers so for the path of a kind that it does not serve.
-// Then meta.IsNoMatchError holds for the error. If discovery shows that the member serves the
-// kind, its answers are contradictory.
+// checkNotFound checks whether a 404 answer proves that the object does not exist, and returns the
+// error for the caller. A 404 counts as "not found" only if the answer names the object, because a
+// proxy in front of the API server, or another server at its address, also answers 404. An API
+// server also answers 404 without the name for a kind that it does not serve. In that case the
+// returned error matches meta.IsNoMatchError. If discovery shows that the member serves the kind,
+// the answers of the member contradict each other.
 func (v *verifyingClient) checkNotFound(ctx context.Context, object client.Object, name string, err error) error {
 	if !apierrors.IsNotFound(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return err

@@ -12,10 +12,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/loop"
 )
 
-// Watch ensures that managed objects of a kind are watched. It does not wait for the first
-// list. If the member does not serve the kind, meta.IsNoMatchError holds for the error.
+// Watch ensures that the managed objects of a kind are watched. It does not wait for the first
+// list. If the member does not serve the kind, the returned error matches meta.IsNoMatchError.
 func (m *Member) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
 	if m.kinds.isReviewDue(kind, time.Now()) {
 		m.reviewKind(kind)
@@ -45,7 +47,7 @@ func (m *Member) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// checkServed returns an error if the watch of a kind has ended.
+// checkServed returns an error if the watch of a kind has ended because the kind is not served.
 func (m *Member) checkServed(kind schema.GroupVersionKind, watch *kindWatch) error {
 	if watch == nil || !watch.state.Stopped {
 		return nil
@@ -67,35 +69,25 @@ func (m *Member) startInformer(ctx context.Context, kind schema.GroupVersionKind
 }
 
 func (m *Member) eventHandler(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if added, ok := obj.(*unstructured.Unstructured); ok {
-				m.notify(Event{Member: m.Name, Kind: kind, New: added, Initial: initial})
-			}
+	return loop.Handlers[*unstructured.Unstructured]{
+		Added: func(object *unstructured.Unstructured, isInInitialList bool) {
+			m.notify(Event{Member: m.Name, Kind: kind, New: object, Initial: isInInitialList})
 		},
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*unstructured.Unstructured)
-			newer, ok2 := after.(*unstructured.Unstructured)
-			if ok && ok2 {
-				m.notify(Event{Member: m.Name, Kind: kind, Old: older, New: newer})
-			}
+		Updated: func(before, after *unstructured.Unstructured) {
+			m.notify(Event{Member: m.Name, Kind: kind, Old: before, New: after})
 		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if removed, ok := obj.(*unstructured.Unstructured); ok {
-				m.notify(Event{Member: m.Name, Kind: kind, Old: removed})
-			}
+		Deleted: func(lastKnown *unstructured.Unstructured) {
+			m.notify(Event{Member: m.Name, Kind: kind, Old: lastKnown})
 		},
 	}
 }
 
-// Get returns an object of the member. It reads from the cache if the kind is watched and the
-// first list has arrived, else from the API server. cached tells which. A cached answer
-// contains managed objects only. The caller must not change the object. If the object does not
-// exist, apierrors.IsNotFound holds for the error. If the watch of the kind ended because the
-// member does not serve it, the object is unknown and meta.IsNoMatchError holds.
+// Get returns an object of the member. If the kind is watched and the first list has arrived, Get
+// reads from the cache, else from the API server. cached reports whether it read from the cache,
+// which contains only managed objects. The caller must not change the object. If the object does
+// not exist, the error matches apierrors.IsNotFound. If the watch of the kind ended because the
+// member does not serve the kind, the state of the object is unknown and the error matches
+// meta.IsNoMatchError.
 func (m *Member) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error) {
 	object = newObject(kind)
 	if m.isSynced(kind) {
@@ -123,8 +115,8 @@ func (m *Member) GetLive(ctx context.Context, kind schema.GroupVersionKind, key 
 	return object, nil
 }
 
-// AwaitSync waits for the first list of a watched kind, at most for limit. It reports whether
-// the list has arrived.
+// AwaitSync waits until the first list of a watched kind has arrived, but not longer than limit. It
+// reports whether the list has arrived.
 func (m *Member) AwaitSync(ctx context.Context, kind schema.GroupVersionKind, limit time.Duration) bool {
 	if m.isSynced(kind) {
 		return true

@@ -11,12 +11,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// denialMaxAge is the age after which the denial of a watch is ignored. A denied watch is tried
-// more often.
+// denialMaxAge is the age after which a recorded denial of a watch is ignored. A denied watch is
+// retried more often than this.
 const denialMaxAge = 2 * time.Minute
 
-// recordDenial records that the member does not allow to watch a kind. It reports whether the
-// same denial was recorded before, so that it is logged once.
+// recordDenial records that the member does not allow a watch of a kind. It reports whether the
+// same denial was already recorded, so that the caller logs it only once.
 func (m *Member) recordDenial(description string, err error) (known bool) {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()
@@ -29,8 +29,8 @@ func (m *Member) recordDenial(description string, err error) (known bool) {
 	return known
 }
 
-// clearDenial records that the member allows to list or watch a kind. If it did not before,
-// subscribers are notified as if the kind were served again.
+// clearDenial records that the member allows a list or watch of a kind. If a denial was recorded,
+// it notifies the subscribers that the watch was restored.
 func (m *Member) clearDenial(kind schema.GroupVersionKind) {
 	m.kinds.mu.Lock()
 	watch := m.kinds.watches[kind]
@@ -44,7 +44,8 @@ func (m *Member) clearDenial(kind schema.GroupVersionKind) {
 	}
 }
 
-// successNotifier calls a function when a list or the start of a watch succeeds.
+// successNotifier is a ListerWatcher that calls onSuccess when a list or the start of a watch
+// succeeds.
 type successNotifier struct {
 	toolscache.ListerWatcherWithContext
 	onSuccess func()
@@ -78,9 +79,9 @@ func (p successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOpti
 	return events, err
 }
 
-// WatchDenial returns the error with which the member does not allow to watch a kind. It returns nil
-// if the watch is allowed or this is unknown. Without the watch, changes of the status and
-// changes by others are not observed.
+// WatchDenial returns the error with which the member denies a watch of a kind. It returns nil if
+// the watch is allowed or the answer is unknown. Without the watch, Karmada observes neither
+// changes of the status nor changes by others.
 func (m *Member) WatchDenial(kind schema.GroupVersionKind) error {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()

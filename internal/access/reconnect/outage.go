@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// outageTracker holds the current outage of one server.
+// outageTracker tracks the current outage of one server.
 type outageTracker struct {
 	mu      sync.Mutex
 	current *outage
 }
 
-// groupOutages holds the outages of the servers behind one address, by API group.
+// groupOutages tracks the outages of the servers behind one address, by API group.
 type groupOutages struct {
 	mu      sync.Mutex
 	outages map[string]*outageTracker
 }
 
-// of returns the tracker for the API group of a path. Paths without an API group share one
-// tracker.
+// of returns the outage tracker for the API group of a path. All paths without an API group share
+// one tracker.
 func (g *groupOutages) of(path string) *outageTracker {
 	name := ""
 	if _, after, grouped := strings.Cut(path, "/apis/"); grouped {
@@ -37,15 +37,16 @@ func (g *groupOutages) of(path string) *outageTracker {
 	return g.outages[name]
 }
 
-// outage is one outage. A request that waits for its end is either the one that tries next, or
-// is notified.
+// outage is one outage of a server. Of all requests that wait for its end, one has the turn and
+// retries. The others are notified when the outage ends.
 type outage struct {
 	since time.Time
 	ended chan struct{}
 	turn  chan struct{}
 }
 
-// getOrBegin returns the current outage, and whether it has just begun.
+// getOrBegin returns the current outage, or begins one. It reports whether the outage has just
+// begun.
 func (o *outageTracker) getOrBegin(now time.Time) (*outage, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +58,7 @@ func (o *outageTracker) getOrBegin(now time.Time) (*outage, bool) {
 	return o.current, true
 }
 
-// end ends the outage, if there is one, and returns how long it took.
+// end ends the current outage, if there is one, and returns how long the outage lasted.
 func (o *outageTracker) end(now time.Time) (took time.Duration, was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,9 +71,9 @@ func (o *outageTracker) end(now time.Time) (took time.Duration, was bool) {
 	return now.Sub(ended.since), true
 }
 
-// await returns true when the caller may try: the outage is over, or it is the caller's turn
-// after a pause. The caller must then call releaseTurn. It returns false if ctx ends first or
-// closed is closed.
+// await waits until the caller may retry, and returns true: the outage is over, or the pause has
+// passed and the caller has the turn. The caller must then call releaseTurn. It returns false if
+// ctx ends or closed is closed before.
 func (o *outage) await(ctx context.Context, closed <-chan struct{}, pause time.Duration) bool {
 	select {
 	case <-closed:
@@ -97,8 +98,8 @@ func (o *outage) await(ctx context.Context, closed <-chan struct{}, pause time.D
 	return false
 }
 
-// releaseTurn gives the turn to the next request. A request that was notified of the end may
-// call it without having the turn.
+// releaseTurn gives the turn to the next request. A request that was notified of the end of the
+// outage may call it without having the turn.
 func (o *outage) releaseTurn() {
 	select {
 	case o.turn <- struct{}{}:

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cutConn is a connection that can be cut: written data is lost, and no data arrives.
+// cutConn is a connection that can be cut. After a cut, written data is lost and no data arrives.
 type cutConn struct {
 	net.Conn
 	cut *atomic.Bool

@@ -1,12 +1,12 @@
-// Package reconnect answers: how does a client notice quickly that a server is back? It
-// retries inside of a request that did not reach the server.
+// Package reconnect answers: how does a client notice quickly that a server is available again? It
+// retries inside a request that did not reach the server.
 //
-// After a failed try, clients with a watch wait longer each time, so they would notice half a
-// minute too late that a server is back. Here the request itself waits. All requests that wait
-// for one server continue at once when one of them gets a response.
+// Clients with a watch wait longer after each failed attempt, so they can notice half a minute too
+// late that a server is available again. With this package the request itself waits and retries.
+// All requests that wait for one server continue at once when one of them gets a response.
 //
-// Only requests that change nothing are retried, and only while no byte of a response has
-// arrived. However many requests wait for a server, only one of them tries at a time.
+// Only requests that change nothing are retried, and only while no byte of a response has arrived.
+// Only one of the requests that wait for a server retries at a time.
 package reconnect
 
 import (
@@ -22,37 +22,36 @@ import (
 )
 
 const (
-	// DefaultRetryInterval is the time between two tries.
+	// DefaultRetryInterval is the time between two attempts.
 	DefaultRetryInterval = 500 * time.Millisecond
-	// DefaultTimeout is how long a request waits for its server.
+	// DefaultTimeout is how long a request waits until its server is available.
 	DefaultTimeout = 30 * time.Second
 )
 
-// Options configure which requests wait and for how long.
+// Options configure which requests wait, and for how long.
 type Options struct {
-	// RetryInterval is the time between two tries. Default DefaultRetryInterval.
+	// RetryInterval is the time between two attempts. The default is DefaultRetryInterval.
 	RetryInterval time.Duration
-	// Timeout is how long a request waits in total. It always ends with its context. Default
-	// DefaultTimeout.
+	// Timeout is how long a request waits in total. The wait always ends with the context of the
+	// request. The default is DefaultTimeout.
 	Timeout time.Duration
-	// WatchTimeout is the limit for a watch. Default is Limit; a negative value means as long as
-	// its context.
+	// WatchTimeout is how long a watch waits in total. The default is Timeout. With a negative
+	// value a watch waits until its context ends.
 	WatchTimeout time.Duration
-	// Closed, once it is closed, ends all waiting, because the server is no longer needed.
-	// Callers may have a context without an end. Nil is never closed.
+	// Closed ends all waiting when it is closed, because the server is no longer needed. It is for
+	// callers whose context never ends. A nil channel is never closed.
 	Closed <-chan struct{}
-	// RetryUnavailable treats the responses 502 and 503 as outages: a proxy or an aggregator sends
-	// them while the server behind it is unavailable. Outages of different API groups are
-	// independent.
+	// RetryUnavailable treats the responses 502 and 503 as outages, because a proxy or an
+	// aggregator sends them while the server behind it is unavailable. Outages of different API
+	// groups are independent.
 	RetryUnavailable bool
-	// OnLost is called once at the start of an outage, and Back at its end. They must return
-	// quickly and may be nil.
+	// OnLost is called once at the start of an outage, and OnRecovered once at the end. Both must
+	// return quickly and may be nil.
 	OnLost      func(err error)
 	OnRecovered func(after time.Duration)
 }
 
-// NewTransport returns a transport that retries requests that only read, until they get a
-// response.
+// NewTransport returns a transport that retries read-only requests until they get a response.
 func NewTransport(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.RetryInterval <= 0 {
 		o.RetryInterval = DefaultRetryInterval
@@ -69,8 +68,8 @@ func NewTransport(next http.RoundTripper, o Options) http.RoundTripper {
 type retryingTransport struct {
 	next    http.RoundTripper
 	options Options
-	// unreachable tracks failed connections, and unavailable, by API group, responses for an
-	// unavailable server.
+	// unreachable tracks failed connections. unavailable tracks responses that report an
+	// unavailable server, by API group.
 	unreachable outageTracker
 	unavailable groupOutages
 }
@@ -94,7 +93,8 @@ func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, er
 			return response, err
 		}
 		closeBody(response)
-		// This uses the context of the request: the limit is for waiting, and a response may take longer.
+		// The retry uses the context of the request, because the limit applies only to waiting, and
+		// a response may take longer.
 		response, err = t.next.RoundTrip(request)
 		lost.releaseTurn()
 		away = t.outagesFor(request, response, err)
@@ -102,7 +102,7 @@ func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, err
 }
 
-// withTimeout limits how long a request waits.
+// withTimeout returns the context that limits how long a request waits.
 func (t *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
 	limit := t.options.Timeout
 	if IsWatch(request) {
@@ -114,8 +114,8 @@ func (t *retryingTransport) withTimeout(request *http.Request) (context.Context,
 	return context.WithTimeout(request.Context(), limit)
 }
 
-// outagesFor ends the outages that a response disproves. It returns the tracker for a missing
-// response, nil for a response.
+// outagesFor ends the outages that a response disproves. It returns the tracker of the outage if
+// the server did not respond, or nil for a response.
 func (t *retryingTransport) outagesFor(request *http.Request, response *http.Response, err error) *outageTracker {
 	switch {
 	case err != nil && isConnectionFailure(err):
@@ -153,9 +153,9 @@ func (t *retryingTransport) endOutage(of *outageTracker) {
 	}
 }
 
-// isConnectionFailure reports whether no connection was established, or the connection ended
-// before data arrived. An error of a server that was reached, such as a wrong certificate, is
-// no such failure.
+// isConnectionFailure reports whether no connection was established, or the connection ended before
+// data arrived. An error of a server that was reached, such as a wrong certificate, is not a
+// connection failure.
 func isConnectionFailure(err error) bool {
 	var dialling *net.OpError
 	if errors.As(err, &dialling) && dialling.Op == "dial" {
@@ -165,14 +165,14 @@ func isConnectionFailure(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) || isConnectionTimeout(err)
 }
 
-// isConnectionTimeout reports whether a timeout of the connection was reached, such as that of
-// the TLS handshake, and not one of the request.
+// isConnectionTimeout reports whether the error is a timeout of the connection, such as that of the
+// TLS handshake, and not a timeout of the request.
 func isConnectionTimeout(err error) bool {
 	var late net.Error
 	return errors.As(err, &late) && late.Timeout() && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// IsRetryable reports whether a request can be sent again: it changes nothing and has no body.
+// IsRetryable reports whether a request can be sent again: it is read-only and has no body.
 func IsRetryable(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeServer responds as configured and counts the tries.
+// fakeServer responds as configured and counts the attempts.
 type fakeServer struct {
 	mu     sync.Mutex
 	err    error
@@ -233,8 +233,8 @@ func TestSlowAnswerAfterRetry(t *testing.T) {
 	})
 }
 
-// The server of one API group may be unavailable for a long time, while thousands of requests for other
-// groups succeed.
+// The server of one API group may be unavailable for a long time, while thousands of requests for
+// other API groups succeed.
 func TestOutagesByAPIGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const away = 10 * time.Second
@@ -276,7 +276,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// A server that accepts connections and sends nothing, not even in the handshake, counts as unavailable.
+// A server counts as unavailable if it accepts connections but sends nothing, not even during the
+// handshake.
 func TestHangingHandshakeIsRetried(t *testing.T) {
 	served := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	hangs := &hangingOnce{Listener: served.Listener}
@@ -295,7 +296,7 @@ func TestHangingHandshakeIsRetried(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	_ = hangs.kept.Close()
-	// On a busy machine another handshake can time out, too.
+	// On a busy machine, another handshake may also time out.
 	if hangs.taken.Load() < 2 || response.StatusCode != http.StatusOK {
 		t.Errorf("%d connections and status %d, want one that hangs and another", hangs.taken.Load(), response.StatusCode)
 	}

@@ -1,14 +1,13 @@
-// Package template answers: what is the current content of a template? It reads objects of any
-// kind for all controllers of a process.
+// Package template answers: what is the current content of a template? It reads objects of any kind
+// for all controllers of a process.
 //
-// It reads templates from the cache that the process shares, but only while their kind is
-// watched. Otherwise it calls the API server. Invariants:
-//
-//   - a read never starts a watch: the informer of a kind that is no longer served would retry
-//     for ever and block all callers that wait for it;
-//   - if the first list of a kind does not arrive, its readers wait once, for 5 seconds in
-//     total, and no read takes longer than a limit;
-//   - a missing object or kind is a result and not an error.
+// It reads templates from the cache that the process shares, but only while the kind of the
+// template is watched. Otherwise it calls the API server. Invariants:
+//   - A read never starts a watch, because the informer of a kind that is no longer served would
+//     retry forever and block all callers that wait for it.
+//   - If the first list of a kind does not arrive, the readers of the kind wait once, for 5 seconds
+//     in total, and no read takes longer than a limit.
+//   - A missing object or kind is a result and not an error.
 package template
 
 import (
@@ -28,10 +27,11 @@ import (
 )
 
 const (
-	// firstListTimeout is how long readers of a kind wait for its first list, counted from the start
-	// of the watch.
+	// firstListTimeout is how long the readers of a kind wait for its first list, counted from the
+	// start of the watch.
 	firstListTimeout = 5 * time.Second
-	// requestTimeout limits a request to the API server. An aggregated API server behind it may hang.
+	// requestTimeout limits a request to the API server, because an aggregated API server behind it
+	// may hang.
 	requestTimeout = 10 * time.Second
 )
 
@@ -42,14 +42,14 @@ type Cache interface {
 	RemoveInformer(ctx context.Context, of client.Object) error
 }
 
-// Reader reads templates. All controllers of a process share one.
+// Reader reads templates. All controllers of a process share one Reader.
 type Reader struct {
 	cache            Cache
 	live             client.Reader
 	firstListTimeout time.Duration
 
-	// watchMu is held while a watch starts or stops. mu is also held while the cache is read, so that no
-	// watch stops meanwhile.
+	// watchMu is held while a watch starts or stops. mu is also held while the cache is read, so
+	// that no watch stops during a read.
 	watchMu sync.Mutex
 	mu      sync.RWMutex
 	watched map[schema.GroupVersionKind]kindWatch
@@ -58,29 +58,30 @@ type Reader struct {
 // kindWatch is the watch of one kind.
 type kindWatch struct {
 	informer cache.Informer
-	// permanent is true if the caller of Watch stops the watch, false if Follow started it.
+	// permanent is true if Watch was called for the kind, so that only Unwatch stops the watch. It
+	// is false if WatchTemporarily started the watch.
 	permanent bool
 	// ended is closed when the watch stops.
 	ended chan struct{}
-	// firstListDeadline is when readers stop waiting for the first list.
+	// firstListDeadline is the time at which readers stop waiting for the first list.
 	firstListDeadline time.Time
 }
 
-// NewReader returns a reader that uses a cache, and the API server where the cache does not
-// have the kind.
+// NewReader returns a reader that reads from a cache, or from the API server if the cache does not
+// contain the kind.
 func NewReader(shared Cache, live client.Reader) *Reader {
 	return &Reader{cache: shared, live: live, firstListTimeout: firstListTimeout, watched: map[schema.GroupVersionKind]kindWatch{}}
 }
 
-// Watch starts to watch a kind, which must be served, unless it is watched already. It does
-// not wait for the first list. The informer is shared: handlers may be added to it and removed
-// from it. The caller stops the watch with Unwatch when the kind is no longer served.
+// Watch starts the watch of a served kind, unless the kind is already watched. It does not wait for
+// the first list. The informer is shared, and handlers may be added to it and removed from it. The
+// caller stops the watch with Unwatch when the kind is no longer served.
 func (r *Reader) Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	return r.startWatch(ctx, kind, true)
 }
 
-// WatchTemporarily is Watch for a caller that stops the watch with Unfollow when the kind is no longer
-// served.
+// WatchTemporarily starts a watch like Watch. The caller stops the watch with UnwatchTemporary when
+// the kind is no longer served.
 func (r *Reader) WatchTemporarily(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	return r.startWatch(ctx, kind, false)
 }
@@ -141,15 +142,16 @@ func (r *Reader) stopWatch(ctx context.Context, kind schema.GroupVersionKind) er
 	return nil
 }
 
-// GetCached returns a template from the cache; nil if there is none. It must not be changed.
+// GetCached returns a template from the cache, or nil if the template does not exist. If the cache
+// does not contain the kind, it calls the API server. The template must not be changed.
 func (r *Reader) GetCached(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, _, err := r.getCachedOrLive(ctx, kind, key)
 	return found, err
 }
 
-// Get is like Seen, but calls the API server before it returns that there is none: an object
-// that refers to a template may be in the cache earlier than the template. The result must not
-// be changed.
+// Get returns a template like GetCached, but calls the API server before it returns that the
+// template does not exist, because an object that refers to a template may be in the cache earlier
+// than the template. The template must not be changed.
 func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	found, cached, err := r.getCachedOrLive(ctx, kind, key)
 	if cached && found == nil && err == nil {
@@ -158,15 +160,16 @@ func (r *Reader) Get(ctx context.Context, kind schema.GroupVersionKind, key type
 	return found, err
 }
 
-// GetLive returns a template from the API server; nil if there is none.
+// GetLive returns a template from the API server, or nil if the template does not exist.
 func (r *Reader) GetLive(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return getObject(ctx, r.live, kind, key)
 }
 
-// List returns the objects in a namespace that match a selector, from the cache. Without a
-// namespace it returns those that have none. They must not be changed.
+// List returns the objects in a namespace that match a selector. It reads from the cache if the
+// cache contains the kind. With an empty namespace it returns the cluster-scoped objects. The
+// objects must not be changed.
 func (r *Reader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	list := func(ctx context.Context, reader client.Reader) (err error) {
@@ -193,8 +196,8 @@ func (r *Reader) getCachedOrLive(ctx context.Context, kind schema.GroupVersionKi
 	return found, cached, err
 }
 
-// fromCache calls read with the cache if the cache has all objects of a kind, and reports
-// whether it has.
+// fromCache calls read with the cache if the cache contains all objects of a kind, and reports
+// whether it does.
 func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, read func(context.Context, client.Reader) error) (bool, error) {
 	r.awaitFirstList(ctx, kind)
 	r.mu.RLock()
@@ -205,7 +208,7 @@ func (r *Reader) fromCache(ctx context.Context, kind schema.GroupVersionKind, re
 	return true, read(ctx, r.cache)
 }
 
-// awaitFirstList waits for the first list of a kind until its deadline.
+// awaitFirstList waits until the first list of a kind has arrived or its deadline has passed.
 func (r *Reader) awaitFirstList(ctx context.Context, kind schema.GroupVersionKind) {
 	r.mu.RLock()
 	entry, ok := r.watched[kind]
@@ -234,7 +237,8 @@ func getObject(ctx context.Context, reader client.Reader, kind schema.GroupVersi
 		return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, err)
 	}
 	if object.GetNamespace() != key.Namespace {
-		// The kind is cluster-scoped, so this is not the requested object.
+		// The request names a namespaced object, but this kind is cluster-scoped, so the object
+		// found is not the requested one.
 		return nil, nil
 	}
 	return object, nil
@@ -254,7 +258,8 @@ func listObjects(
 	}
 	var found []*unstructured.Unstructured
 	for i := range list.Items {
-		// A list without a namespace contains all namespaces.
+		// A list without a namespace contains the objects of all namespaces, so other namespaces
+		// are skipped.
 		if object := &list.Items[i]; object.GetNamespace() == namespace {
 			found = append(found, object)
 		}
@@ -265,7 +270,7 @@ func listObjects(
 // isAbsent reports whether the object or the kind does not exist.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// emptyObject returns an object that has only a kind.
+// emptyObject returns an object with a kind and no other content.
 func emptyObject(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)

@@ -30,7 +30,7 @@ var (
 	settingsKey   = types.NamespacedName{Namespace: "shop", Name: "settings"}
 )
 
-// fakeCluster is a cache and an API server, which may have different content.
+// fakeCluster is a cache and an API server. Their contents may differ.
 type fakeCluster struct {
 	client.Reader
 	t        *testing.T
@@ -39,7 +39,8 @@ type fakeCluster struct {
 	*wrappedReader
 }
 
-// wrappedReader hides the methods of Reader, which have the names of those of the cache.
+// wrappedReader hides the methods of Reader, because some of them have the same names as methods of
+// the cache.
 type wrappedReader struct{ reader *Reader }
 
 type informer struct {
@@ -63,8 +64,8 @@ func (w *fakeCluster) RemoveInformer(context.Context, client.Object) error {
 	return nil
 }
 
-// newFakeCluster stores one object in the cache and one in the API server; nil is none. If
-// failure is set, both return it.
+// newFakeCluster stores one object in the cache and one in the API server. A nil object is not
+// stored. If failure is set, both return it for every read.
 func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fakeCluster {
 	t.Helper()
 	w := &fakeCluster{t: t}

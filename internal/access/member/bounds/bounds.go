@@ -1,14 +1,15 @@
-// Package bounds answers "how much of the control plane's memory and time can one member use?":
-// it limits what a member cluster sends before it uses memory or time.
+// Package bounds answers "how much of the control plane's memory and time can one member use?": it
+// limits the data from a member cluster before the data uses memory or time.
 //
 // Invariants:
 //   - Every limit is a field of Limits with a unit, and has a default in DefaultLimits.
 //   - A limit that is exceeded ends one request or one watch with an *ExceededError. The error
 //     names the cluster, the subject, the limit and the measured value. Other kinds and other
 //     members are not affected.
-//   - An answer beyond a limit is never data: not an empty list, not "not found".
-//   - Nothing is copied. Bytes are counted while they are read. The memory of objects is
-//     estimated in place.
+//   - An answer that exceeds a limit is always an error. It is never treated as an empty list or as
+//     "not found".
+//   - Nothing is copied. Bytes are counted while they are read. The memory of objects is estimated
+//     in place.
 package bounds
 
 import (
@@ -16,42 +17,44 @@ import (
 	"time"
 )
 
-// Bound is the name of a limit, as the metric and the condition show it.
+// Bound is the name of a limit in the metric and in the condition.
 type Bound string
 
-// The bounds.
+// The names of all limits.
 const (
 	// AnswerBytes limits the decompressed body of one answer.
 	AnswerBytes Bound = "answer-bytes"
 	// EventBytes limits one decompressed event of a watch.
 	EventBytes Bound = "event-bytes"
-	// JSONValues limits the JSON objects, arrays and elements of arrays in one answer or event.
+	// JSONValues limits the number of JSON objects, arrays and array elements in one answer or
+	// event.
 	JSONValues Bound = "json-values"
 	// DecodedBytes limits the memory that one answer or event takes when it is decoded into Go
 	// types.
 	DecodedBytes Bound = "decoded-bytes"
 	// WatchTime limits the duration of a watch.
 	WatchTime Bound = "watch-time"
-	// Redirect is a redirect by a member. Redirects are not followed.
+	// Redirect means that the member answered with a redirect. Redirects are not followed.
 	Redirect Bound = "redirect"
-	// ObjectIdentity is an answer with another object than the requested one.
+	// ObjectIdentity means that the member answered with another object than the requested one.
 	ObjectIdentity Bound = "identity"
-	// Objects limits the objects of a kind in a cache.
+	// Objects limits the number of objects of one kind in a cache.
 	Objects Bound = "objects"
-	// ObjectBytes limits the memory of the cache of a kind.
+	// ObjectBytes limits the memory of the cache of one kind.
 	ObjectBytes Bound = "object-bytes"
-	// UnlabeledObjects limits the objects without the managed label in one list or watch.
+	// UnlabeledObjects limits the number of objects without the managed label in one list or watch.
 	UnlabeledObjects Bound = "unmarked-objects"
-	// Pages limits the pages of one list.
+	// Pages limits the number of pages of one list.
 	Pages Bound = "pages"
-	// GroupVersions limits the group versions of discovery, and Resources their resources.
+	// GroupVersions limits the number of group versions in discovery. Resources limits the number
+	// of resources in these group versions.
 	GroupVersions Bound = "group-versions"
 	Resources     Bound = "resources"
-	// Nodes and Pods limit the objects that the inventory counts.
+	// Nodes and Pods limit the numbers of objects that the inventory counts.
 	Nodes Bound = "nodes"
 	Pods  Bound = "pods"
-	// ResourceLists limits the different resource lists that nodes offer or Pods request.
-	// ResourceNames limits the resources that these lists name.
+	// ResourceLists limits the size of the distinct resource lists that nodes offer or Pods
+	// request. ResourceNames limits the number of resources that these lists name.
 	ResourceLists Bound = "resource-lists"
 	ResourceNames Bound = "resource-names"
 )
@@ -63,58 +66,62 @@ const (
 
 // Limits are the limits for the answers of one member.
 type Limits struct {
-	// AnswerBytes is the maximum size of the body of an answer, in bytes. A list is read in
-	// pages. A larger page is requested again with fewer objects. etcd stores objects of 1.5
-	// MiB at most.
+	// AnswerBytes is the maximum size of the body of an answer, in bytes. A list is read in pages,
+	// and a page that is too large is requested again with fewer objects. A single object fits,
+	// because etcd stores objects of at most 1.5 MiB.
 	AnswerBytes int64
 	// EventBytes is the maximum size of one event of a watch, in bytes.
 	EventBytes int64
-	// JSONValues is the maximum number of JSON objects, arrays and elements of arrays in one
-	// answer or event. Each takes up to 320 bytes of memory for 3 bytes of text.
+	// JSONValues is the maximum number of JSON objects, arrays and array elements in one answer or
+	// event. Each of them can take up to 320 bytes of memory for 3 bytes of text.
 	JSONValues int64
-	// DecodedBytes is the maximum memory that one answer or event of nodes or Pods takes when
-	// it is decoded, in bytes.
+	// DecodedBytes is the maximum memory, in bytes, that one answer or event with nodes or Pods
+	// takes when it is decoded.
 	DecodedBytes int64
 	// HeaderBytes is the maximum size of the header of an answer, in bytes.
 	HeaderBytes int64
-	// ErrorBytes is the maximum size of the body of an error, in bytes. MessageBytes is the
-	// maximum size of its message, in bytes. Causes is the maximum number of its causes. The
-	// rest is cut off.
+	// ErrorBytes is the maximum size of the body of an error, in bytes. MessageBytes is the maximum
+	// size of the message of an error, in bytes. Causes is the maximum number of causes of an
+	// error. The rest of an error is cut off.
 	ErrorBytes   int64
 	MessageBytes int
 	Causes       int
-	// RetryAfter is the longest delay that a member can request with the Retry-After header.
+	// RetryAfter is the longest delay that a member can request with a Retry-After header.
 	RetryAfter time.Duration
-	// WatchGrace is the time for which a watch may exceed its requested timeout. WatchTime is
-	// the maximum duration of a watch without a requested timeout.
+	// WatchGrace is how long a watch may exceed its requested timeout. WatchTime is the maximum
+	// duration of a watch without a requested timeout.
 	WatchGrace, WatchTime time.Duration
 
-	// PageSize is the number of objects that are requested for one page of a list. MinPages is
-	// the number of pages that any list may have.
+	// PageSize is the number of objects that are requested for one page of a list. MinPages is the
+	// number of pages that every list may have.
 	PageSize, MinPages int64
 	// Objects is the number of objects of one kind that a cache may hold in addition to the
-	// delivered ones. ObjectsPerDelivered is the additional number for each delivered object.
+	// delivered objects. ObjectsPerDelivered is the number of further objects that the cache may
+	// hold for each delivered object.
 	Objects, ObjectsPerDelivered int64
-	// ObjectBytes is the memory in bytes that the cache of one kind may take if nothing was
-	// delivered. BytesPerDelivered is the additional memory for each delivered object, and
-	// BytesPerByte the additional memory for each byte of its manifest.
+	// ObjectBytes is the memory, in bytes, that the cache of one kind may take if nothing was
+	// delivered. BytesPerDelivered is the additional memory for each delivered object. BytesPerByte
+	// is the additional memory for each byte of the manifests of the delivered objects.
 	ObjectBytes, BytesPerDelivered, BytesPerByte int64
-	// UnlabeledObjects is the number of objects without the managed label that are dropped from
-	// one list or watch before it is ended.
+	// UnlabeledObjects is the number of objects without the managed label that one list or watch
+	// may contain before it is ended. These objects are dropped.
 	UnlabeledObjects int64
 
-	// GroupVersions and Resources limit discovery.
+	// GroupVersions and Resources are the maximum numbers of group versions and resources in
+	// discovery.
 	GroupVersions, Resources int
-	// Nodes and Pods limit the inventory. Kubernetes supports 5 000 nodes and 150 000 Pods.
+	// Nodes and Pods are the maximum numbers of objects in the inventory. Kubernetes supports 5 000
+	// nodes and 150 000 Pods.
 	Nodes, Pods int
-	// ResourceListBytes is the maximum size of the different resource lists of all nodes, and
-	// of all Pods, in bytes. Most Pods of a cluster share a few lists. ResourceNames is the
-	// maximum number of resources that the nodes, and the Pods, may name.
+	// ResourceListBytes is the maximum total size, in bytes, of the distinct resource lists of all
+	// nodes, and separately of all Pods. It can be small, because most Pods of a cluster share a
+	// few lists. ResourceNames is the maximum number of resources that the nodes, and separately
+	// the Pods, may name.
 	ResourceListBytes, ResourceNames int
 }
 
-// DefaultLimits returns the limits of every member. With them one hostile member costs less
-// than 64 MiB.
+// DefaultLimits returns the limits that apply to every member. With these limits one hostile member
+// can use less than 64 MiB.
 func DefaultLimits() Limits {
 	return Limits{
 		AnswerBytes: 4 * mib, EventBytes: 4 * mib, JSONValues: 128 * kib, DecodedBytes: 16 * mib, HeaderBytes: 64 * kib,
@@ -133,11 +140,11 @@ type ExceededError struct {
 	Bound   Bound
 	// Subject is the requested resource, such as "deployments.v1.apps".
 	Subject string
-	// Measured is the value at which the request was ended.
+	// Measured is the value that was measured when the request was ended.
 	Limit, Measured int64
 	// Unit is the unit of Limit and Measured.
 	Unit string
-	// Detail replaces Limit and Measured if the bound is not an amount.
+	// Detail replaces Limit and Measured in the message if the limit is not a number.
 	Detail string
 }
 
@@ -146,7 +153,7 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("cluster %q: %s", e.Cluster, e.Description())
 }
 
-// Description returns the message without the cluster.
+// Description returns the error message without the cluster.
 func (e *ExceededError) Description() string {
 	if e.Detail != "" {
 		return fmt.Sprintf("%s: %s (bound %s)", e.Subject, e.Detail, e.Bound)

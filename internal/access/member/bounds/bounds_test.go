@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newWatchBody returns the body of a watch with events of at most 20 bytes.
+// newWatchBody returns the body of a watch in which each event may have at most 20 bytes.
 func newWatchBody(body io.Reader) (io.Reader, *HitTracker) {
 	ledger := NewHitTracker("m1", time.Now)
 	limits := DefaultLimits()
@@ -160,7 +160,7 @@ func TestHitTrackerRetention(t *testing.T) {
 func BenchmarkEstimateMemory(b *testing.B) {
 	object := map[string]any{"spec": map[string]any{"containers": []any{}}}
 	for range 50 {
-		object["spec"].(map[string]any)["containers"] = append(object["spec"].(map[string]any)["containers"].([]any), //nolint:forcetypeassert // made above
+		object["spec"].(map[string]any)["containers"] = append(object["spec"].(map[string]any)["containers"].([]any), // made above
 			map[string]any{"name": "web", "image": "nginx", "env": []any{map[string]any{"name": "A", "value": "B"}}})
 	}
 	for b.Loop() {

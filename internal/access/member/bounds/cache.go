@@ -10,24 +10,24 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// DeliveredSize is the size of the objects that the control plane wants in one member.
+// DeliveredSize is the size of all objects that the control plane delivers to one member.
 type DeliveredSize struct {
-	// Objects is the number of manifests. Bytes is the sum of their sizes.
+	// Objects is the number of manifests. Bytes is the sum of the sizes of these manifests.
 	Objects, Bytes int64
 }
 
-// deliveredMaxAge is the time for which the delivered size is reused. It is read only for
-// caches that exceed the base limits.
+// deliveredMaxAge is how long the delivered size is reused after it was read. The delivered size is
+// read only for caches that exceed the base limits.
 const deliveredMaxAge = 5 * time.Second
 
 // MemberBounds applies the limits to the caches and clients of one member.
 type MemberBounds struct {
 	Limits Limits
 	Hits   *HitTracker
-	// Delivered returns the size of the objects that the control plane wants in the member. nil
-	// means none.
+	// Delivered returns the size of the objects that the control plane delivers to the member. A
+	// nil function means that nothing is delivered.
 	Delivered func() DeliveredSize
-	// Now is the clock.
+	// Now returns the current time.
 	Now func() time.Time
 
 	mu              sync.Mutex
@@ -35,7 +35,8 @@ type MemberBounds struct {
 	cachedAt        time.Time
 }
 
-// cacheAllowance returns the number of objects and of bytes that the cache of a kind may hold.
+// cacheAllowance returns the number of objects, and their size in bytes, that the cache of one kind
+// may hold.
 func (c *MemberBounds) cacheAllowance() (objects, bytes int64) {
 	delivered := c.currentDelivered()
 	return c.Limits.Objects + c.Limits.ObjectsPerDelivered*delivered.Objects,
@@ -54,14 +55,14 @@ func (c *MemberBounds) currentDelivered() DeliveredSize {
 	return c.cachedDelivered
 }
 
-// objectKey identifies an object of a kind.
+// objectKey identifies an object among the objects of its kind.
 type objectKey struct{ namespace, name string }
 
 func objectKeyOf(object *unstructured.Unstructured) objectKey {
 	return objectKey{object.GetNamespace(), object.GetName()}
 }
 
-// cacheAccount is the size of the cache of one kind.
+// cacheAccount tracks the size of the cache of one kind.
 type cacheAccount struct {
 	bounds  *MemberBounds
 	subject string
@@ -103,7 +104,7 @@ func (a *cacheAccount) put(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// remove removes an object from the account, and reports whether it was there.
+// remove removes an object from the account, and reports whether the account contained it.
 func (a *cacheAccount) remove(object *unstructured.Unstructured) bool {
 	at := objectKeyOf(object)
 	weight, known := a.sizes[at]
@@ -112,7 +113,7 @@ func (a *cacheAccount) remove(object *unstructured.Unstructured) bool {
 	return known
 }
 
-// hasManagedLabel reports whether an object has the label by which caches select.
+// hasManagedLabel reports whether an object has the label with which caches select objects.
 func hasManagedLabel(object *unstructured.Unstructured) bool {
 	labels, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "labels")
 	all, _ := labels.(map[string]any)

@@ -13,23 +13,23 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// protobufPrefix is the prefix of each object in protobuf.
+// protobufPrefix is the prefix of each object that is encoded in protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// codec decodes JSON and protobuf into the Go types of a scheme. It estimates the memory before
-// that: two bytes of protobuf can become a Pod of more than a kilobyte.
+// codec decodes JSON and protobuf into the Go types of a scheme. Before it decodes, it estimates
+// the memory, because two bytes of protobuf can become a Pod of more than a kilobyte.
 type codec struct {
 	runtime.NegotiatedSerializer
 	hits  *HitTracker
 	limit int64
-	// typesByKind are the types of the scheme. largestType is the size in bytes of the largest
-	// Go type in them.
+	// typesByKind contains the types of the scheme. largestType is the size, in bytes, of the
+	// largest of these Go types.
 	typesByKind map[string]*typeMemory
 	largestType int64
 }
 
-// Codec returns the serializer of a client that reads a member into the types of a scheme. The
-// scheme should contain only the types that are read.
+// Codec returns the serializer for a client that decodes the answers of a member into the types of
+// a scheme. The scheme should contain only the types that the client reads.
 func (c *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	newCodec, memories := &codec{
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
@@ -44,8 +44,8 @@ func (c *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerialize
 	return newCodec
 }
 
-// SupportedMediaTypes implements runtime.NegotiatedSerializer. Memory can be estimated only for
-// JSON and protobuf.
+// SupportedMediaTypes implements runtime.NegotiatedSerializer. It returns only JSON and protobuf,
+// because the memory of other formats cannot be estimated.
 func (c *codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	var supported []runtime.SerializerInfo
 	for _, info := range c.NegotiatedSerializer.SupportedMediaTypes() {
@@ -74,7 +74,7 @@ func (w *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	return w.Decoder.Decode(data, defaults, into)
 }
 
-// checkMemory returns an error for a text that takes too much memory when it is decoded. into
+// checkMemory returns an error for encoded data that would take too much memory when decoded. into
 // is nil for events, which cannot be requested in smaller parts.
 func (c *codec) checkMemory(data []byte, into runtime.Object) error {
 	subject, weight, err := c.estimate(data, into)
@@ -109,8 +109,8 @@ func (c *codec) estimate(data []byte, into runtime.Object) (subject string, weig
 
 var errUnexpectedKind = errors.New("this kind was not requested")
 
-// estimateJSON assumes the largest type for each value: null in an array becomes an element
-// like any other.
+// estimateJSON returns an estimate of the memory for JSON data. It assumes the largest type for
+// each value, because even a null in an array becomes a full element when decoded.
 func (c *codec) estimateJSON(data []byte) int64 {
 	counter := valueCounter{}
 	for len(data) > 0 {

@@ -24,7 +24,7 @@ func podScheme() *kruntime.Scheme {
 	return scheme
 }
 
-// newDecoder returns the decoder of a client for a media type.
+// newDecoder returns the decoder that a client uses for a media type.
 func newDecoder(t testing.TB, caches *MemberBounds, mediaType string) kruntime.Decoder {
 	t.Helper()
 	codec := caches.Codec(podScheme())
@@ -54,7 +54,8 @@ func protobufField(number uint64, inner []byte) []byte {
 func TestDecodedMemoryBound(t *testing.T) {
 	const size = 1 << 20
 	emptyItems := bytes.Repeat([]byte{0x12, 0}, size)
-	// The number of the field is 2 in its lower 32 bits, and the length has bits beyond 64.
+	// The number of the field has bits above the lower 32, which contain 2. The length has bits
+	// beyond 64.
 	odd := append(binary.AppendUvarint(nil, (1<<32|2)<<3|wireBytes), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02)
 	pod := protobufField(2, protobufField(2, nil))
 	for name, tc := range map[string]struct {
@@ -87,7 +88,8 @@ func TestDecodedMemoryBound(t *testing.T) {
 			if !errors.As(err, &exceeded) || exceeded.Bound != DecodedBytes || exceeded.Cluster != "m1" {
 				t.Errorf("err = %v, want the bound %s", err, DecodedBytes)
 			}
-			// A list can be requested with fewer objects, so no hit is recorded yet.
+			// No hit is recorded for a list yet, because the list can be requested with fewer
+			// objects.
 			if want := into == nil; len(ledger.Recent()) == 1 != want {
 				t.Errorf("recorded %v, want %v", ledger.Recent(), want)
 			}
@@ -151,5 +153,5 @@ func liveHeapBytes() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc) //nolint:gosec // far below 2⁶³
+	return int64(stats.HeapAlloc) // far below 2⁶³
 }

@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// limitErrorBody replaces the body of an error by a limited and printable one. The messages of
+// limitErrorBody replaces the body of an error by a limited and printable body, because messages of
 // members are shown in conditions, events, logs and terminals.
 func (l Limits) limitErrorBody(response *http.Response) error {
 	if isProtobuf(response) {
@@ -34,8 +34,8 @@ func (l Limits) limitErrorBody(response *http.Response) error {
 	return nil
 }
 
-// cleanErrorBody returns the body unchanged if it is short and printable. Otherwise it returns
-// the shortened Status in the body, or else the shortened text.
+// cleanErrorBody returns the body unchanged if it is short and printable. Otherwise it returns a
+// shortened copy of the Status in the body, or a shortened text if the body contains no Status.
 func (l Limits) cleanErrorBody(body []byte, response *http.Response) []byte {
 	if len(body) <= l.MessageBytes && isPlainText(body) {
 		return body
@@ -55,7 +55,7 @@ func (l Limits) cleanErrorBody(body []byte, response *http.Response) []byte {
 // maxNameLength is the maximum length of the name of a Kubernetes object, in bytes.
 const maxNameLength = 253
 
-// validReason matches a valid reason.
+// validReason matches a valid reason of a Status.
 var validReason = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
 func (l Limits) cleanStatus(status *metav1.Status) {
@@ -79,7 +79,7 @@ func (l Limits) cleanStatus(status *metav1.Status) {
 	}
 }
 
-// isPlainText reports whether a body is printable ASCII without escapes, as most errors are.
+// isPlainText reports whether a body is printable ASCII without escape sequences. Most errors are.
 func isPlainText(body []byte) bool {
 	for i, b := range body {
 		switch {

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// maxHits is the maximum number of tracked hits of one member.
+	// maxHits is the maximum number of hits that are tracked for one member.
 	maxHits = 32
-	// HitRetention is the time for which an exceeded limit is tracked. It is longer than the
-	// longest backoff of a watch.
+	// HitRetention is how long an exceeded limit is tracked. It is longer than the longest backoff
+	// of a watch.
 	HitRetention = 2 * time.Minute
 )
 
-// HitTracker tracks which limits a member exceeded recently. Each of them is a hit.
+// HitTracker tracks which limits a member exceeded recently. A hit is one such limit.
 type HitTracker struct {
 	cluster string
 	now     func() time.Time
 
 	mu sync.Mutex
-	// count counts each hit.
+	// count is called for each hit.
 	count func(cluster string, bound Bound)
 	hits  map[hitKey]*lastHit
 }
@@ -41,14 +41,14 @@ func NewHitTracker(cluster string, now func() time.Time) *HitTracker {
 	return &HitTracker{cluster: cluster, now: now, count: func(string, Bound) {}, hits: map[hitKey]*lastHit{}}
 }
 
-// SetCounter makes the tracker call count for each later hit.
+// SetCounter makes the tracker call count for each hit from now on.
 func (l *HitTracker) SetCounter(count func(cluster string, bound Bound)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count = count
 }
 
-// Record tracks and counts a hit, and returns it as an error that names the cluster.
+// Record tracks and counts a hit, and returns it as an error with the name of the cluster.
 func (l *HitTracker) Record(e ExceededError) error {
 	e.Cluster = l.cluster
 	l.mu.Lock()
@@ -68,8 +68,8 @@ func (l *HitTracker) Record(e ExceededError) error {
 	return &e
 }
 
-// recordUnlessPageTooLarge is Record for the answer of a list request. It does not track a page
-// that is too large, because a smaller page may be within the limits.
+// recordUnlessPageTooLarge records a hit like Record. It does not record a page that is too large,
+// because a smaller page may be within the limits.
 func (l *HitTracker) recordUnlessPageTooLarge(e ExceededError) error {
 	if !e.isTooLarge() {
 		return l.Record(e)
@@ -78,7 +78,7 @@ func (l *HitTracker) recordUnlessPageTooLarge(e ExceededError) error {
 	return &e
 }
 
-// Recent returns the hits within HitRetention, ordered by subject and bound.
+// Recent returns the hits of the last HitRetention, ordered by subject and bound.
 func (l *HitTracker) Recent() []ExceededError {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,21 +1,22 @@
 package bounds
 
 // valueCounter scans JSON text and counts the values that take memory when the text is decoded:
-// objects, arrays, and elements of arrays that are neither. JSON inside a string is text and
-// does not count. The zero value is at the beginning of a text.
+// objects, arrays, and array elements that are neither objects nor arrays. It does not count JSON
+// inside a string. The zero value is ready to scan the beginning of a text.
 //
-// For invalid JSON the count is meaningless, but then decoding returns an error.
+// For invalid JSON the count has no meaning, but then decoding returns an error.
 type valueCounter struct {
 	count int64
-	// openBrackets holds the opening byte of each object and array that has not ended.
+	// openBrackets contains the opening bytes of the objects and arrays that have not ended.
 	openBrackets        []byte
 	inString, isEscaped bool
-	// lastByte is the last byte outside of strings that is not a space.
+	// lastByte is the last byte that is neither inside a string nor a space.
 	lastByte byte
 }
 
-// scan scans text to its end, or to the end of a top-level object or array. It returns the
-// number of scanned bytes, and whether such a value ended with them.
+// scan scans text up to its end, or up to the end of a top-level object or array. It returns the
+// number of scanned bytes, and whether a top-level object or array ended at the last of these
+// bytes.
 func (v *valueCounter) scan(text []byte) (followed int, ended bool) {
 	for i, b := range text {
 		if v.inString {
@@ -45,8 +46,8 @@ func (v *valueCounter) scan(text []byte) (followed int, ended bool) {
 	return len(text), false
 }
 
-// endElement counts the element of an array that ended. An object or array was counted when it
-// began.
+// endElement counts an array element that ended. It does not count an element that is an object or
+// an array, because those are counted when they begin.
 func (v *valueCounter) endElement() {
 	if len(v.openBrackets) == 0 || v.openBrackets[len(v.openBrackets)-1] != '[' {
 		return

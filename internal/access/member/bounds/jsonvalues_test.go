@@ -32,8 +32,8 @@ func TestCountJSONValues(t *testing.T) {
 	}
 }
 
-// TestCountJSONValuesOfRandomText checks that the count is that of the decoded values, however
-// the text is split.
+// TestCountJSONValuesOfRandomText checks that the count equals the number of decoded values, no
+// matter how the text is split.
 func TestCountJSONValuesOfRandomText(t *testing.T) {
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Just[any](1.5), rapid.Map(rapid.String(), func(s string) any { return s }))
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// slotBody is the body of an answer. When it becomes large, it waits for a slot among the large
-// answers of its member. It holds the slot until it is closed, or until the page attempt of its
-// request ends. Requests have a timeout, so a slot becomes free.
+// slotBody is the body of an answer. When the answer becomes large, slotBody waits for a slot for
+// large answers of its member. It holds the slot until it is closed, or until the page attempt of
+// its request ends. A slot always becomes free, because requests have a timeout.
 type slotBody struct {
 	*bodyMeter
 	ctx     context.Context //nolint:containedctx // it is that of the request
@@ -31,7 +31,8 @@ func (t *slotBody) Read(p []byte) (int, error) {
 	}
 	n, err := t.bodyMeter.Read(p)
 	if !t.hasSlot && t.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
-		// The buffered rest is decoded within the slot, too.
+		// The error is returned with the next read, because the buffered rest must be decoded
+		// within the slot too.
 		err = nil
 	}
 	return n, err

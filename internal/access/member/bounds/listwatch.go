@@ -15,19 +15,20 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// boundedSource lists and watches one kind within the limits of its cache. One reflector uses
-// it.
+// boundedSource lists and watches one kind within the limits of its cache. It serves only one
+// reflector.
 type boundedSource struct {
 	toolscache.ListerWatcherWithContext
 	kind   schema.GroupVersionKind
 	bounds *MemberBounds
 
 	mu sync.Mutex
-	// account is the current size of the cache.
+	// account tracks the current size of the cache.
 	account *cacheAccount
 }
 
-// BoundedListerWatcher limits the objects that the cache of a kind gets from its member.
+// BoundedListerWatcher returns a ListerWatcher that limits the objects that the cache of a kind
+// receives from its member.
 func (c *MemberBounds) BoundedListerWatcher(from toolscache.ListerWatcher, kind schema.GroupVersionKind) toolscache.ListerWatcher {
 	return &boundedSource{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(from), kind: kind, bounds: c, account: c.newCacheAccount(kind)}
 }
@@ -42,8 +43,8 @@ func (s *boundedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext reads the whole list in pages, whatever the reflector requests: an API server
-// answers a list from its cache without pages.
+// ListWithContext reads the whole list in pages. It ignores the paging that the reflector requests,
+// because an API server that answers from its cache does not use pages.
 func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", s.bounds.Limits.PageSize
 	list, account := &unstructured.UnstructuredList{}, s.bounds.newCacheAccount(s.kind)
@@ -73,7 +74,7 @@ func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOption
 	}
 }
 
-// addManaged adds the objects of a page that have the managed label to a list.
+// addManaged adds those objects of a page that have the managed label to a list.
 func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
 	for i := range page.Items {
 		object := &page.Items[i]
@@ -96,7 +97,7 @@ func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, ac
 	return unmarked, nil
 }
 
-// validateObject returns an error for an object that cannot be of this kind.
+// validateObject returns an error if an object has another kind than requested, or no valid name.
 func (s *boundedSource) validateObject(object *unstructured.Unstructured) error {
 	if kind := object.GroupVersionKind(); kind != s.kind {
 		return s.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Truncate(conditions.ToPrintable(kind.String()), 128)))
@@ -116,7 +117,7 @@ func (s *boundedSource) recordUnlabeled(subject string) error {
 	return s.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the label selector excludes"})
 }
 
-// WatchWithContext watches within the limits.
+// WatchWithContext starts a watch whose events are checked against the limits.
 func (s *boundedSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	events, err := s.ListerWatcherWithContext.WatchWithContext(ctx, o)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *boundedSource) currentAccount() *cacheAccount {
 	return s.account
 }
 
-// boundedWatch passes on the events that concern the cache.
+// boundedWatch passes on only the events that concern the cache.
 type boundedWatch struct {
 	source   *boundedSource
 	incoming watch.Interface
@@ -185,8 +186,8 @@ func (w *boundedWatch) send(event watch.Event) bool {
 	}
 }
 
-// filter reports whether an event concerns the cache. An object that lost its label counts as
-// deleted, as it does for an API server that selects by label.
+// filter reports whether an event concerns the cache. It converts the event of an object that lost
+// its label to a deletion, as an API server does that selects by label.
 func (w *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
@@ -212,8 +213,8 @@ func (w *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
 	return event, true, w.account.put(object)
 }
 
-// handleBookmark replaces the size of the cache at the end of the initial events: from then on
-// the cache holds these objects.
+// handleBookmark handles the end of the initial events. It replaces the measured size of the cache,
+// because from then on the cache holds only the objects of the initial events.
 func (w *boundedWatch) handleBookmark(object *unstructured.Unstructured) {
 	if !w.isInitial || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 		return
@@ -224,8 +225,8 @@ func (w *boundedWatch) handleBookmark(object *unstructured.Unstructured) {
 	w.source.account = w.account
 }
 
-// NewErrorStatus returns the object of an error event. The reflector then lists again after a
-// backoff.
+// NewErrorStatus returns the Status object for an error event. A reflector that receives this event
+// lists again after a backoff.
 func NewErrorStatus(err error) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -1,6 +1,6 @@
 package bounds
 
-// Sizes in bytes of the values that the decoder makes, on 64-bit machines.
+// Sizes in bytes of the values that the decoder creates, on 64-bit machines.
 const (
 	valueBytes  = 16
 	stringBytes = 16

@@ -6,18 +6,18 @@ import (
 	"net/url"
 )
 
-// bodyMeter counts the bytes and the JSON values that are read through it since its last reset.
-// It returns an error when a limit is exceeded.
+// bodyMeter counts the bytes and the JSON values that are read through it since its last reset. It
+// returns an error when one of the counts exceeds its limit.
 type bodyMeter struct {
 	io.ReadCloser
 	subject *url.URL
 	record  func(ExceededError) error
-	// expectsObject is true until the first byte of an answer that must be an object was read.
+	// expectsObject is true if the answer must be an object and no byte of the answer was read yet.
 	// allowsProtobuf is true if the answer may be a protobuf object.
 	expectsObject, allowsProtobuf bool
-	// isBinary is true for content without JSON values to count.
+	// isBinary is true for content that contains no JSON values to count.
 	isBinary bool
-	// bytesBound is the bound that limits the bytes.
+	// bytesBound is the name of the limit for the bytes.
 	bytesBound                  Bound
 	bytesAllowed, valuesAllowed int64
 
@@ -54,8 +54,8 @@ func (m *bodyMeter) countAll(read []byte) error {
 	return nil
 }
 
-// checkFirstByte validates the first byte of an answer. Some decoders decide by it and not by
-// the media type: they decode anything else as YAML.
+// checkFirstByte validates the first byte of an answer. This is needed because some decoders ignore
+// the media type and decode everything that does not begin like JSON or protobuf as YAML.
 func (m *bodyMeter) checkFirstByte(read []byte) error {
 	if !m.expectsObject {
 		return nil
@@ -72,7 +72,8 @@ func (m *bodyMeter) checkFirstByte(read []byte) error {
 	return m.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(m.subject), Detail: "the member answers with something that is not a JSON object"})
 }
 
-// count counts bytes up to the end of a top-level JSON value, and reports whether one ended.
+// count counts bytes up to the end of a top-level JSON value, and reports whether such a value
+// ended.
 func (m *bodyMeter) count(read []byte) (counted int, ended bool, err error) {
 	counted = len(read)
 	if !m.isBinary {

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ReadPage reads a page of a list and passes it to take. While a page is too large, it requests
-// fewer objects. It stores the last number in o.Limit. A page that is too large is recorded
-// only if it has a single object: until then no data is missing.
+// ReadPage reads a page of a list and passes it to take. While a page is too large, ReadPage
+// requests a page with fewer objects, and stores the last number of objects in o.Limit. It records
+// a page as too large only if the page has a single object, because until then no data is missing.
 //
-// A large page holds its slot among the large answers of the member until take has returned,
-// because most of its memory is allocated after its body was read.
+// A large page holds its slot for large answers of the member until take has returned, because most
+// memory for the page is allocated after its body was read.
 func (c *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
 ) error {
@@ -42,14 +42,15 @@ func readPageOnce(ctx context.Context, o metav1.ListOptions,
 	return take(page)
 }
 
-// isTooLarge reports whether an answer with fewer objects may be within the limits.
+// isTooLarge reports whether the same request with fewer objects may be within the limits.
 func (e *ExceededError) isTooLarge() bool {
 	return e.Bound == AnswerBytes || e.Bound == JSONValues || e.Bound == DecodedBytes
 }
 
-// pageAttempt is one request for a page. Its context passes it to the transport.
+// pageAttempt is one request for a page. The transport gets it from the context of the request.
 type pageAttempt struct {
-	// slots is the semaphore that the attempt has acquired. It is nil before and after that.
+	// slots is the semaphore in which the attempt holds a slot, or nil while the attempt holds no
+	// slot.
 	slots chan struct{}
 }
 

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// newLister returns a function that lists from a server. Each object in its lists is the given
-// text.
+// newLister returns a function that lists objects from a server. Each object in these lists
+// consists of the given text.
 func newLister(t *testing.T, object string, ledger *HitTracker) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +42,7 @@ func newLister(t *testing.T, object string, ledger *HitTracker) func(context.Con
 		if err != nil {
 			return nil, err
 		}
-		// Like client-go: the body is closed before it is decoded.
+		// As in client-go, the body is closed before it is decoded.
 		defer response.Body.Close()
 		if _, err := io.ReadAll(response.Body); err != nil {
 			return nil, fmt.Errorf("reading the answer: %w", err)
@@ -100,7 +100,7 @@ func TestLargePageHoldsSlotUntilDecoded(t *testing.T) {
 						if now := decoding.Add(1); now > most.Load() {
 							most.Store(now)
 						}
-						// Other requests run meanwhile.
+						// Other requests run at the same time.
 						_, _ = list(t.Context(), metav1.ListOptions{Limit: 1})
 						decoding.Add(-1)
 						return nil

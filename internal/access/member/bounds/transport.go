@@ -18,15 +18,15 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// NewTransport limits the answers of another transport. It must wrap the transports that add
-// credentials.
+// NewTransport returns a transport that limits the answers of the transport next. It must wrap the
+// transports that add credentials.
 func NewTransport(next http.RoundTripper, limits Limits, ledger *HitTracker) http.RoundTripper {
 	limitHTTPTransport(next, limits.HeaderBytes)
 	return &transport{next: next, limits: limits, hits: ledger, largeSlots: make(chan struct{}, maxLargeAnswers)}
 }
 
-// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of
-// 4 MiB for each watch of a member adds up.
+// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of 4
+// MiB is too much, because a member has many watches.
 const maxStreamBuffer = 1 << 20
 
 // limitHTTPTransport sets limits on an HTTP transport that has no connections yet.
@@ -34,7 +34,7 @@ func limitHTTPTransport(next http.RoundTripper, limit int64) {
 	for {
 		switch below := next.(type) {
 		case *http.Transport:
-			// The whole process shares the default transport.
+			// http.DefaultTransport is not changed, because the whole process shares it.
 			if below != http.DefaultTransport && below.MaxResponseHeaderBytes == 0 {
 				below.MaxResponseHeaderBytes = limit
 				if below.HTTP2 == nil {
@@ -52,12 +52,12 @@ func limitHTTPTransport(next http.RoundTripper, limit int64) {
 }
 
 const (
-	// largeBytes and largeValues are the sizes above which an answer or an event is large, in
-	// bytes and in values.
+	// largeBytes and largeValues are the numbers of bytes and of JSON values above which an answer
+	// or an event is large.
 	largeBytes  = 512 << 10
 	largeValues = 4 << 10
-	// maxLargeAnswers is the number of large answers of one member that are read and decoded at
-	// once.
+	// maxLargeAnswers is the number of large answers of one member that are read and decoded
+	// concurrently.
 	maxLargeAnswers = 1
 )
 
@@ -65,7 +65,7 @@ type transport struct {
 	next   http.RoundTripper
 	limits Limits
 	hits   *HitTracker
-	// largeSlots is a semaphore for the large answers that are being read.
+	// largeSlots is a semaphore that limits how many large answers are read concurrently.
 	largeSlots chan struct{}
 }
 
@@ -90,8 +90,8 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// roundTripWatch sends a watch and ends it after its requested timeout. Without that, a member
-// that ignores the timeout could keep a cache stale for ever.
+// roundTripWatch sends a watch and ends it after its requested timeout, because a member that
+// ignores the timeout could otherwise keep a cache stale forever.
 func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(request.Context(), t.maxWatchTime(request.URL), errWatchTooLong)
 	response, err := t.next.RoundTrip(request.WithContext(ctx))
@@ -106,7 +106,7 @@ func (t *transport) roundTripWatch(request *http.Request) (*http.Response, error
 		response.Body = t.limitWatchBody(request, response, ctx, cancel)
 		return response, nil
 	}
-	// The whole body of an error was read already.
+	// The whole body of an error was already read, so the context is not needed.
 	cancel()
 	return response, nil
 }
@@ -119,8 +119,8 @@ func (t *transport) maxWatchTime(requested *url.URL) time.Duration {
 	return time.Duration(seconds)*time.Second + t.limits.WatchGrace
 }
 
-// checkResponse rejects redirects and limits the body of an error. The body is closed if it
-// returns an error.
+// checkResponse rejects redirects and limits the body of an error. If it returns an error, it has
+// closed the body.
 func (t *transport) checkResponse(request *http.Request, response *http.Response) error {
 	code := response.StatusCode
 	if code >= http.StatusMultipleChoices && code < http.StatusBadRequest && code != http.StatusNotModified {
@@ -142,7 +142,7 @@ func (t *transport) checkResponse(request *http.Request, response *http.Response
 	return nil
 }
 
-// redirectHost returns the host to which a redirect leads.
+// redirectHost returns the host in the target of a redirect.
 func redirectHost(response *http.Response) string {
 	location, err := response.Location()
 	if err != nil {
@@ -166,14 +166,14 @@ func (t *transport) limitBody(request *http.Request, response *http.Response) io
 	}}
 }
 
-// isProtobuf reports whether clients decode an answer as protobuf.
+// isProtobuf reports whether clients decode the answer as protobuf.
 func isProtobuf(response *http.Response) bool {
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return mediaType == runtime.ContentTypeProtobuf
 }
 
-// apiPath returns the path of a URL from "api" or "apis" on. It is empty if there is no such
-// part.
+// apiPath returns the parts of the path of a URL, beginning with "api" or "apis". The result is
+// empty if the path has no such part.
 func apiPath(requested *url.URL) []string {
 	path := strings.Split(strings.Trim(requested.Path, "/"), "/")
 	for len(path) > 0 && path[0] != "api" && path[0] != "apis" {
@@ -182,8 +182,8 @@ func apiPath(requested *url.URL) []string {
 	return path
 }
 
-// subjectOf returns the resource that a URL requests, such as "deployments.v1.apps", or its
-// path if it requests no resource.
+// subjectOf returns the resource that a URL requests, such as "deployments.v1.apps". If the URL
+// requests no resource, it returns the path.
 func subjectOf(requested *url.URL) string {
 	path, prefix := apiPath(requested), 2
 	if len(path) > 0 && path[0] == "apis" {

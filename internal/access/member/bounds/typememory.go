@@ -12,23 +12,23 @@ type typeMemory struct {
 	fields map[uint32]fieldMemory
 }
 
-// fieldMemory is the memory that one occurrence of a field takes.
+// fieldMemory describes how much memory one occurrence of a field takes.
 type fieldMemory struct {
-	// fixedBytes is the memory in bytes of the field without its text. bytesPerByte is the
-	// memory for each byte of its text.
+	// fixedBytes is the memory of the field without its encoded text, in bytes. bytesPerByte is the
+	// additional memory for each byte of the encoded text.
 	fixedBytes, bytesPerByte int64
-	// message is nil for a field that is not a message.
+	// message describes the fields of a message. It is nil for a field that is not a message.
 	message *typeMemory
 }
 
-// sliceGrowth is the factor by which a slice takes more memory because it grew from smaller
-// ones.
+// sliceGrowth is the factor by which a slice takes more memory than its elements, because a growing
+// slice is copied to larger slices.
 const sliceGrowth = 2
 
-// typeMemories are the descriptions by type.
+// typeMemories contains the descriptions of Go types.
 type typeMemories map[reflect.Type]*typeMemory
 
-// forType returns the description of a type.
+// forType returns the description of a Go type.
 func (s typeMemories) forType(goType reflect.Type) *typeMemory {
 	if existing := s[goType]; existing != nil {
 		return existing
@@ -39,7 +39,7 @@ func (s typeMemories) forType(goType reflect.Type) *typeMemory {
 		return memory
 	}
 	for i := range goType.NumField() {
-		// The tag is "bytes,2,rep,name=items".
+		// An example of a tag is "bytes,2,rep,name=items".
 		tag := strings.Split(goType.Field(i).Tag.Get("protobuf"), ",")
 		if len(tag) < 2 {
 			continue
@@ -57,14 +57,14 @@ func (s typeMemories) forField(goType reflect.Type) fieldMemory {
 	case reflect.Pointer:
 		return fieldMemory{fixedBytes: int64(goType.Elem().Size()), bytesPerByte: 1, message: s.forType(goType.Elem())}
 	case reflect.Map:
-		// The keys and values are texts and quantities.
+		// The keys and values of maps are texts and quantities.
 		return fieldMemory{fixedBytes: sliceGrowth * int64(mapBytes+goType.Key().Size()+goType.Elem().Size()), bytesPerByte: 1}
 	case reflect.Slice:
 		element := goType.Elem()
 		if element.Kind() == reflect.Struct {
 			return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: 1, message: s.forType(element)}
 		}
-		// Numbers can be packed, one in each byte.
+		// Numbers can be packed, so that each byte of text is one number.
 		return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: sliceGrowth * int64(element.Size())}
 	case reflect.Struct:
 		return fieldMemory{bytesPerByte: 1, message: s.forType(goType)}
@@ -81,8 +81,9 @@ const (
 	wireFixed32 = 5
 )
 
-// estimate returns an upper bound for the memory in bytes that a text takes when it is decoded.
-// It reads the text as the generated decoders do, and ends where they return an error.
+// estimate returns an upper bound for the memory, in bytes, of the decoded form of a text. It
+// parses the text as the generated decoders do, and stops where the generated decoders return an
+// error.
 func (s *typeMemory) estimate(text []byte) (weight int64) {
 	for len(text) > 0 {
 		tag, n := varint(text)
@@ -90,7 +91,7 @@ func (s *typeMemory) estimate(text []byte) (weight int64) {
 			return weight
 		}
 		text = text[n:]
-		// The generated decoders truncate the number to 32 bits.
+		// The field number is truncated to 32 bits, as in the generated decoders.
 		fieldType := s.fields[uint32(tag>>3)]
 		weight += fieldType.fixedBytes
 		length, rest, ok := payload(tag&7, text)
@@ -98,7 +99,7 @@ func (s *typeMemory) estimate(text []byte) (weight int64) {
 			return weight
 		}
 		text = rest
-		weight += fieldType.bytesPerByte * int64(length) //nolint:gosec // it is at most the length of the text
+		weight += fieldType.bytesPerByte * int64(length) // it is at most the length of the text
 		if fieldType.message != nil && tag&7 == wireBytes {
 			weight += fieldType.message.estimate(text[:length])
 		}
@@ -107,14 +108,15 @@ func (s *typeMemory) estimate(text []byte) (weight int64) {
 	return weight
 }
 
-// payload returns the length of the value after a tag, and the text that begins with it. The
-// length of a group is 0: its fields count like fields outside of it.
+// payload returns the length of the value that follows a tag, and the text that begins with that
+// value. The length of a group is 0, because the fields of a group are counted like fields outside
+// of a group.
 func payload(wire uint64, text []byte) (length uint64, rest []byte, ok bool) {
 	n := 0
 	switch wire {
 	case wireVarint:
 		_, n = varint(text)
-		return uint64(n), text, n > 0 //nolint:gosec // it is 10 at most
+		return uint64(n), text, n > 0 // it is 10 at most
 	case wireFixed64:
 		length = 8
 	case wireFixed32:
@@ -127,8 +129,9 @@ func payload(wire uint64, text []byte) (length uint64, rest []byte, ok bool) {
 	return length, text[n:], true
 }
 
-// varint returns a number and its length in bytes, or 0 if there is none. Unlike
-// binary.Uvarint, and like the generated decoders, it drops bits beyond 64.
+// varint returns a number and the number of bytes that it takes, or 0 bytes if the text does not
+// begin with a number. Unlike binary.Uvarint, but like the generated decoders, it drops the bits
+// beyond 64.
 func varint(text []byte) (number uint64, n int) {
 	for n < min(len(text), binary.MaxVarintLen64) {
 		b := text[n]

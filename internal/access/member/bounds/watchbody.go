@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-// errWatchTooLong is the cause with which a watch is ended after its maximum duration.
+// errWatchTooLong is the cause with which a watch is canceled after its maximum duration.
 var errWatchTooLong = errors.New("the watch lasted too long")
 
-// limitWatchBody limits each event in the body of a watch.
+// limitWatchBody returns a body that limits each event of a watch.
 func (t *transport) limitWatchBody(request *http.Request, response *http.Response, ctx context.Context, cancel context.CancelFunc) io.ReadCloser { //nolint:revive // the context is that of the answer
 	counter := bodyMeter{
 		ReadCloser: response.Body, subject: request.URL, record: t.hits.Record,
@@ -33,7 +33,8 @@ type watchBody struct {
 	hits   *HitTracker
 }
 
-// readBody reads from the member, and records if the maximum duration ended the watch.
+// readBody reads from the member. If the watch was ended after its maximum duration, it records an
+// exceeded limit.
 func (s *watchBody) readBody(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -43,7 +44,7 @@ func (s *watchBody) readBody(p []byte) (int, error) {
 		s.err = s.hits.Record(ExceededError{
 			Bound: WatchTime, Subject: subjectOf(s.subject), Detail: "the watch did not end after the requested timeout",
 		})
-		// The server should have ended the watch at this time, so this is a normal end and not
+		// The server should have ended the watch by now, so the end of the watch is normal and not
 		// a failure.
 		return n, io.EOF
 	}
@@ -56,7 +57,8 @@ func (s *watchBody) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// jsonWatchBody is a watch in JSON: a sequence of objects, and each is an event.
+// jsonWatchBody is the body of a watch in JSON. It is a sequence of objects, and each object is an
+// event.
 type jsonWatchBody struct{ watchBody }
 
 // Read implements io.Reader.
@@ -76,12 +78,13 @@ func (l *jsonWatchBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// protobufWatchBody is a watch in protobuf: each event has a prefix of 4 bytes with its length.
+// protobufWatchBody is the body of a watch in protobuf. Each event follows a prefix of 4 bytes that
+// contains the length of the event.
 type protobufWatchBody struct {
 	watchBody
 	lengthPrefix [4]byte
-	// prefixRead is the number of bytes of the prefix that were read. eventLeft is the number
-	// of bytes of the event that were not read yet.
+	// prefixRead is the number of bytes of the prefix that were read. eventLeft is the number of
+	// bytes of the event that were not yet read.
 	prefixRead int
 	eventLeft  int64
 }

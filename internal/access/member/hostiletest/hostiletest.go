@@ -1,6 +1,7 @@
-// Package hostiletest provides a member cluster for tests that can be made hostile: it serves
-// enough of the Kubernetes API to be a member, and each Mode is one attack. Answers are
-// generated while they are sent, so that their memory does not count for the test.
+// Package hostiletest provides a member cluster for tests that can be made hostile. The member
+// serves the part of the Kubernetes API that Karmada needs, and each Mode is one attack. The member
+// generates answers while it sends them, so that their memory does not distort measurements in
+// tests.
 package hostiletest
 
 import (
@@ -18,7 +19,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Member is a member cluster.
+// Member is a test server that acts as a member cluster.
 type Member struct {
 	*httptest.Server
 
@@ -27,11 +28,11 @@ type Member struct {
 	objects         map[string]map[string]any
 	resourceVersion int
 	changed         chan struct{}
-	// closed ends all requests.
+	// closed is closed to end all requests.
 	closed chan struct{}
 }
 
-// New starts an honest member. It ends with the test.
+// New starts a member that answers correctly. The member is stopped at the end of the test.
 func New(t testing.TB) *Member {
 	t.Helper()
 	m := &Member{objects: map[string]map[string]any{}, changed: make(chan struct{}), closed: make(chan struct{})}
@@ -46,7 +47,7 @@ func New(t testing.TB) *Member {
 	return m
 }
 
-// SetMode sets the mode of the member. Open watches end.
+// SetMode sets the mode of the member and ends all open watches.
 func (m *Member) SetMode(mode Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +99,7 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kinds are the served kinds by resource.
+// kinds contains the kind of each served resource.
 var kinds = map[string]string{
 	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "nodes": "Node", "pods": "Pod", "serviceaccounts": "ServiceAccount",
 }
@@ -114,7 +115,7 @@ func resourceList() metav1.APIResourceList {
 	return list
 }
 
-// parsePath returns the resource and the name of the object in a path.
+// parsePath returns the resource and the object name in a path.
 func parsePath(path string) (resource, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")[2:]
 	at := 0
@@ -203,7 +204,7 @@ func (m *Member) serveObject(w http.ResponseWriter, r *http.Request, resource, n
 	}
 }
 
-// selectObjects returns the objects that a request selects. The caller holds m.mu.
+// selectObjects returns the objects that match a request. The caller holds m.mu.
 func (m *Member) selectObjects(r *http.Request, resource string) []map[string]any {
 	items := []map[string]any{}
 	onlyManaged := strings.Contains(r.URL.Query().Get("labelSelector"), workv1alpha1.ManagedByKarmadaLabel)
@@ -220,7 +221,8 @@ func (m *Member) selectObjects(r *http.Request, resource string) []map[string]an
 	return items
 }
 
-// watch sends all objects, and ends when an object changes: the next list contains the change.
+// watch sends all objects, and ends when an object changes. The client sees the change in its next
+// list.
 func (m *Member) watch(w http.ResponseWriter, r *http.Request, resource string) {
 	m.mu.Lock()
 	changed, items, version := m.changed, m.selectObjects(r, resource), strconv.Itoa(m.resourceVersion)

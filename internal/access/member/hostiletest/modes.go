@@ -7,22 +7,35 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Mode is one attack. The zero value is honest.
+// Mode is one attack. The zero value answers all requests correctly.
 type Mode struct {
-	// attack reports whether it answered the request.
+	// attack answers a request and returns true, or returns false if the member should answer the
+	// request.
 	attack func(m *Member, w http.ResponseWriter, r *http.Request) bool
 }
 
 // Honest answers all requests correctly.
 func Honest() Mode { return Mode{} }
 
-// HugeList answers each list with 100 MiB of managed objects, whatever the limit is.
+// SilentLists never answers lists and watches.
+func SilentLists() Mode {
+	return Mode{func(_ *Member, _ http.ResponseWriter, r *http.Request) bool {
+		if !isListRequest(r) && r.URL.Query().Get("watch") == "" {
+			return false
+		}
+		<-r.Context().Done()
+		return true
+	}}
+}
+
+// HugeList answers each list with 100 MiB of managed objects, and ignores the limit in the request.
 func HugeList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
@@ -38,8 +51,8 @@ func HugeList() Mode {
 // filler is 1 MiB of text.
 var filler = strings.Repeat("x", 1<<20)
 
-// writeWithFiller writes text in parts and replaces FILLER by the filler, so that the filler is
-// in memory once. It reports whether the client still reads.
+// writeWithFiller writes text in parts and replaces the word FILLER by the variable filler, so that
+// the filler exists only once in memory. It reports whether the client still reads.
 func writeWithFiller(w io.Writer, text string) bool {
 	start, end, found := strings.Cut(text, "FILLER")
 	if !found {
@@ -54,11 +67,11 @@ func writeWithFiller(w io.Writer, text string) bool {
 	return true
 }
 
-// EndlessList answers each list with an endless one.
+// EndlessList answers each list with a list that never ends.
 func EndlessList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
-		writeForever(w, func(i int) string { return objectJSON(kind, fmt.Sprintf("o-%d", i), true, "") + "," })
+		writeForever(w, func(i int) string { return objectJSON(kind, "o-"+strconv.Itoa(i), true, "") + "," })
 	})
 }
 
@@ -67,7 +80,7 @@ func EndlessPages() Mode {
 	return onListRequests(func(w io.Writer, kind string) { _, _ = io.WriteString(w, listPrefix(kind, "more")+"]}") })
 }
 
-// Large texts are made once, because tests measure the memory of the process.
+// Large texts are created only once, because tests measure the memory of the process.
 var (
 	smallValues  = strings.Repeat(`{"a":0},`, 400_000) + "{}]}]}"
 	nestedArrays = strings.Repeat("[", 2_000_000)
@@ -77,13 +90,13 @@ var (
 	podEvent     = protobufEvent(protobufObject("Pod", protobufField(2, bytes.Repeat([]byte{0x12, 0}, 2_000_000))))
 )
 
-// protobufEvent returns the event of a watch in protobuf, with its length as a prefix.
+// protobufEvent returns a watch event in protobuf. Its prefix is its length.
 func protobufEvent(object []byte) []byte {
 	event := append(protobufField(1, []byte("ADDED")), protobufField(2, protobufField(1, object))...)
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...) //nolint:gosec // 4 MB
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...) // 4 MB
 }
 
-// DenseList answers each list with the maximum number of JSON objects per byte.
+// DenseList answers each list with as many JSON objects per byte as possible.
 func DenseList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, "")+`{"data":[`)
@@ -99,7 +112,7 @@ func NestedList() Mode {
 	})
 }
 
-// NullList answers each list with the maximum number of nulls per byte.
+// NullList answers each list with as many nulls per byte as possible.
 func NullList() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, ""))
@@ -107,7 +120,7 @@ func NullList() Mode {
 	})
 }
 
-// EmptyPods answers lists of Pods in protobuf with 2 million Pods of 2 bytes.
+// EmptyPods answers lists of Pods in protobuf. Each list contains 2 million Pods of 2 bytes each.
 func EmptyPods() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if !isListRequest(r) || kindOf(r) != "Pod" {
@@ -119,7 +132,7 @@ func EmptyPods() Mode {
 	}}
 }
 
-// EmptyContainers sends a Pod with 2 million containers of 2 bytes in each watch of Pods.
+// EmptyContainers sends a Pod with 2 million containers of 2 bytes each in each watch of Pods.
 func EmptyContainers() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") == "" || kindOf(r) != "Pod" {
@@ -131,19 +144,19 @@ func EmptyContainers() Mode {
 	}}
 }
 
-// protobufObject returns an object as API servers send it.
+// protobufObject returns an object in the protobuf encoding that API servers send.
 func protobufObject(kind string, raw []byte) []byte {
 	meta := append(protobufField(1, []byte("v1")), protobufField(2, []byte(kind))...)
 	return append([]byte("k8s\x00"), append(protobufField(1, meta), protobufField(2, raw)...)...)
 }
 
-// protobufField returns a length-delimited field.
+// protobufField returns a length-delimited protobuf field.
 func protobufField(number uint64, inner []byte) []byte {
 	text := binary.AppendUvarint(nil, number<<3|2)
 	return append(binary.AppendUvarint(text, uint64(len(inner))), inner...)
 }
 
-// YAMLDiscovery answers discovery in YAML with the media type of JSON.
+// YAMLDiscovery answers discovery with YAML, but with the media type of JSON.
 func YAMLDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
@@ -155,7 +168,8 @@ func YAMLDiscovery() Mode {
 	}}
 }
 
-// GzipBomb answers each list with endless spaces. One compressed byte holds a thousand.
+// GzipBomb answers each list with endless compressed spaces. One compressed byte contains a
+// thousand spaces.
 func GzipBomb() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if !isListRequest(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -163,23 +177,37 @@ func GzipBomb() Mode {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		packed := gzip.NewWriter(w)
-		writeForever(packed, func(int) string { return spaces })
+		writeForever(w, func(int) string { return packedSpaces })
 		return true
 	}}
 }
 
-var spaces = strings.Repeat(" ", 1<<16)
+// spaces and letters are 64 KiB of text.
+var spaces, letters = strings.Repeat(" ", 1<<16), strings.Repeat("x", 1<<16)
 
-// WrongKind answers lists with Secrets.
+// packedSpaces contains 4 MiB of spaces in the gzip format. The server can send it several times in
+// a row, because a gzip reader returns all spaces, so that the server need not compress during a
+// test.
+var packedSpaces = gzipText(strings.Repeat(spaces, 64))
+
+func gzipText(text string) string {
+	var packed strings.Builder
+	w := gzip.NewWriter(&packed)
+	// A strings.Builder never returns an error.
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return packed.String()
+}
+
+// WrongKind answers every list with a Secret.
 func WrongKind() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		_, _ = io.WriteString(w, listPrefix(kind, "")+objectJSON("Secret", "one", true, "")+"]}")
 	})
 }
 
-// DuplicateKeys answers lists with objects that have the managed label in the first of two
-// equal keys only.
+// DuplicateKeys answers lists with objects that contain the key metadata twice. Only the first
+// metadata has the managed label.
 func DuplicateKeys() Mode {
 	return onListRequests(func(w io.Writer, kind string) {
 		managed, _ := strings.CutSuffix(objectJSON(kind, "two-faced", true, ""), "}")
@@ -187,39 +215,40 @@ func DuplicateKeys() Mode {
 	})
 }
 
-// EndlessEvent begins an endless event in each watch.
+// EndlessEvent starts an event that never ends in each watch.
 func EndlessEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":"`, kind)
-		writeForever(w, func(int) string { return strings.ReplaceAll(spaces, " ", "x") })
+		writeForever(w, func(int) string { return letters })
 	})
 }
 
-// EndlessMultilineEvent begins an endless event with newlines between its fields.
+// EndlessMultilineEvent starts an event that never ends in each watch, with newlines between its
+// fields.
 func EndlessMultilineEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":{"a":{}`, kind)
-		writeForever(w, func(i int) string { return fmt.Sprintf(",\n\"k%d\":{\n}\n", i) })
+		writeForever(w, func(i int) string { return ",\n\"k" + strconv.Itoa(i) + "\":{\n}\n" })
 	})
 }
 
-// EndlessManagedObjects sends endless managed objects in each watch.
+// EndlessManagedObjects sends managed objects without an end in each watch.
 func EndlessManagedObjects() Mode { return endlessObjects(true, "") }
 
-// EndlessLargeManagedObjects sends endless managed objects of 1 MiB in each watch.
+// EndlessLargeManagedObjects sends managed objects of 1 MiB without an end in each watch.
 func EndlessLargeManagedObjects() Mode { return endlessObjects(true, "FILLER") }
 
-// EndlessUnlabeledObjects sends endless objects without the managed label in each watch.
+// EndlessUnlabeledObjects sends objects without the managed label without an end in each watch.
 func EndlessUnlabeledObjects() Mode { return endlessObjects(false, "") }
 
 func endlessObjects(managed bool, with string) Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
-		for i := 0; writeWithFiller(w, `{"type":"ADDED","object":`+objectJSON(kind, fmt.Sprintf("o-%d", i), managed, with)+"}\n"); i++ {
+		for i := 0; writeWithFiller(w, `{"type":"ADDED","object":`+objectJSON(kind, "o-"+strconv.Itoa(i), managed, with)+"}\n"); i++ {
 		}
 	})
 }
 
-// EndlessNodes answers lists of nodes with endless pages.
+// EndlessNodes answers lists of nodes with pages that never end.
 func EndlessNodes() Mode {
 	page := 0
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
@@ -237,7 +266,7 @@ func EndlessNodes() Mode {
 	}}
 }
 
-// WrongObject answers a request for an object with another one.
+// WrongObject answers a request for an object with another object.
 func WrongObject() Mode {
 	return onGetRequests(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -272,7 +301,7 @@ func HugeError() Mode {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"\u001b[2J\u001b]0;owned\u0007`)
 		for range 160 {
-			_, _ = io.WriteString(w, strings.ReplaceAll(spaces, " ", "x"))
+			_, _ = io.WriteString(w, letters)
 		}
 		_, _ = io.WriteString(w, `"}`)
 	})
@@ -288,8 +317,8 @@ func EscapedError() Mode {
 	})
 }
 
-// HugeHeader answers all requests except health probes with a header of 1 MiB, most of it in
-// warnings.
+// HugeHeader answers all requests except health probes with a header of 1 MiB, which consists
+// mostly of warnings.
 func HugeHeader() Mode {
 	return onAllExceptHealth(func(w http.ResponseWriter, _ *http.Request) {
 		for range 16 {
@@ -299,7 +328,7 @@ func HugeHeader() Mode {
 	})
 }
 
-// HugeDiscovery lists 10 000 groups.
+// HugeDiscovery answers discovery with 10 000 groups.
 func HugeDiscovery() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/apis" {
@@ -315,7 +344,7 @@ func HugeDiscovery() Mode {
 	}}
 }
 
-// SlowAnswer answers all requests except health probes byte by byte.
+// SlowAnswer sends the answers to all requests except health probes byte by byte.
 func SlowAnswer() Mode {
 	return Mode{func(m *Member, w http.ResponseWriter, r *http.Request) bool {
 		if isHealth(r) {
@@ -341,7 +370,7 @@ func SlowAnswer() Mode {
 func onListRequests(body func(w io.Writer, kind string)) Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("sendInitialEvents") != "" {
-			// Like a server that does not stream lists.
+			// The member answers like an API server that does not stream lists.
 			writeJSON(w, http.StatusUnprocessableEntity, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422})
 			return true
 		}
@@ -407,16 +436,19 @@ func listPrefix(kind, next string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"%sList","metadata":{"resourceVersion":"1","continue":%q},"items":[`, kind, next)
 }
 
+// objectJSON returns an object in JSON. The texts must not contain characters that JSON escapes.
+// The function does not use fmt, which is slow under the race detector, because it is called for
+// millions of objects.
 func objectJSON(kind, name string, managed bool, filler string) string {
 	labels := ""
 	if managed {
-		labels = fmt.Sprintf(`,"labels":{%q:%q}`, workv1alpha1.ManagedByKarmadaLabel, workv1alpha1.ManagedByKarmadaLabelValue)
+		labels = `,"labels":{"` + workv1alpha1.ManagedByKarmadaLabel + `":"` + workv1alpha1.ManagedByKarmadaLabelValue + `"}`
 	}
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":"1"%s},"data":{"filler":%q}}`,
-		kind, name, name, labels, filler)
+	return `{"apiVersion":"v1","kind":"` + kind + `","metadata":{"name":"` + name + `","namespace":"default","uid":"` + name +
+		`","resourceVersion":"1"` + labels + `},"data":{"filler":"` + filler + `"}}`
 }
 
-// writeForever writes until the client closes the connection.
+// writeForever writes chunks until the client closes the connection.
 func writeForever(w io.Writer, chunk func(i int) string) {
 	var buffer bytes.Buffer
 	for i := 0; ; i++ {

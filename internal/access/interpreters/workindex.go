@@ -1,0 +1,73 @@
+package interpreters
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// WorkIndex records which Works contain objects of a kind. A controller adds a Work before it reads
+// the rules of the kind, so that a change of these rules finds the Work even if the pass for the
+// Work still runs. An index of the cache is not used, because it would decode the manifests of each
+// Work whenever the status of the Work changes. The zero value is empty.
+type WorkIndex struct {
+	mu     sync.Mutex
+	byKind map[schema.GroupVersionKind]sets.Set[types.NamespacedName]
+}
+
+// Add records that a Work contains an object of the kind.
+func (i *WorkIndex) Add(work types.NamespacedName, kind schema.GroupVersionKind) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.byKind == nil {
+		i.byKind = map[schema.GroupVersionKind]sets.Set[types.NamespacedName]{}
+	}
+	if i.byKind[kind] == nil {
+		i.byKind[kind] = sets.New[types.NamespacedName]()
+	}
+	i.byKind[kind].Insert(work)
+}
+
+// Delete removes a Work that no longer exists.
+func (i *WorkIndex) Delete(work types.NamespacedName) {
+	i.deleteFrom(func(works sets.Set[types.NamespacedName]) { works.Delete(work) })
+}
+
+// DeleteNamespace removes the Works of a namespace from the index in memory. It is called for the
+// execution namespace of a cluster that this process no longer serves.
+func (i *WorkIndex) DeleteNamespace(namespace string) {
+	i.deleteFrom(func(works sets.Set[types.NamespacedName]) {
+		maps.DeleteFunc(works, func(work types.NamespacedName, _ sets.Empty) bool { return work.Namespace == namespace })
+	})
+}
+
+func (i *WorkIndex) deleteFrom(remove func(sets.Set[types.NamespacedName])) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for kind, works := range i.byKind {
+		if remove(works); works.Len() == 0 {
+			delete(i.byKind, kind)
+		}
+	}
+}
+
+// Works returns the Works with objects of any of the kinds, without duplicates and in any order.
+func (i *WorkIndex) Works(kinds interpreter.Kinds) []types.NamespacedName {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	found := sets.New[types.NamespacedName]()
+	for kind, works := range i.byKind {
+		if !kinds.Has(kind) {
+			continue
+		}
+		for work := range works {
+			found.Insert(work)
+		}
+	}
+	return found.UnsortedList()
+}

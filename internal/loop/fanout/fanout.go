@@ -1,0 +1,230 @@
+// Package fanout answers: how are objects for many member clusters reconciled so that no cluster
+// delays another? Every cluster has its own queue and workers, and all clusters share one set of
+// event handlers.
+//
+// A cluster that hangs blocks only its own workers. The number of objects limits the length of a
+// queue, because queues deduplicate keys. Workers stop when the context ends or their cluster is
+// removed.
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/loop"
+)
+
+// ReconcileFunc reconciles one object of one cluster. An error is retried with backoff. A result
+// with RequeueAfter is reconciled again after that time.
+type ReconcileFunc func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error)
+
+// Options configure the pools.
+type Options struct {
+	// Name appears in logs and in the names of the queue metrics.
+	Name string
+	// Workers is the number of objects of one cluster that are reconciled at once.
+	Workers int
+	// Backoff is the backoff for one object.
+	Backoff loop.Backoff
+	// IsServed reports whether a cluster exists and is served by this process. A nil function means
+	// that every cluster is served. The pools call it before they create a pool, so that a late
+	// event of a removed cluster creates no pool. It must return quickly, and must return false for
+	// a cluster before RemoveCluster is called for that cluster.
+	IsServed func(cluster string) bool
+}
+
+// Pools holds one queue with its workers for each cluster.
+type Pools struct {
+	options   Options
+	reconcile ReconcileFunc
+
+	mu      sync.Mutex
+	pools   map[string]*pool
+	pending map[pendingKey]priorityqueue.AddOpts
+	ctx     context.Context //nolint:containedctx // pools start when their cluster appears, with the context given to Start
+	wg      sync.WaitGroup
+}
+
+type pendingKey struct {
+	cluster string
+	key     types.NamespacedName
+}
+
+type pool struct {
+	queue  priorityqueue.PriorityQueue[types.NamespacedName]
+	cancel context.CancelFunc
+
+	mu sync.Mutex
+	// backoffKeys are the keys whose last reconcile failed. RetryNow retries them at once.
+	backoffKeys map[types.NamespacedName]struct{}
+}
+
+// New returns pools that call reconcile for each queued key.
+func New(options Options, reconcile ReconcileFunc) *Pools {
+	return &Pools{
+		options: options, reconcile: reconcile,
+		pools: map[string]*pool{}, pending: map[pendingKey]priorityqueue.AddOpts{},
+	}
+}
+
+// Start runs the pools until ctx ends, and waits for their workers.
+func (p *Pools) Start(ctx context.Context) error {
+	p.mu.Lock()
+	p.ctx = ctx
+	pending := p.pending
+	p.pending = nil
+	p.mu.Unlock()
+	for item, opts := range pending {
+		p.add(item, opts)
+	}
+	<-ctx.Done()
+	p.mu.Lock()
+	for _, pool := range p.pools {
+		pool.queue.ShutDown()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+// Add queues a key of a cluster with a priority and a delay.
+func (p *Pools) Add(cluster string, key types.NamespacedName, priority int, delay time.Duration) {
+	p.add(pendingKey{cluster: cluster, key: key}, priorityqueue.AddOpts{Priority: &priority, After: delay})
+}
+
+func (p *Pools) add(item pendingKey, opts priorityqueue.AddOpts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx == nil {
+		if known, ok := p.pending[item]; !ok || *known.Priority < *opts.Priority {
+			p.pending[item] = opts
+		}
+		return
+	}
+	if p.ctx.Err() != nil {
+		return
+	}
+	if pool := p.getOrCreatePool(item.cluster); pool != nil {
+		pool.queue.AddWithOpts(opts, item.key)
+	}
+}
+
+// RetryNow retries at once all keys of a cluster that are in backoff, because the cluster is
+// reachable again.
+func (p *Pools) RetryNow(cluster string) {
+	p.mu.Lock()
+	pool := p.pools[cluster]
+	p.mu.Unlock()
+	if pool == nil {
+		return
+	}
+	pool.mu.Lock()
+	keys := make([]types.NamespacedName, 0, len(pool.backoffKeys))
+	for key := range pool.backoffKeys {
+		keys = append(keys, key)
+	}
+	pool.mu.Unlock()
+	for _, key := range keys {
+		pool.queue.Forget(key)
+		pool.queue.Add(key)
+	}
+}
+
+// RemoveCluster stops the workers of a cluster that was deleted or is no longer served.
+func (p *Pools) RemoveCluster(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pool, ok := p.pools[cluster]; ok {
+		pool.cancel()
+		pool.queue.ShutDown()
+		delete(p.pools, cluster)
+	}
+}
+
+// getOrCreatePool returns the pool of a cluster, or nil if the cluster is not served. The caller
+// holds p.mu, so that a later RemoveCluster for this cluster finds the new pool.
+func (p *Pools) getOrCreatePool(cluster string) *pool {
+	if existing, ok := p.pools[cluster]; ok {
+		return existing
+	}
+	if p.options.IsServed != nil && !p.options.IsServed(cluster) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	created := &pool{
+		cancel:      cancel,
+		backoffKeys: map[types.NamespacedName]struct{}{},
+		queue: loop.WithSafeShutdown(priorityqueue.New(p.options.Name, func(o *priorityqueue.Opts[types.NamespacedName]) {
+			o.RateLimiter = loop.NewRateLimiter[types.NamespacedName](p.options.Backoff)
+			o.MetricProvider = noMetrics{}
+		})),
+	}
+	p.pools[cluster] = created
+	for range p.options.Workers {
+		p.wg.Go(func() { p.runWorker(ctx, cluster, created) })
+	}
+	return created
+}
+
+func (p *Pools) runWorker(ctx context.Context, cluster string, pool *pool) {
+	for {
+		key, priority, shutdown := pool.queue.GetWithPriority()
+		if shutdown {
+			return
+		}
+		p.handle(ctx, cluster, pool, key, priority)
+	}
+}
+
+func (p *Pools) handle(ctx context.Context, cluster string, pool *pool, key types.NamespacedName, priority int) {
+	defer pool.queue.Done(key)
+	logger := klog.FromContext(ctx).WithValues("controller", p.options.Name, "member", cluster, "object", key)
+	result, err := p.reconcileSafely(klog.NewContext(ctx, logger), cluster, key)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		pool.setInBackoff(key, true)
+		logger.V(2).Info("Reconcile will be retried", "cause", err)
+		pool.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, key)
+	case result.RequeueAfter > 0:
+		pool.setInBackoff(key, false)
+		pool.queue.Forget(key)
+		pool.queue.AddWithOpts(priorityqueue.AddOpts{After: result.RequeueAfter, Priority: &priority}, key)
+	default:
+		pool.setInBackoff(key, false)
+		pool.queue.Forget(key)
+	}
+}
+
+var errPanicked = errors.New("the reconciler panicked")
+
+// reconcileSafely calls the reconcile function and converts a panic into an error, because a bug
+// with one object must not stop the delivery of all other objects.
+func (p *Pools) reconcileSafely(ctx context.Context, cluster string, key types.NamespacedName) (result reconcile.Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("handling %s of member %q: %w: %v", key, cluster, errPanicked, r)
+			klog.FromContext(ctx).Error(err, "Recovered from a panic")
+		}
+	}()
+	return p.reconcile(ctx, cluster, key)
+}
+
+func (p *pool) setInBackoff(key types.NamespacedName, waiting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if waiting {
+		p.backoffKeys[key] = struct{}{}
+		return
+	}
+	delete(p.backoffKeys, key)
+}

@@ -1,0 +1,216 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"karmada.io/karmada/internal/loop"
+)
+
+func namedKey(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+// startPools starts pools and stops them at the end of the test.
+func startPools(t *testing.T, options Options, reconcile ReconcileFunc) *Pools {
+	t.Helper()
+	pools := New(options, reconcile)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return pools
+}
+
+func receive(t *testing.T, from <-chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(time.Minute):
+		t.Fatal("nothing happened within a minute")
+		return ""
+	}
+}
+
+var defaultOptions = Options{Name: "test", Workers: 1, Backoff: loop.Backoff{Base: time.Hour, Max: time.Hour}}
+
+func TestHangingClusterDoesNotDelayOthers(t *testing.T) {
+	done := make(chan string, 1)
+	pools := startPools(t, defaultOptions, func(ctx context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		if cluster == "frozen" {
+			<-ctx.Done()
+			return reconcile.Result{}, nil
+		}
+		done <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("frozen", namedKey("a"), loop.LivePriority, 0)
+	pools.Add("healthy", namedKey("b"), loop.LivePriority, 0)
+	if got := receive(t, done); got != "healthy/b" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestRetryNow(t *testing.T) {
+	tries := make(chan string, 2)
+	failed := false
+	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+		tries <- key.Name
+		if !failed {
+			failed = true
+			return reconcile.Result{}, errors.New("not ready")
+		}
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	receive(t, tries)
+	// The pool records the failure a moment after the handler has returned, so the test waits.
+	pool := pools.pools["member1"]
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		pool.mu.Lock()
+		waiting := len(pool.backoffKeys)
+		pool.mu.Unlock()
+		if waiting == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the failed key is not waiting")
+		}
+	}
+	pools.RetryNow("member1")
+	if got := receive(t, tries); got != "a" {
+		t.Errorf("retried %s", got)
+	}
+}
+
+func TestPanicIsRetried(t *testing.T) {
+	done := make(chan string, 1)
+	pools := startPools(t, defaultOptions, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+		if key.Name == "bad" {
+			panic("a bug")
+		}
+		done <- key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", namedKey("bad"), loop.LivePriority, 0)
+	pools.Add("member1", namedKey("good"), loop.LivePriority, 0)
+	if got := receive(t, done); got != "good" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestKeysAddedBeforeStart(t *testing.T) {
+	done := make(chan string, 1)
+	pools := New(defaultOptions, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		done <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	pools.Add("member1", namedKey("early"), loop.LowPriority, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	defer func() { cancel(); wg.Wait() }()
+	if got := receive(t, done); got != "member1/early" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestRemoveCluster(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ended := make(chan string, 1)
+	started := make(chan string, 1)
+	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+		started <- cluster
+		<-ctx.Done()
+		ended <- cluster
+		return reconcile.Result{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	receive(t, started)
+	pools.RemoveCluster("member1")
+	if got := receive(t, ended); got != "member1" {
+		t.Errorf("ended %s", got)
+	}
+	cancel()
+	wg.Wait()
+}
+
+func TestNoPoolForRemovedCluster(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	var gone sync.Map
+	handled := make(chan string, 2)
+	served := defaultOptions
+	served.IsServed = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
+	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
+		handled <- cluster + "/" + key.Name
+		return reconcile.Result{}, nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	defer func() { cancel(); wg.Wait() }()
+	pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	receive(t, handled)
+
+	gone.Store("member1", true)
+	pools.RemoveCluster("member1")
+	pools.Add("member1", namedKey("late"), loop.LivePriority, 0)
+	pools.mu.Lock()
+	left := len(pools.pools)
+	pools.mu.Unlock()
+	if left != 0 {
+		t.Fatalf("%d pools are left of a removed cluster", left)
+	}
+
+	gone.Delete("member1")
+	pools.Add("member1", namedKey("again"), loop.LivePriority, 0)
+	if got := receive(t, handled); got != "member1/again" {
+		t.Errorf("after the cluster was added again: %s", got)
+	}
+}
+
+func TestKeysAddedBeforeStartAreDeduplicated(t *testing.T) {
+	pools := New(defaultOptions, nil)
+	for range 3 {
+		pools.Add("member1", namedKey("a"), loop.LowPriority, 0)
+		pools.Add("member1", namedKey("a"), loop.LivePriority, 0)
+	}
+	if len(pools.pending) != 1 {
+		t.Errorf("%d entries for one key", len(pools.pending))
+	}
+	for _, opts := range pools.pending {
+		if *opts.Priority != loop.LivePriority {
+			t.Errorf("the key waits with priority %d", *opts.Priority)
+		}
+	}
+}
+
+func TestWorkersStopWithContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	started := make(chan string, 3)
+	pools := New(defaultOptions, func(ctx context.Context, cluster string, _ types.NamespacedName) (reconcile.Result, error) {
+		started <- cluster
+		if cluster == "frozen" {
+			<-ctx.Done()
+		}
+		return reconcile.Result{}, errors.New("again")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = pools.Start(ctx) })
+	for _, cluster := range []string{"frozen", "failing", "healthy"} {
+		pools.Add(cluster, namedKey("a"), loop.LivePriority, 0)
+		receive(t, started)
+	}
+	cancel()
+	wg.Wait()
+}

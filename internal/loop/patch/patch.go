@@ -1,0 +1,98 @@
+// Package patch answers: what is the smallest write that brings a stored object to its desired
+// state? It writes nothing if nothing differs, else one merge patch.
+//
+// A patch contains the resourceVersion from which it was computed, because a merge patch replaces
+// whole lists. A writer that read an older list therefore gets a conflict and cannot undo the entry
+// of another writer. Callers retry a conflict with a fresh read.
+//
+// In a merge patch, null removes a field. An object with a null inside a list, such as a Work with
+// such a manifest, is therefore written by an update. A patch would lose the null, and every pass
+// would find the same difference again.
+package patch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object writes the difference between before and after, except the status, and reports whether
+// there was a difference. It stores the response of the API server in after.
+func Object(ctx context.Context, karmada client.Writer, before, after client.Object) (changed bool, err error) {
+	if Equal(before, after) {
+		return false, nil
+	}
+	difference := newMergePatch(before)
+	data, err := difference.Data(after)
+	if err != nil {
+		return false, fmt.Errorf("computing the patch of %s: %w", describeObject(after), err)
+	}
+	if hasNullInList(data) {
+		if err := karmada.Update(ctx, after); err != nil {
+			return false, fmt.Errorf("updating %s: %w", describeObject(after), err)
+		}
+		return true, nil
+	}
+	if err := karmada.Patch(ctx, after, client.RawPatch(difference.Type(), data)); err != nil {
+		return false, fmt.Errorf("patching %s: %w", describeObject(after), err)
+	}
+	return true, nil
+}
+
+// hasNullInList reports whether a patch contains a null inside a list.
+func hasNullInList(patch []byte) bool {
+	if !bytes.Contains(patch, []byte("null")) {
+		return false
+	}
+	var content any
+	return json.Unmarshal(patch, &content) == nil && hasNull(content, false)
+}
+
+func hasNull(value any, listed bool) bool {
+	switch typed := value.(type) {
+	case map[string]any:
+		for _, field := range typed {
+			if field == nil && listed || hasNull(field, listed) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(typed, func(element any) bool { return hasNull(element, true) })
+	}
+	return false
+}
+
+// Status writes the status of after if it differs from the status of before, and reports whether it
+// differed. It stores the response of the API server in after. It uses an update instead of a
+// patch, so that the API server need not compute the result. The update contains the
+// resourceVersion of after, so it can return a conflict.
+func Status(ctx context.Context, karmada client.StatusClient, before, after client.Object) (changed bool, err error) {
+	if Equal(before, after) {
+		return false, nil
+	}
+	if err := karmada.Status().Update(ctx, after); err != nil {
+		return false, fmt.Errorf("updating status of %s: %w", describeObject(after), err)
+	}
+	return true, nil
+}
+
+func newMergePatch(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+func describeObject(object client.Object) string {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if kind == "" {
+		kind = reflect.Indirect(reflect.ValueOf(object)).Type().Name()
+	}
+	if accessor, err := meta.Accessor(object); err == nil && accessor.GetNamespace() != "" {
+		return fmt.Sprintf("%s %s/%s", kind, accessor.GetNamespace(), accessor.GetName())
+	}
+	return fmt.Sprintf("%s %s", kind, object.GetName())
+}

@@ -1,0 +1,111 @@
+package loop
+
+import (
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// NewQueueFunc returns the function that creates the queues for the controllers of a manager. If
+// priority queues are disabled, it returns nil, which selects the default queues of
+// controller-runtime.
+func NewQueueFunc[T comparable](mgr manager.Manager) func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	if by := mgr.GetControllerOptions().UsePriorityQueue; by != nil && !*by {
+		return nil
+	}
+	return NewPriorityQueue[T]
+}
+
+// NewPriorityQueue returns a priority queue that uses the given name in metrics.
+func NewPriorityQueue[T comparable](name string, limit workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	return WithSafeShutdown(priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limit }))
+}
+
+// WithSafeShutdown wraps a queue so that its workers return when the queue is shut down.
+//
+// The queue of controller-runtime may hand an item to a worker that has returned at the same
+// moment, and then waits forever for that worker. The other workers wait for the queue, and the
+// process waits for the workers. The process ends with an error only after its shutdown timeout,
+// and no other replica can take over before.
+func WithSafeShutdown[T comparable](of priorityqueue.PriorityQueue[T]) priorityqueue.PriorityQueue[T] {
+	e := &safeShutdownQueue[T]{PriorityQueue: of}
+	e.workerLeft = sync.NewCond(&e.mu)
+	return e
+}
+
+// safeShutdownQueue shuts down the inner queue only after no worker waits for an item of the inner
+// queue.
+type safeShutdownQueue[T comparable] struct {
+	priorityqueue.PriorityQueue[T]
+
+	mu             sync.Mutex
+	workerLeft     *sync.Cond
+	waitingWorkers int
+	isShutDown     bool
+}
+
+// GetWithPriority waits for an item or for the shutdown of the queue.
+func (e *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bool) {
+	var none T
+	if !e.startWaiting() {
+		return none, 0, true
+	}
+	item, priority, ended = e.PriorityQueue.GetWithPriority()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waitingWorkers--
+	if e.isShutDown {
+		// The item is marked as done, because it may be the item that wakes the next worker.
+		e.PriorityQueue.Done(item)
+		e.workerLeft.Signal()
+		return none, 0, true
+	}
+	return item, priority, ended
+}
+
+// startWaiting counts a worker that is about to wait for an item. It returns false after the
+// shutdown.
+func (e *safeShutdownQueue[T]) startWaiting() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.isShutDown {
+		e.waitingWorkers++
+	}
+	return !e.isShutDown
+}
+
+// Get is GetWithPriority without the priority.
+func (e *safeShutdownQueue[T]) Get() (item T, ended bool) {
+	item, _, ended = e.GetWithPriority()
+	return item, ended
+}
+
+// ShuttingDown reports whether ShutDown was called.
+func (e *safeShutdownQueue[T]) ShuttingDown() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.isShutDown
+}
+
+// ShutDown adds an item to wake the waiting workers, one after the other. The workers return
+// without that item. Then ShutDown shuts down the inner queue. Further calls do nothing.
+func (e *safeShutdownQueue[T]) ShutDown() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isShutDown {
+		return
+	}
+	e.isShutDown = true
+	for e.waitingWorkers > 0 {
+		var wake T
+		e.Add(wake)
+		e.workerLeft.Wait()
+	}
+	e.PriorityQueue.ShutDown()
+}
+
+// ShutDownWithDrain calls ShutDown, because no controller waits until the queued items are
+// processed.
+func (e *safeShutdownQueue[T]) ShutDownWithDrain() { e.ShutDown() }

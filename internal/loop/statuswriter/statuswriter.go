@@ -1,0 +1,287 @@
+// Package statuswriter answers: how do several controllers change the status of one Work with a
+// single write? The controllers submit their changes, and the writer combines the changes that
+// arrive within a short delay.
+//
+// The delay reduces the number of writes, because events in a member come in bursts and the API
+// server sends each write to every watcher. Failures are written without a delay. No change is lost
+// if the process ends before a write, because changes are derived from stored objects and from
+// members.
+package statuswriter
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/pacing"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
+)
+
+// Options configure a writer.
+type Options struct {
+	// Pacing decides how long a change waits.
+	Pacing pacing.Policy
+	// Workers is the number of Works that are written concurrently.
+	Workers int
+}
+
+// DefaultOptions returns options that give a short delay for one object and few writes for many
+// objects.
+func DefaultOptions() Options {
+	return Options{Pacing: pacing.DefaultPolicy(), Workers: 8}
+}
+
+// Part identifies a part of the status of a Work. Only one controller writes each part. A later
+// change of a part replaces an earlier change of that part.
+type Part string
+
+// ManifestStatusesPart is the part that the status controller writes.
+const ManifestStatusesPart Part = "manifestStatuses"
+
+// ConditionPart returns the part that contains the condition of one type. The execution controller
+// writes these conditions. A change of one condition does not affect the other conditions.
+func ConditionPart(kind string) Part { return Part("conditions/" + kind) }
+
+// Change is a function that sets one part of a status.
+type Change func(status *workv1alpha1.WorkStatus)
+
+// Writer writes the statuses of Works.
+type Writer struct {
+	options Options
+	// progressLimiter limits how often all Works together may write a state that is still in
+	// progress.
+	progressLimiter *rate.Limiter
+	karmada         client.Client
+	queue           workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	now             func() time.Time
+	cacheSyncDelay  time.Duration
+
+	mu         sync.Mutex
+	deliveries pacing.Rate
+	pending    map[types.NamespacedName]*pendingUpdate
+	// lastWrites are the Works in the state that this process wrote last. A difference must not be
+	// computed from an older state.
+	lastWrites *loop.Writes[types.NamespacedName]
+}
+
+// pendingUpdate holds the changes of one Work that are not written yet.
+type pendingUpdate struct {
+	uid             types.UID
+	changes         map[Part]partChange
+	firstAt, lastAt time.Time
+}
+
+type partChange struct {
+	state  pacing.State
+	change Change
+}
+
+// pacing returns the state and times that decide how long the changes wait. The most urgent change
+// decides for all changes of the Work.
+func (p *pendingUpdate) pacing() pacing.Pending {
+	state := pacing.InProgress
+	for _, change := range p.changes {
+		state = max(state, change.state)
+	}
+	return pacing.Pending{State: state, FirstAt: p.firstAt, LastAt: p.lastAt}
+}
+
+// cacheSyncDelay is how long the writer waits for the cache to show a write. Until then the writer
+// keeps a copy of the Work.
+const cacheSyncDelay = 5 * time.Second
+
+const (
+	retryBase = 50 * time.Millisecond
+	retryMax  = 10 * time.Second
+)
+
+// NewWriter returns a writer that reads and writes with a cached client.
+func NewWriter(karmada client.Client, o Options) *Writer {
+	w := &Writer{
+		options: o, karmada: karmada, now: time.Now, cacheSyncDelay: cacheSyncDelay,
+		progressLimiter: rate.NewLimiter(rate.Limit(o.Pacing.WorkProgressPerSecond), o.Pacing.WorkProgressPerSecond),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
+		pending: map[types.NamespacedName]*pendingUpdate{},
+	}
+	w.lastWrites = loop.NewWrites[types.NamespacedName](func() time.Time { return w.now() })
+	return w
+}
+
+// Start writes changes until ctx ends.
+func (w *Writer) Start(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range w.options.Workers {
+		workers.Go(func() {
+			for w.processNext(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	w.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// Latest returns the newest known state of the Work: the last written state if the cache does not
+// show that write yet, else the cached state. The result must not be modified.
+func (w *Writer) Latest(cached *workv1alpha1.Work) *workv1alpha1.Work {
+	return loop.Latest(w.lastWrites, client.ObjectKeyFromObject(cached), cached)
+}
+
+// Submit submits a change of one part of the status of a Work, and the pacing state of that change.
+func (w *Writer) Submit(of *workv1alpha1.Work, part Part, state pacing.State, change Change) {
+	key := client.ObjectKeyFromObject(of)
+	w.mu.Lock()
+	entry, ok := w.pending[key]
+	if !ok || entry.uid != of.UID {
+		entry = &pendingUpdate{uid: of.UID, changes: map[Part]partChange{}, firstAt: w.now()}
+		w.pending[key] = entry
+	}
+	entry.changes[part] = partChange{state: state, change: change}
+	entry.lastAt = w.now()
+	if part == ConditionPart(workv1alpha1.WorkApplied) {
+		w.deliveries.Record(entry.lastAt)
+	}
+	wait := w.remainingDelay(entry)
+	w.mu.Unlock()
+	w.queue.AddAfter(key, wait)
+}
+
+// remainingDelay returns how much longer the pending changes of a Work must wait.
+func (w *Writer) remainingDelay(entry *pendingUpdate) time.Duration {
+	return w.options.Pacing.WorkDelay(entry.pacing(), w.deliveries.PerSecond(w.now()), w.now())
+}
+
+func (w *Writer) processNext(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer w.queue.Done(key)
+	entry, wait := w.takePending(key)
+	switch {
+	case wait > 0:
+		w.queue.AddAfter(key, wait)
+		return true
+	case entry == nil:
+		w.dropSyncedWrite(ctx, key)
+		return true
+	}
+	if err := w.write(ctx, key, entry); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).V(2).Info("Status will be written again", "work", key, "cause", err)
+		w.putBack(key, entry)
+		w.queue.AddRateLimited(key)
+		return true
+	}
+	w.queue.Forget(key)
+	return true
+}
+
+// takePending removes and returns the pending changes of a Work, or returns how much longer these
+// changes must wait.
+func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	entry, ok := w.pending[key]
+	if !ok {
+		return nil, 0
+	}
+	if wait := w.remainingDelay(entry); wait > 0 {
+		return nil, wait
+	}
+	// MaxProgressDelay bounds the wait, because all waiting Works compete for the limit and a
+	// single Work could wait much longer.
+	waitsForLimit := entry.pacing().State == pacing.InProgress && w.now().Sub(entry.firstAt) < w.options.Pacing.MaxProgressDelay
+	if waitsForLimit && !w.progressLimiter.AllowN(w.now(), 1) {
+		return nil, w.options.Pacing.MaxDelay
+	}
+	delete(w.pending, key)
+	return entry, 0
+}
+
+// putBack stores changes that could not be written, except for parts for which a newer change was
+// submitted meanwhile.
+func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newer, ok := w.pending[key]
+	if !ok {
+		w.pending[key] = entry
+		return
+	}
+	if newer.uid != entry.uid {
+		return
+	}
+	for part, change := range entry.changes {
+		if _, replaced := newer.changes[part]; !replaced {
+			newer.changes[part] = change
+		}
+	}
+	newer.firstAt = entry.firstAt
+}
+
+func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
+	cached := &workv1alpha1.Work{}
+	if err := w.karmada.Get(ctx, key, cached); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if cached.UID != entry.uid {
+		return nil
+	}
+	before := w.Latest(cached)
+	after := before.DeepCopy()
+	for _, part := range slices.Sorted(maps.Keys(entry.changes)) {
+		entry.changes[part].change(&after.Status)
+	}
+	changed, err := patch.Status(ctx, w.karmada, before, after)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if apierrors.IsConflict(err) {
+			// The last write is dropped, because after the restore of a backup it is no longer a
+			// state of the Work.
+			w.lastWrites.Forget(key)
+		}
+		return fmt.Errorf("writing the status of Work %s: %w", key, err)
+	}
+	if changed {
+		w.lastWrites.RecordState(key, after)
+		w.queue.AddAfter(key, w.cacheSyncDelay)
+	}
+	return nil
+}
+
+// dropSyncedWrite drops the last write of a Work if the cache shows that write or the Work is
+// deleted.
+func (w *Writer) dropSyncedWrite(ctx context.Context, key types.NamespacedName) {
+	cached := &workv1alpha1.Work{}
+	err := w.karmada.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.lastWrites.Forget(key)
+	case err != nil || w.lastWrites.IsStale(key, cached):
+		w.queue.AddAfter(key, w.cacheSyncDelay)
+	}
+}
+
+// Delete removes the stored state of a deleted Work.
+func (w *Writer) Delete(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pending, key)
+	w.lastWrites.Forget(key)
+}

@@ -1,0 +1,311 @@
+package statuswriter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/pacing"
+)
+
+// countingStore is a store that counts the writes of statuses.
+type countingStore struct {
+	client.Client
+	mu     sync.Mutex
+	writes int
+	wrote  chan struct{}
+}
+
+func newStore(t *testing.T, works ...client.Object) *countingStore {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := workv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &countingStore{wrote: make(chan struct{}, 100)}
+	s.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(works...).WithStatusSubresource(works...).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(
+			ctx context.Context, c client.Client, sub string, object client.Object, o ...client.SubResourceUpdateOption,
+		) error {
+			err := c.SubResource(sub).Update(ctx, object, o...)
+			s.mu.Lock()
+			s.writes++
+			s.mu.Unlock()
+			s.wrote <- struct{}{}
+			return err
+		}}).Build()
+	return s
+}
+
+func (s *countingStore) awaitWrite(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.wrote:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing was written within a minute")
+	}
+}
+
+func startWriter(t *testing.T, s *countingStore, o Options) *Writer {
+	t.Helper()
+	w := NewWriter(s, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = w.Start(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return w
+}
+
+func newWork() *workv1alpha1.Work {
+	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web", UID: "1"}}
+}
+
+// window returns a window that does not depend on the load.
+func window(length time.Duration) pacing.Window { return pacing.Window{Idle: length, Busy: length} }
+
+func setApplied(status metav1.ConditionStatus) Change {
+	return func(s *workv1alpha1.WorkStatus) {
+		s.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: status, Reason: "R"}}
+	}
+}
+
+func setHealth(health workv1alpha1.ResourceHealth) Change {
+	return func(s *workv1alpha1.WorkStatus) { s.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: health}} }
+}
+
+func TestChangesAreCoalesced(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	w := startWriter(t, s, Options{Pacing: pacing.Policy{Report: window(20 * time.Millisecond), Progress: time.Minute, MaxDelay: time.Minute, BusyRate: 100}, Workers: 2})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, setApplied(metav1.ConditionTrue))
+	w.Submit(of, ManifestStatusesPart, pacing.InProgress, setHealth(workv1alpha1.ResourceUnhealthy))
+	w.Submit(of, ManifestStatusesPart, pacing.Settled, setHealth(workv1alpha1.ResourceHealthy))
+	s.awaitWrite(t)
+	stored := &workv1alpha1.Work{}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(of), stored); err != nil {
+		t.Fatal(err)
+	}
+	want := workv1alpha1.WorkStatus{}
+	setApplied(metav1.ConditionTrue)(&want)
+	setHealth(workv1alpha1.ResourceHealthy)(&want)
+	if diff := cmp.Diff(want, stored.Status); diff != "" {
+		t.Error(diff)
+	}
+	if s.writes != 1 {
+		t.Errorf("%d writes", s.writes)
+	}
+}
+
+func TestImmediateChange(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	w := startWriter(t, s, Options{Pacing: pacing.Policy{Report: window(time.Hour), MaxDelay: time.Hour, BusyRate: 100}, Workers: 1})
+	w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.Failed, setApplied(metav1.ConditionFalse))
+	s.awaitWrite(t)
+}
+
+func TestDebounce(t *testing.T) {
+	type step struct {
+		after time.Duration
+		part  Part
+		state pacing.State
+		wait  time.Duration
+	}
+	cases := map[string][]step{
+		"constant changes are written at the limit": {
+			{0, ManifestStatusesPart, pacing.Settled, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, pacing.Settled, time.Second},
+			{900 * time.Millisecond, ManifestStatusesPart, pacing.Settled, 200 * time.Millisecond},
+			{200 * time.Millisecond, ManifestStatusesPart, pacing.Settled, 0},
+		},
+		"a deferred change waits for the longer debounce": {
+			{0, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, 1500 * time.Millisecond},
+			{time.Second, ManifestStatusesPart, pacing.InProgress, time.Second},
+		},
+		"a deferred change is written with a more urgent one": {
+			{0, ConditionPart(workv1alpha1.WorkApplied), pacing.InProgress, 1500 * time.Millisecond},
+			{100 * time.Millisecond, ManifestStatusesPart, pacing.Settled, time.Second},
+			{100 * time.Millisecond, ConditionPart(workv1alpha1.WorkApplied), pacing.Failed, 0},
+		},
+		"a less urgent change of the same part replaces it": {
+			{0, ManifestStatusesPart, pacing.Settled, time.Second},
+			{100 * time.Millisecond, ManifestStatusesPart, pacing.InProgress, 1500 * time.Millisecond},
+		},
+	}
+	for name, steps := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+			of := newWork()
+			w := NewWriter(newStore(t, of), Options{Pacing: pacing.Policy{Report: window(time.Second), Progress: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, BusyRate: 100}, Workers: 1})
+			w.now = func() time.Time { return clock }
+			for i, s := range steps {
+				clock = clock.Add(s.after)
+				w.Submit(of, s.part, s.state, setHealth(workv1alpha1.ResourceUnknown))
+				if _, wait := w.takePending(client.ObjectKeyFromObject(of)); wait != s.wait {
+					t.Errorf("step %d: waits %s, want %s", i, wait, s.wait)
+				}
+			}
+		})
+	}
+}
+
+func TestDeliveriesDelayStatusWrites(t *testing.T) {
+	start := time.Unix(1000, 0)
+	of := newWork()
+	w := NewWriter(nil, Options{Pacing: pacing.Policy{BusyRate: 3, MaxDelay: 2 * time.Second, MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second}})
+	defer w.queue.ShutDown()
+	w.now = func() time.Time { return start }
+	for i := range 4 {
+		of.Name = fmt.Sprint("web-", i)
+		w.Submit(of, ConditionPart(workv1alpha1.WorkApplied), pacing.Settled, nil)
+	}
+	if _, wait := w.takePending(client.ObjectKeyFromObject(of)); wait != time.Second {
+		t.Errorf("with 4 deliveries in a second the status waits %s, want 1s", wait)
+	}
+}
+
+func TestWritesOfProgressAreRateLimited(t *testing.T) {
+	start := time.Unix(1000, 0)
+	key := client.ObjectKeyFromObject(newWork())
+	for name, test := range map[string]struct {
+		age  time.Duration
+		want time.Duration
+	}{
+		"no token available":       {age: 3 * time.Second, want: 2 * time.Second},
+		"waited for the maximum":   {age: pacing.DefaultPolicy().MaxProgressDelay, want: 0},
+		"waits for the first time": {age: 2 * time.Second, want: 2 * time.Second},
+		"just below the maximum":   {age: pacing.DefaultPolicy().MaxProgressDelay - 1, want: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := NewWriter(nil, Options{Pacing: pacing.DefaultPolicy()})
+			w.now = func() time.Time { return start }
+			w.progressLimiter.AllowN(start, pacing.DefaultPolicy().WorkProgressPerSecond)
+			w.pending[key] = &pendingUpdate{
+				changes: map[Part]partChange{ManifestStatusesPart: {state: pacing.InProgress}}, firstAt: start.Add(-test.age), lastAt: start.Add(-test.age),
+			}
+			if entry, wait := w.takePending(key); wait != test.want || (entry != nil) != (test.want == 0) {
+				t.Errorf("take() = %v, %s, want to wait %s", entry, wait, test.want)
+			}
+		})
+	}
+}
+
+func TestReadYourWrites(t *testing.T) {
+	of := newWork()
+	of.ResourceVersion = "7"
+	w := NewWriter(nil, DefaultOptions())
+	last := of.DeepCopy()
+	last.ResourceVersion = "9"
+	w.lastWrites.RecordState(client.ObjectKeyFromObject(of), last)
+	if got := w.Latest(of); got != last {
+		t.Error("a cache that lags behind the last write is used")
+	}
+	newer := of.DeepCopy()
+	newer.ResourceVersion = "10"
+	if got := w.Latest(newer); got != newer {
+		t.Error("a newer cache is ignored")
+	}
+}
+
+func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
+	for name, gone := range map[string]bool{"cache shows the write": false, "Work is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			of := newWork()
+			key := client.ObjectKeyFromObject(of)
+			s := newStore(t, of)
+			w := NewWriter(s, DefaultOptions())
+			w.cacheSyncDelay = 0
+			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}
+			if err := w.write(t.Context(), key, update); err != nil {
+				t.Fatal(err)
+			}
+			if w.lastWrites.Len() != 1 || w.queue.Len() != 1 {
+				t.Fatalf("%d kept, %d queued", w.lastWrites.Len(), w.queue.Len())
+			}
+			// The cached Work is older than the last write.
+			stored := &workv1alpha1.Work{}
+			if err := s.Get(t.Context(), key, stored); err != nil {
+				t.Fatal(err)
+			}
+			later := stored.DeepCopy()
+			later.ResourceVersion = "1" + stored.ResourceVersion + "0"
+			w.lastWrites.RecordState(key, later)
+			w.processNext(t.Context())
+			if w.lastWrites.Len() != 1 || w.queue.Len() != 1 {
+				t.Fatalf("while the cache lags: %d kept, %d queued", w.lastWrites.Len(), w.queue.Len())
+			}
+			if gone {
+				if err := s.Delete(t.Context(), of); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				w.lastWrites.RecordState(key, stored)
+			}
+			w.processNext(t.Context())
+			if w.lastWrites.Len() != 0 || w.queue.Len() != 0 {
+				t.Errorf("%d kept, %d queued", w.lastWrites.Len(), w.queue.Len())
+			}
+		})
+	}
+}
+
+// After the restore of a backup, a Work is older than the last write of this Work.
+func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
+	tests := map[string]func(*testing.T, *Writer, *workv1alpha1.Work, *pendingUpdate){
+		"by a conflict": func(t *testing.T, w *Writer, of *workv1alpha1.Work, update *pendingUpdate) {
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); !apierrors.IsConflict(err) {
+				t.Fatalf("the write over a lost state: %v", err)
+			}
+			if err := w.write(t.Context(), client.ObjectKeyFromObject(of), update); err != nil {
+				t.Error(err)
+			}
+		},
+		"after a minute": func(t *testing.T, w *Writer, of *workv1alpha1.Work, _ *pendingUpdate) {
+			at := time.Now().Add(time.Minute)
+			w.now = func() time.Time { return at }
+			if got := w.Latest(of); got != of || w.lastWrites.Len() != 0 {
+				t.Error("the stored state is ignored")
+			}
+		},
+	}
+	for name, forget := range tests {
+		t.Run(name, func(t *testing.T) {
+			of := newWork()
+			s := newStore(t, of)
+			key := client.ObjectKeyFromObject(of)
+			if err := s.Get(t.Context(), key, of); err != nil {
+				t.Fatal(err)
+			}
+			lost := of.DeepCopy()
+			lost.ResourceVersion += "000"
+			w := NewWriter(s, DefaultOptions())
+			w.lastWrites.RecordState(key, lost)
+			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}})
+		})
+	}
+}
+
+func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
+	of := newWork()
+	s := newStore(t, of)
+	earlier := of.DeepCopy()
+	earlier.UID = "0"
+	w := NewWriter(s, DefaultOptions())
+	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}); err != nil {
+		t.Fatal(err)
+	}
+	if s.writes != 0 {
+		t.Error("the change was written")
+	}
+}

@@ -1,0 +1,32 @@
+package loop
+
+import (
+	"sync"
+	"time"
+
+	"karmada.io/karmada/internal/domain/pacing"
+)
+
+// AdaptiveWindow decides how long the changes of an object are collected before a pass. The delay
+// grows with the number of changes of all objects.
+type AdaptiveWindow struct {
+	policy pacing.Policy
+	window pacing.Window
+
+	mu      sync.Mutex
+	changes pacing.Rate
+}
+
+// NewAdaptiveWindow returns an AdaptiveWindow with the given policy and window.
+func NewAdaptiveWindow(policy pacing.Policy, window pacing.Window) *AdaptiveWindow {
+	return &AdaptiveWindow{policy: policy, window: window}
+}
+
+// Delay counts a change and returns the delay before the pass that handles this change.
+func (w *AdaptiveWindow) Delay() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.changes.Record(now)
+	return w.policy.At(w.window, w.changes.PerSecond(now))
+}
