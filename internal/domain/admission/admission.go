@@ -1,20 +1,19 @@
-// Package admission answers: is this object valid, and which defaults are set before
-// it is stored?
+// Package admission answers: is this object valid, and which defaults are set before the object is
+// stored?
 //
-// Default sets defaults and Validate validates. Both read one object, its previous
-// state and the fields of Rules only. The webhook server and the admission plugin in
-// an API server call the same functions.
+// Default sets defaults and Validate validates. Both read only the object, its stored state and the
+// fields of Options. The webhook server and the admission plugin in an API server call the same
+// functions.
 //
 // Invariants:
-//   - Default is idempotent, except for the permanent ids of new policies and
-//     bindings. These ids are always generated, so that no user can choose the id of
-//     an object of another tenant;
-//   - every error contains the exact path of the field, and all errors are returned,
-//     not only the first;
+//   - Default is idempotent, except for the permanent IDs of new policies and bindings. These IDs
+//     are always generated, so that no user can choose the ID of an object of another tenant;
+//   - every error contains the exact path of the field, and all errors are returned, not only the
+//     first;
 //   - a field that is accepted but has no effect causes a warning;
 //   - objects of other types are accepted;
-//   - an object that is being deleted is checked for changes of immutable fields
-//     only. Other invalid fields must not prevent the removal of its finalizers.
+//   - an object that is being deleted is checked only for changes of immutable fields. Other
+//     invalid fields must not prevent the removal of its finalizers.
 package admission
 
 import (
@@ -33,41 +32,43 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// Options holds the configuration and the functions that validation depends on. The zero
-// value is the default configuration without the checks that need a function.
+// Options holds the configuration and the functions that validation depends on. The zero value is
+// the default configuration and skips the checks that need a function.
 type Options struct {
 	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
 	AllowNoExecuteTaints bool
-	// OverrideIdentity is the feature gate of that name.
+	// OverrideIdentity reports whether the feature gate OverrideIdentity is enabled.
 	OverrideIdentity bool
-	// MultiplePodTemplates is the feature MultiplePodTemplatesScheduling.
+	// MultiplePodTemplates reports whether the feature gate MultiplePodTemplatesScheduling is
+	// enabled.
 	MultiplePodTemplates bool
-	// IsGateDisabled reports whether a feature gate, by name, is disabled in the control
-	// plane. Fields that need a disabled gate cause a warning. If it is nil, the gates
-	// are unknown and there are no such warnings.
+	// IsGateDisabled reports whether the feature gate with the given name is disabled in the
+	// control plane. Fields that need a disabled gate cause a warning. A nil function means that
+	// the gates are unknown and cause no warnings.
 	IsGateDisabled func(gate string) bool
-	// ServedKinds returns the kinds that the control plane serves, nil if they are unknown.
-	// It refreshes them if the given kind is not among them. Unknown kinds, and a nil
-	// function, cause no warnings.
+	// ServedKinds returns the kinds that the control plane serves, or nil if the kinds are unknown.
+	// The function refreshes the kinds if the given kind is not among them. Unknown kinds, and a
+	// nil function, cause no warnings.
 	ServedKinds func(kind schema.GroupVersionKind) *ServedKinds
-	// ClusterNames returns the names of the clusters, nil if they are unknown. It refreshes
-	// them if a wanted name is not among them. Unknown clusters, and a nil function,
+	// ClusterNames returns the names of the clusters, or nil if the names are unknown. The function
+	// refreshes the names if a wanted name is not among them. Unknown names, and a nil function,
 	// cause no warnings.
 	ClusterNames func(wanted []string) sets.Set[string]
-	// CompileScript checks a Lua script; nil accepts all. It must limit its run time.
+	// CompileScript validates a Lua script and must limit the run time of the script. A nil
+	// function accepts all scripts.
 	CompileScript func(script string) error
-	// ParseSchedule checks a cron expression; nil accepts all.
+	// ParseSchedule validates a cron expression. A nil function accepts all expressions.
 	ParseSchedule func(expression string) error
-	// LoadTimeZone checks the name of a time zone; nil accepts all.
+	// LoadTimeZone validates the name of a time zone. A nil function accepts all names.
 	LoadTimeZone func(name string) error
-	// Customizations returns the stored ResourceInterpreterCustomizations; nil
-	// means that none are known.
+	// Customizations returns the stored ResourceInterpreterCustomizations. A nil function means
+	// that no stored customizations are known.
 	Customizations func() []*configv1alpha1.ResourceInterpreterCustomization
 }
 
-// Default sets the defaults of an object in place. old is the stored object, nil on
-// creation. newID returns a new UUID on each call. Objects without defaults and
-// objects of other types are not changed.
+// Default sets the defaults of an object in place. old is the stored object, or nil on creation.
+// newID returns a new UUID on each call. Default does not change objects without defaults and
+// objects of other types.
 func Default(obj, old runtime.Object, newID func() string) error {
 	switch o := obj.(type) {
 	case *policyv1alpha1.PropagationPolicy:
@@ -151,7 +152,7 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	case *workv1alpha2.ClusterResourceBinding:
 		report.validateBindingReference("", &o.Spec.Resource, referencedResource(old))
 	case *workv1alpha1.ResourceBinding:
-		// This API version has no components. The annotations are the same.
+		// This API version has no components, but the same annotations.
 		report.validateDependencies(o.GetAnnotations())
 		report.validateBindingReference(o.Namespace, referencedResource(o), referencedResource(old))
 	case *workv1alpha1.ClusterResourceBinding:
@@ -173,8 +174,8 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	}
 }
 
-// typedOld returns the stored object in the type of the first argument, nil if there is
-// none.
+// typedOld returns the stored object in the type of the first argument, or nil if there is no
+// stored object.
 func typedOld[T runtime.Object](_ T, old runtime.Object) T {
 	typed, _ := old.(T)
 	return typed

@@ -25,7 +25,7 @@ import (
 
 func newTestID() string { return "new-id" }
 
-// newObjectByKind returns constructors of all validated types, by kind.
+// newObjectByKind returns a constructor for each validated type, by kind.
 func newObjectByKind() map[string]func() runtime.Object {
 	return map[string]func() runtime.Object{
 		"PropagationPolicy":                       func() runtime.Object { return &policyv1alpha1.PropagationPolicy{} },
@@ -60,11 +60,12 @@ func decode(t testing.TB, text string) runtime.Object {
 	return object
 }
 
-// validationCase is one test case: the expected errors and warnings of an object.
+// validationCase is an object with the errors and warnings that validation must return.
 type validationCase struct {
 	rules    Options
 	old, new string
-	// errors are "<type> <path>", in order; warnings are the paths.
+	// errors are the expected errors in order, each as "<type> <path>". warnings are the expected
+	// paths.
 	errors, warnings []string
 }
 
@@ -165,7 +166,7 @@ func TestDeletedObjectsAreNotValidated(t *testing.T) {
 	}
 }
 
-// FuzzAdmission validates any JSON that decodes into a validated type.
+// FuzzAdmission defaults and validates any JSON that can be decoded into a validated type.
 func FuzzAdmission(f *testing.F) {
 	names := make([]string, 0)
 	for kind := range newObjectByKind() {

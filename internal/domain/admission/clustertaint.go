@@ -11,8 +11,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// validateClusterTaintPolicy rejects NoExecute unless the administrator of the control
-// plane allows it: such a taint evicts all workloads of a cluster at once.
+// validateClusterTaintPolicy rejects NoExecute taints unless the administrator of the control plane
+// allows them, because a NoExecute taint evicts all workloads of a cluster at once.
 func (r *report) validateClusterTaintPolicy(policy *policyv1alpha1.ClusterTaintPolicy, allowNoExecute bool) {
 	type identity struct {
 		key    string
@@ -37,8 +37,8 @@ func (r *report) validateClusterTaintPolicy(policy *policyv1alpha1.ClusterTaintP
 	}
 }
 
-// validateClusterTaint rejects a taint that is invalid in a Cluster. Otherwise the error
-// would occur only when the policy adds the taint.
+// validateClusterTaint rejects a taint that is invalid in a Cluster. Without this check, the error
+// would occur only when the policy adds the taint to a Cluster.
 func (r *report) validateClusterTaint(path *field.Path, taint policyv1alpha1.Taint) {
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
 	r.validateLabelKey(path.Child("key"), taint.Key)
@@ -48,7 +48,7 @@ func (r *report) validateClusterTaint(path *field.Path, taint policyv1alpha1.Tai
 	}
 }
 
-// validateMatchConditions rejects unknown operators and statuses, which never match.
+// validateMatchConditions rejects unknown operators and unknown statuses, because they never match.
 func (r *report) validateMatchConditions(path *field.Path, conditions []policyv1alpha1.MatchCondition) {
 	operators := []policyv1alpha1.MatchConditionOperator{policyv1alpha1.MatchConditionOpIn, policyv1alpha1.MatchConditionOpNotIn}
 	statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}

@@ -13,8 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// The checks in this file warn about fields without an effect. Upstream Karmada accepts
-// such fields, so they are not rejected.
+// The checks in this file warn about fields without an effect. Such fields are not rejected,
+// because upstream Karmada accepts them.
 
 // Feature gates that decide whether a field has an effect.
 const (
@@ -26,16 +26,16 @@ const (
 	gateWorkloadAffinity            = "WorkloadAffinity"
 )
 
-// warnDisabledGate warns about a set field whose feature gate is disabled.
+// warnDisabledGate warns about a field that is set although its feature gate is disabled.
 func (r *report) warnDisabledGate(path *field.Path, gate string, given bool) {
 	if given && r.isGateDisabled != nil && r.isGateDisabled(gate) {
 		r.addWarning(path, "has no effect unless Karmada runs with the feature gate %s", gate)
 	}
 }
 
-// warnIneffectiveSelectors warns about selectors that select nothing. clusterWide is the
-// kind of the cluster-scoped policy that also selects cluster-scoped objects; it is
-// empty if the policy itself is cluster-scoped.
+// warnIneffectiveSelectors warns about selectors that select nothing. clusterWide is the kind of
+// the cluster-scoped policy that can select cluster-scoped objects. clusterWide is empty if the
+// policy itself is cluster-scoped.
 func (r *report) warnIneffectiveSelectors(path *field.Path, selectors []policyv1alpha1.ResourceSelector, clusterWide string) {
 	for i := range selectors {
 		selector, itemPath := &selectors[i], path.Index(i)
@@ -89,8 +89,8 @@ func isDispatchingSuspended(suspension *policyv1alpha1.Suspension) bool {
 		suspension.DispatchingOnClusters != nil && len(suspension.DispatchingOnClusters.ClusterNames) > 0)
 }
 
-// warnIneffectivePreservation warns about state preservation that has no effect. State
-// is preserved only if the old application is deleted before the new one is created.
+// warnIneffectivePreservation warns about state preservation that has no effect. The state is
+// preserved only if the old application is deleted before the new application is created.
 func (r *report) warnIneffectivePreservation(path *field.Path, preservation *policyv1alpha1.StatePreservation, mode policyv1alpha1.PurgeMode) {
 	if preservation == nil || len(preservation.Rules) == 0 {
 		return

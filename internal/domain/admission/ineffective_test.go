@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// allGatesDisabled is the configuration with all feature gates disabled.
+// allGatesDisabled are options in which all feature gates are disabled.
 var allGatesDisabled = Options{IsGateDisabled: func(string) bool { return true }}
 
-// withDisabledGates returns a configuration with the named feature gates disabled.
+// withDisabledGates returns options in which the named feature gates are disabled.
 func withDisabledGates(gates ...string) Options {
 	return Options{IsGateDisabled: func(gate string) bool { return slices.Contains(gates, gate) }}
 }

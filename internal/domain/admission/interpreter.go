@@ -148,12 +148,12 @@ func (r *report) validateNonEmpty(path *field.Path, values []string) {
 type script struct {
 	field string
 	text  string
-	// mergeable reports whether several customizations of a kind may have this
-	// script. Their results are merged.
+	// mergeable reports whether several customizations of a kind may have this script. The results
+	// of all such scripts are merged.
 	mergeable bool
 }
 
-// listScripts returns the scripts that are set, in the order of the fields.
+// listScripts returns the scripts that are set in the rules, in the order of the fields.
 func listScripts(rules *configv1alpha1.CustomizationRules) []script {
 	var list []script
 	if s := rules.Retention; s != nil {

@@ -8,10 +8,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// validateOverridePaths rejects invalid JSON pointers in the fields that upstream
-// Karmada does not validate: plaintext, and all deprecated overriders. A path that is
-// already stored causes a warning instead, so that the rest of the policy can be
-// changed.
+// validateOverridePaths rejects invalid JSON pointers in the fields that upstream Karmada does not
+// validate: plaintext, and all deprecated overriders. A path that is already stored causes only a
+// warning, so that the rest of the policy can be changed.
 func (r *report) validateOverridePaths(spec *policyv1alpha1.OverrideSpec, old runtime.Object) {
 	stored := sets.New[string]()
 	if of, ok := old.(interface {

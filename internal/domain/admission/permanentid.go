@@ -11,10 +11,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// setPolicyID sets a new id on a new policy and replaces a given id: a copy of another
-// policy must not have the id of that policy. A stored policy without an id was created
-// while admission was disabled. It gets an id with its next update, because without an
-// id it could not claim templates and its updates would be rejected.
+// setPolicyID sets a new ID on a new policy. An ID that the user sets is replaced, because a copy
+// of another policy must not have the ID of that policy. A stored policy without an ID was created
+// while admission was disabled. Such a policy gets an ID with its next update, because without an
+// ID it could not claim templates and its updates would be rejected.
 func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, finalizer string, newID func() string) {
 	if oldLabels[label] != "" {
 		return
@@ -25,16 +25,17 @@ func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, final
 	}
 }
 
-// setBindingID sets a new id on a new binding and replaces a given id. The id identifies
-// the Works and member objects of a binding, and a copy or backup of the binding has the
-// same id. Works of an earlier binding of the same name are found by the name.
+// setBindingID sets a new ID on a new binding. An ID that the user sets is replaced, because the ID
+// identifies the Works and member objects of a binding, and a copy or backup of a binding contains
+// the ID of the original binding. The Works of an earlier binding with the same name are found by
+// the name.
 func setBindingID(binding metav1.Object, old runtime.Object, label string, newID func() string) {
 	if old == nil {
 		setLabel(binding, label, newID())
 	}
 }
 
-// ensureID sets an id on an object that has none.
+// ensureID sets an ID on an object that has no ID.
 func ensureID(object metav1.Object, label string, newID func() string) {
 	if object.GetLabels()[label] == "" {
 		setLabel(object, label, newID())
@@ -50,7 +51,7 @@ func setLabel(object metav1.Object, key, value string) {
 	object.SetLabels(labels)
 }
 
-// validatePermanentID validates that the id is set and does not change.
+// validatePermanentID validates that the ID is set and does not change.
 func (r *report) validatePermanentID(labels, oldLabels map[string]string, label string) {
 	path := field.NewPath("metadata", "labels").Key(label)
 	id, oldID := labels[label], oldLabels[label]
@@ -62,8 +63,8 @@ func (r *report) validatePermanentID(labels, oldLabels map[string]string, label 
 	}
 }
 
-// validateBindingID validates that the id of a stored binding does not change. A binding
-// that was stored without an id, while admission was disabled, may get one.
+// validateBindingID validates that the ID of a stored binding does not change. A binding that was
+// stored without an ID, while admission was disabled, may get an ID.
 func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 	stored, ok := old.(metav1.Object)
 	changed, ok2 := binding.(metav1.Object)
@@ -74,7 +75,8 @@ func (r *report) validateBindingID(binding, old runtime.Object, label string) {
 		fmt.Sprintf("the permanent id is immutable; keep %q, or apply the binding without this label", stored.GetLabels()[label])))
 }
 
-// CheckDeletionProtection returns an error for the user if the object is protected against deletion.
+// CheckDeletionProtection returns an error for the user if the object is protected against
+// deletion.
 func CheckDeletionProtection(object metav1.Object) error {
 	if object.GetLabels()[workv1alpha2.DeletionProtectionLabel] != workv1alpha2.DeletionProtectionAlways {
 		return nil

@@ -24,7 +24,7 @@ func (r *report) validatePlacement(path *field.Path, placement *policyv1alpha1.P
 	r.warnIneffectivePlacement(path, placement)
 }
 
-// validateClusterAffinity validates a selection of clusters, in policies of all kinds.
+// validateClusterAffinity validates the cluster affinity of a policy of any kind.
 func (r *report) validateClusterAffinity(path *field.Path, affinity *policyv1alpha1.ClusterAffinity) {
 	if affinity == nil {
 		return
@@ -167,8 +167,8 @@ func (r *report) validateWorkloadAffinity(path *field.Path, affinity *policyv1al
 	}
 }
 
-// warnInvalidLabelSelector warns about an invalid selector. Upstream Karmada accepts it,
-// and it selects nothing.
+// warnInvalidLabelSelector warns about an invalid selector. Such a selector is not rejected,
+// because upstream Karmada accepts it. It selects nothing.
 func (r *report) warnInvalidLabelSelector(path *field.Path, selector *metav1.LabelSelector) {
 	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 		r.addWarning(path, "selects nothing: %v", err)

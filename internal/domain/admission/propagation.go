@@ -4,13 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	multiclusterv1alpha1 "karmada.io/karmada/api/multicluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
 const (
 	// A ServiceImport is propagated with the Services and EndpointSlices derived from it.
-	serviceImportAPIVersion = "multicluster.x-k8s.io/v1alpha1"
+	serviceImportAPIVersion = multiclusterv1alpha1.GroupName + "/v1alpha1"
 	serviceImportKind       = "ServiceImport"
 
 	// defaultGracePeriodSeconds is how long an evicted workload is kept in its cluster.
@@ -81,9 +82,9 @@ func defaultPlacement(placement *policyv1alpha1.Placement) {
 	}
 }
 
-// validatePolicyIdentity validates that the permanent id and the scheduler name of a
-// policy do not change. Claimed objects refer to the id, and their bindings are
-// scheduled by that scheduler.
+// validatePolicyIdentity validates that the permanent ID and the scheduler name of a policy do not
+// change. Templates that the policy claimed refer to the ID, and the scheduler with this name
+// schedules their bindings.
 func (r *report) validatePolicyIdentity(object policy.Object, old runtime.Object, label string) {
 	stored, _ := old.(policy.Object)
 	if stored == nil {

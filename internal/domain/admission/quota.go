@@ -14,8 +14,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// maxQuotaNameLength is the maximum length of a label value, because the name is a label
-// value of the Works of the quota.
+// maxQuotaNameLength is the maximum length of a label value, because the name of the quota is a
+// label value of the Works of the quota.
 const maxQuotaNameLength = validation.LabelValueMaxLength
 
 func (r *report) validateFederatedResourceQuota(quota *policyv1alpha1.FederatedResourceQuota) {
@@ -88,14 +88,14 @@ func (r *report) validateQuotaQuantity(path *field.Path, name corev1.ResourceNam
 	if quantity.Sign() < 0 {
 		r.addErrors(field.Invalid(path, quantity.String(), "must not be negative"))
 	}
-	// RoundUp is exact for any size and returns true if the value was an integer.
+	// RoundUp is exact for any size and returns true if the quantity was an integer.
 	if rounded := quantity.DeepCopy(); isInteger(string(name)) && !rounded.RoundUp(0) {
 		r.addErrors(field.Invalid(path, quantity.String(), "must be an integer"))
 	}
 }
 
-// isComputeResource reports whether the resource is a compute or storage resource of
-// containers, or its requests or limits.
+// isComputeResource reports whether the name is a compute or storage resource of containers, or the
+// requests or limits of such a resource.
 func isComputeResource(name string) bool {
 	if strings.HasPrefix(name, corev1.ResourceHugePagesPrefix) || strings.HasPrefix(name, corev1.ResourceRequestsHugePagesPrefix) {
 		return true
@@ -109,7 +109,7 @@ func isComputeResource(name string) bool {
 	return false
 }
 
-// isObjectCount reports whether the resource is a number of objects.
+// isObjectCount reports whether the resource counts objects.
 func isObjectCount(name string) bool {
 	switch corev1.ResourceName(name) {
 	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
@@ -120,8 +120,8 @@ func isObjectCount(name string) bool {
 	return strings.HasPrefix(name, "count/")
 }
 
-// isInteger reports whether quantities of the resource must be integers: numbers of
-// objects, and extended resources, whose domain is not that of Kubernetes.
+// isInteger reports whether quantities of the resource must be integers. This applies to counts of
+// objects and to extended resources, which have a domain other than that of Kubernetes.
 func isInteger(name string) bool {
 	if isObjectCount(name) {
 		return true
@@ -131,7 +131,7 @@ func isInteger(name string) bool {
 		len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0
 }
 
-// validateClusterName validates a name by the rules for names of Clusters.
+// validateClusterName validates that a name satisfies the rules for names of Clusters.
 func (r *report) validateClusterName(path *field.Path, name string) {
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		r.addErrors(field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))

@@ -13,9 +13,9 @@ import (
 type report struct {
 	errors   field.ErrorList
 	warnings []string
-	// isGateDisabled is Rules.IsGateDisabled.
+	// isGateDisabled is Options.IsGateDisabled.
 	isGateDisabled func(gate string) bool
-	// servedKinds and clusters are Rules.ServedKinds and Rules.ClusterNames.
+	// servedKinds and clusters are Options.ServedKinds and Options.ClusterNames.
 	servedKinds func(kind schema.GroupVersionKind) *ServedKinds
 	clusters    func(wanted []string) sets.Set[string]
 }
@@ -40,7 +40,7 @@ func (r *report) validateLabelKey(path *field.Path, name string) {
 	r.addInvalid(path, name, validation.IsQualifiedName(name))
 }
 
-// uniqueValues holds the values of a list and reports duplicates.
+// uniqueValues holds the values that were seen in a list, to report duplicates.
 type uniqueValues[T comparable] map[T]bool
 
 func (u uniqueValues[T]) add(r *report, path *field.Path, value T) {

@@ -16,7 +16,7 @@ import (
 // ServedKinds holds the kinds that a control plane serves.
 type ServedKinds struct {
 	kinds map[schema.GroupVersionKind]servedKind
-	// preferred holds the preferred version of each kind. Objects are propagated in it.
+	// preferred holds the preferred version of each kind. Objects are propagated in this version.
 	preferred map[schema.GroupKind]string
 	// unavailable holds the groups whose discovery failed.
 	unavailable sets.Set[string]
@@ -24,8 +24,8 @@ type ServedKinds struct {
 
 type servedKind struct{ namespaced bool }
 
-// NewServedKinds returns the kinds of a discovery result. silent holds the versions whose
-// discovery failed. The kinds of their groups are unknown.
+// NewServedKinds returns the kinds of a discovery result. unavailable holds the versions whose
+// discovery failed. The kinds in the groups of these versions are unknown.
 func NewServedKinds(groups []*metav1.APIGroup, lists []*metav1.APIResourceList, unavailable []schema.GroupVersion) *ServedKinds {
 	served := &ServedKinds{kinds: map[schema.GroupVersionKind]servedKind{}, preferred: map[schema.GroupKind]string{}, unavailable: sets.New[string]()}
 	for _, version := range unavailable {
@@ -58,15 +58,15 @@ func (s *ServedKinds) addResource(version schema.GroupVersion, resource *metav1.
 	}
 }
 
-// Has reports whether the kind is served in that version. It returns true as well if the
-// discovery of the group failed.
+// Has reports whether the kind is served in its version. It returns true as well if the discovery
+// of the group failed.
 func (s *ServedKinds) Has(kind schema.GroupVersionKind) bool {
 	_, ok := s.kinds[kind]
 	return ok || s.unavailable.Has(kind.Group)
 }
 
-// nearestKind returns a kind of the same group and version with a similar name, else a
-// kind of the same name in another group, else the zero value.
+// nearestKind returns a kind of the same group and version with a similar name. If there is none,
+// it returns a kind of the same name in another group, or else the zero value.
 func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVersionKind {
 	var names []string
 	var elsewhere []schema.GroupVersionKind
@@ -89,9 +89,9 @@ func (s *ServedKinds) nearestKind(kind schema.GroupVersionKind) schema.GroupVers
 	})
 }
 
-// warnUnservedSelector warns about a selector of a kind that is not served, is served in
-// another version, or is cluster-scoped although the policy is namespaced. clusterWide
-// is the kind of the cluster-scoped policy; it is empty if the policy is one.
+// warnUnservedSelector warns about a selector of a kind that is not served, is served in another
+// version, or is cluster-scoped although the policy is namespaced. clusterWide is the kind of the
+// cluster-scoped policy. clusterWide is empty if the policy itself is cluster-scoped.
 func (r *report) warnUnservedSelector(path *field.Path, selector *policyv1alpha1.ResourceSelector, kind schema.GroupVersionKind, clusterWide string) {
 	if r.servedKinds == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// newServedKinds returns the kinds of a small control plane. The discovery of the group
+// newServedKinds returns the kinds of a small control plane in which the discovery of the group
 // metrics.k8s.io failed.
 func newServedKinds() *ServedKinds {
 	group := func(name string, versions ...string) *metav1.APIGroup {

@@ -1,14 +1,13 @@
-// Package agent answers: who is the agent of a cluster, what may it do in the control plane,
+// Package agent answers: who is the agent of a cluster, what may the agent do in the control plane,
 // and which requests for its certificate are approved?
 //
-// The user name of an agent contains the name of its cluster: user
-// system:karmada:agent:<cluster> in group system:karmada:agents. The rights of the agent
-// follow from that name. So no other requester may get a certificate with the name of the
-// cluster.
+// The user name of an agent contains the name of its cluster: user system:karmada:agent:<cluster>
+// in group system:karmada:agents. The user name determines the rights of the agent, so no other
+// requester may get a certificate with that user name.
 //
 // Invariants:
-//   - A certificate for a name that is in use is issued only to the agent with that name.
-//     Unclear requests are left to administrators.
+//   - A certificate for a name that is in use is issued only to the agent with that name. Unclear
+//     requests are left to administrators.
 //   - The rights of one agent never cover objects of another cluster.
 package agent
 
@@ -21,33 +20,34 @@ import (
 )
 
 const (
-	// Group is the group of agents, which is the organization in their certificates.
+	// Group is the group of agents. The certificate of an agent contains it as the organization.
 	Group = "system:karmada:agents"
 
-	// UserPrefix is the prefix of the user name of an agent. The name of its cluster follows.
+	// UserPrefix is the prefix of the user name of an agent. The user name ends with the name of
+	// the cluster.
 	UserPrefix = "system:karmada:agent:"
 
-	// BootstrapGroup is the group of users with a bootstrap token that may register clusters.
+	// BootstrapGroup is the group of users that may register clusters with a bootstrap token.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
 
-	// GeneratorUser is the user that the register command of other releases uses temporarily to
-	// create the RBAC objects of an agent.
+	// GeneratorUser is the user with which the register command of other releases creates the RBAC
+	// objects of an agent. The command uses this user only temporarily.
 	GeneratorUser = UserPrefix + reservedName
 
-	// GeneratorPolicy is the name of the admission policy, and of its binding, that limits the
-	// Generator to the roles of agents.
+	// GeneratorPolicy is the name of an admission policy and of the binding of that policy. The
+	// policy limits GeneratorUser to the roles of agents.
 	GeneratorPolicy = "karmada-agent-rbac-generator"
 )
 
-// reservedName is a name that no cluster with an agent can have, because the user of its agent
-// would be the Generator.
+// reservedName is a name that no cluster with an agent can have, because the user name of its agent
+// would be GeneratorUser.
 const reservedName = "rbac-generator"
 
 // User returns the user name of the agent of a cluster.
 func User(cluster string) string { return UserPrefix + cluster }
 
-// ClusterOf returns the cluster whose agent the user is. ok is false for any other user, and
-// for the Generator.
+// ClusterOf returns the cluster whose agent the user is. ok is false for GeneratorUser and for
+// users that are not agents.
 func ClusterOf(user string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(user, UserPrefix)
 	if !ok || !IsValidName(cluster) {
@@ -56,9 +56,9 @@ func ClusterOf(user string) (cluster string, ok bool) {
 	return cluster, true
 }
 
-// IsValidName reports whether a cluster with that name can have an agent: a DNS label of at most
-// 48 characters that is not reserved and does not look like the name of a Secret of another
-// cluster.
+// IsValidName reports whether a cluster with that name can have an agent. The name must be a DNS
+// label of at most 48 characters, must not be reserved, and must not have the form of the name of a
+// Secret of another cluster.
 func IsValidName(cluster string) bool {
 	return cluster != reservedName && !strings.HasSuffix(cluster, impersonatorSuffix) &&
 		len(cluster) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(cluster)) == 0

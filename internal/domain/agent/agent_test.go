@@ -40,7 +40,7 @@ func TestClusterOf(t *testing.T) {
 }
 
 // unrestrictedVerbs maps a resource to the verbs that rules may allow without resource names.
-// In the namespaces of the cluster there are more.
+// In the namespaces of the cluster, rules may allow more verbs.
 var unrestrictedVerbs = map[string]string{
 	"clusters": "create", "leases": "create", "secrets": "create",
 	"events": "create patch update", "certificatesigningrequests": "get create",

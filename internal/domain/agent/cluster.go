@@ -9,25 +9,25 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ReadableSecrets returns the names of the Secrets that the agent of a cluster may read. No
-// other cluster may have one of them as its name.
+// ReadableSecrets returns the names of the Secrets that the agent of a cluster may read. The name
+// of another cluster must not be one of these names.
 func ReadableSecrets(cluster string) []string {
 	return []string{cluster, cluster + impersonatorSuffix}
 }
 
-// IsAgent reports whether the rules for agents apply to the user. That includes users with the
-// name of an agent that no cluster can have.
+// IsAgent reports whether the rules for agents apply to the user. The rules also apply to a user
+// that has the name of an agent although no cluster can have that agent.
 func IsAgent(user string) bool { return strings.HasPrefix(user, UserPrefix) }
 
 // ValidateCluster returns the errors in a Cluster that the user writes. stored is the Cluster
-// before the write, nil for a new one. It returns no errors for users other than agents, nor
+// before the write, or nil for a new Cluster. It returns no errors for users other than agents, nor
 // for values that are stored already.
 //
-// An agent may write only its own Cluster; RBAC cannot restrict the name in a create request.
-// After the creation it may change only the fields in ConnectionFields. It must not make the
-// control plane send the credentials of others to the address of its cluster. So it may refer
-// only to Secrets that it could read itself, in any namespace. readable reports whether it
-// could.
+// An agent may write only its own Cluster. RBAC cannot ensure this, because it cannot restrict the
+// name in a create request. After the creation the agent may change only the fields in
+// ConnectionFields. The agent must not make the control plane send the credentials of others to the
+// address of its cluster. So the Cluster may refer only to Secrets that the agent itself can read,
+// in any namespace. readable reports whether the agent can read a Secret.
 func ValidateCluster(user string, written, stored *clusterv1alpha1.Cluster, readable func(clusterv1alpha1.LocalSecretReference) bool) field.ErrorList {
 	if !IsAgent(user) {
 		return nil

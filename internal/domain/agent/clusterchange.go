@@ -12,20 +12,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ConnectionFields returns the fields of spec that describe the connection to a cluster. Its agent
-// may change only these fields after the registration.
+// ConnectionFields returns the fields of spec that describe the connection to a cluster. After the
+// registration, the agent of the cluster may change only these fields.
 func ConnectionFields() []string {
 	return []string{"apiEndpoint", "secretRef", "impersonatorSecretRef", "insecureSkipTLSVerification", "proxyURL", "proxyHeader"}
 }
 
-// validateCreation returns the metadata that an agent may not set even when it registers:
-// annotations are instructions of users to the control plane, and finalizers and owners
-// control the deletion of the Cluster.
+// validateCreation returns an error for metadata that an agent may not set even when it registers
+// its cluster. These are annotations, because they are instructions of users to the control plane,
+// and finalizers and owners, because they control the deletion of the Cluster.
 func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
 	for _, name := range sortedKeys(created.Annotations) {
-		if domain, _, _ := strings.Cut(name, "/"); domain == "karmada.io" || strings.HasSuffix(domain, ".karmada.io") {
+		if domain, _, _ := strings.Cut(name, "/"); domain == clusterv1alpha1.Domain || strings.HasSuffix(domain, clusterv1alpha1.DomainSuffix) {
 			errs = append(errs, forbiddenError(created.Name, metadata.Child("annotations").Key(name)))
 		}
 	}
@@ -38,8 +38,8 @@ func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
 	return errs
 }
 
-// validateChange returns the fields of a stored Cluster that an agent changes without
-// permission. Both arguments are in the stored form.
+// validateChange returns an error for each field of a stored Cluster that an agent changes without
+// permission. Both arguments have the form in which Clusters are stored.
 func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	metadata := field.NewPath("metadata")
@@ -58,8 +58,8 @@ func validateChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	return append(errs, validateSpecChange(written, stored)...)
 }
 
-// validateSpecChange compares all fields of the spec by name, so that an agent may not change
-// a field that is added to the API until ConnectionFields contains it.
+// validateSpecChange compares all fields of the spec by name. So an agent may not change a field
+// that is new in the API as long as ConnectionFields does not contain the field.
 func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	after, before := reflect.ValueOf(written.Spec), reflect.ValueOf(stored.Spec)
@@ -74,8 +74,9 @@ func validateSpecChange(written, stored *clusterv1alpha1.Cluster) field.ErrorLis
 	return errs
 }
 
-// canSetFinalizers reports whether an agent may set these finalizers: unregister --force
-// removes that of the control plane from a Cluster in deletion.
+// canSetFinalizers reports whether an agent may set these finalizers. The only allowed change is to
+// remove the finalizer of the control plane from a Cluster in deletion, because the command
+// unregister --force does this with the credentials of the agent.
 func canSetFinalizers(after []string, stored *clusterv1alpha1.Cluster) bool {
 	if slices.Equal(after, stored.Finalizers) {
 		return true

@@ -14,7 +14,7 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// canReadAnySecret reports every Secret as readable for the agent.
+// canReadAnySecret reports for every Secret that the agent can read it.
 func canReadAnySecret(clusterv1alpha1.LocalSecretReference) bool { return true }
 
 func registeredCluster(change func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {

@@ -14,66 +14,54 @@ import (
 )
 
 const (
-	// ConditionNotApproved is the condition of a CertificateSigningRequest for an agent that is left to
-	// administrators. Its reason and message explain why.
-	ConditionNotApproved certificatesv1.RequestConditionType = "AgentNotApproved"
+	// ConditionNotApproved is the condition of a CertificateSigningRequest for an agent that only
+	// an administrator can approve. The reason and message of the condition explain why.
+	ConditionNotApproved certificatesv1.RequestConditionType = clusterv1alpha1.AgentNotApproved
 
-	// ConditionRightsGranted is the condition of a request that an administrator approved, after the
-	// agent got its rights.
-	ConditionRightsGranted certificatesv1.RequestConditionType = "AgentRightsGranted"
-
-	// ReasonAutoApproved is the reason of an approval by the controller.
-	ReasonAutoApproved = "AutoApproved"
+	// ConditionRightsGranted is the condition of a request that an administrator approved. It is
+	// set after the agent got its rights.
+	ConditionRightsGranted certificatesv1.RequestConditionType = clusterv1alpha1.AgentRightsGranted
 )
 
-// Reasons for which a request is left to administrators.
-const (
-	ReasonNotAllowed           = "RequesterNotAllowed"
-	ReasonInvalidName          = "InvalidClusterName"
-	ReasonNameTaken            = "ClusterExists"
-	ReasonCertificateIssued    = "IdentityIssued"
-	ReasonNotRegistered        = "ClusterNotRegistered"
-	ReasonNamespaceNotPrepared = "ClusterNamespaceNotPrepared"
-	ReasonGeneratorUnlimited   = "GeneratorUnlimited"
-)
-
-// RequestFacts are the objects that the control plane stores under the requested name.
+// RequestFacts holds the facts about a request and the objects that the control plane stores under
+// the requested name.
 type RequestFacts struct {
 	// CanRenew and CanRegister report whether the requester may create the subresources
 	// ApproveSelf and ApproveAny.
 	CanRenew, CanRegister bool
 	// Request is the UID of the CertificateSigningRequest.
 	Request types.UID
-	// Clusters are those with the requested name, or with the name of a Secret that the agent
-	// could read; nil if there are none.
+	// Clusters are the Clusters with the requested name, or with the name of a Secret that the
+	// agent could read. It is nil if there are none.
 	Clusters []clusterv1alpha1.Cluster
-	// Role is the ClusterRole of the agent, nil if there is none.
+	// Role is the ClusterRole of the agent, or nil if there is none.
 	Role *rbacv1.ClusterRole
-	// ClusterNamespace is the namespace of the Secrets, nil if there is none.
+	// ClusterNamespace is the namespace for the Secrets of the cluster, or nil if there is none.
 	ClusterNamespace *corev1.Namespace
-	// GeneratorUnlimited is true if the Generator has all rights.
+	// GeneratorUnlimited is true if GeneratorUser has all rights.
 	GeneratorUnlimited bool
 }
 
 // Decision is the result for a request.
 type Decision struct {
 	Approved bool
-	// Renewal is true if the agent renews its certificate. It gets no new rights then.
+	// Renewal is true if the agent renews its certificate. The agent gets no new rights then.
 	Renewal bool
-	// Wait is true if an obstacle is about to be deleted.
+	// Wait is true if the object that prevents the approval is about to be deleted.
 	Wait bool
-	// Reason and Message explain the decision, for the condition.
+	// Reason and Message explain the decision in the condition of the request.
 	Reason, Message string
 }
 
-// DecideRequest returns whether a request for the certificate of an agent can be approved without an
-// administrator. A name that is in use is only given to the agent that has it already.
+// DecideRequest decides whether a request for the certificate of an agent can be approved without
+// an administrator. A certificate for a name that is in use is issued only to the agent with that
+// name.
 func DecideRequest(r Request, facts RequestFacts) Decision {
 	if r.Generator {
 		return decideGenerator(r, facts)
 	}
 	if !IsValidName(r.Cluster) {
-		return reject(ReasonInvalidName, "no cluster with an agent can have the name %q: choose a DNS label of at most %d characters that is neither %q nor ends with %q",
+		return reject(clusterv1alpha1.AgentReasonInvalidName, "no cluster with an agent can have the name %q: choose a DNS label of at most %d characters that is neither %q nor ends with %q",
 			r.Cluster, clusterv1alpha1.ClusterNameMaxLength, reservedName, impersonatorSuffix)
 	}
 	if r.IsRenewal() && facts.CanRenew {
@@ -90,19 +78,19 @@ func decideGenerator(r Request, facts RequestFacts) Decision {
 		return requesterNotAllowed(r)
 	}
 	if facts.GeneratorUnlimited {
-		return reject(ReasonGeneratorUnlimited, "user %s has all rights in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
+		return reject(clusterv1alpha1.AgentReasonGeneratorUnlimited, "user %s has all rights in this control plane, so every holder of a token would get them: bind it to no more than a registration needs, or use a register command that does not need it",
 			GeneratorUser)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
 }
 
-// decideRenewal approves a renewal as long as the agent is registered. A removed cluster loses
-// its agent for good. If another cluster joined under the name, its Cluster does not belong to
-// this agent.
+// decideRenewal approves a renewal as long as the agent is registered. The agent of a removed
+// cluster cannot renew its certificate again. If another cluster joined under the same name, the
+// Cluster with that name does not belong to this agent.
 func decideRenewal(r Request, facts RequestFacts) Decision {
 	registering := facts.Role != nil && !isOwnedByCluster(facts.Role, r.Cluster) && !hasCluster(facts.Clusters, r.Cluster)
 	if !registering && !isPullCluster(facts.Clusters, r.Cluster) {
-		return reject(ReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNotRegistered, "there is no Cluster %q in Pull mode, so the cluster is not registered any more: register it again", r.Cluster)
 	}
 	decision := approve("Auto approving self karmada agent certificate after SubjectAccessReview.")
 	decision.Renewal = true
@@ -111,38 +99,39 @@ func decideRenewal(r Request, facts RequestFacts) Decision {
 
 func decideRegistration(r Request, facts RequestFacts) Decision {
 	if hasCluster(facts.Clusters, r.Cluster) {
-		return reject(ReasonNameTaken, "Cluster %q exists: choose another name, or unregister or unjoin that one first", r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists: choose another name, or unregister or unjoin that one first", r.Cluster)
 	}
 	if len(facts.Clusters) > 0 {
-		return reject(ReasonNameTaken, "Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
+		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
 	}
 	if role := facts.Role; role != nil {
 		if role.DeletionTimestamp != nil || isOwnedByCluster(role, r.Cluster) {
-			// The Cluster does not exist any more, so its role is about to be deleted.
+			// The Cluster does not exist anymore, so the role of its agent is about to be deleted.
 			return Decision{Wait: true}
 		}
-		if by, ok := role.Annotations[RequestAnnotation]; ok && by != string(facts.Request) {
-			return reject(ReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
-				r.Cluster, role.Annotations[RequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"), role.Name)
+		if by, ok := role.Annotations[clusterv1alpha1.AgentRequestAnnotation]; ok && by != string(facts.Request) {
+			return reject(clusterv1alpha1.AgentReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
+				r.Cluster, role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"), role.Name)
 		}
 	}
 	if !isPreparedNamespace(r.ClusterNamespace, facts.ClusterNamespace) {
-		return reject(ReasonNamespaceNotPrepared, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
+		return reject(clusterv1alpha1.AgentReasonNamespaceNotPrepared, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",
 			clusterv1alpha1.NamespaceKarmadaCluster, r.ClusterNamespace, clusterv1alpha1.KarmadaSystemLabel, clusterv1alpha1.KarmadaSystemLabelValue)
 	}
 	return approve("Auto approving karmada agent certificate after SubjectAccessReview.")
 }
 
-// isOwnedByCluster reports whether the role belongs to a Cluster with that name and is deleted
-// with it.
+// isOwnedByCluster reports whether the role is owned by a Cluster with that name, so that the role
+// is deleted with the Cluster.
 func isOwnedByCluster(role *rbacv1.ClusterRole, cluster string) bool {
 	return slices.ContainsFunc(role.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.Name == cluster
 	})
 }
 
-// isPreparedNamespace reports whether agents may keep Secrets in the namespace. The holder of
-// a token must not choose an arbitrary one, because an agent may create Secrets there.
+// isPreparedNamespace reports whether agents may keep Secrets in the namespace. The holder of a
+// bootstrap token must not choose an arbitrary namespace, because the agent may create Secrets in
+// the chosen namespace.
 func isPreparedNamespace(name string, namespace *corev1.Namespace) bool {
 	switch {
 	case name == clusterv1alpha1.NamespaceKarmadaCluster:
@@ -175,7 +164,7 @@ func isPullCluster(clusters []clusterv1alpha1.Cluster, name string) bool {
 }
 
 func requesterNotAllowed(r Request) Decision {
-	return reject(ReasonNotAllowed, "user %q may not request certificates of agents: that needs the verb create on certificatesigningrequests/%s, which group %s has; a token is in that group unless it was created with other --groups",
+	return reject(clusterv1alpha1.AgentReasonNotAllowed, "user %q may not request certificates of agents: that needs the verb create on certificatesigningrequests/%s, which group %s has; a token is in that group unless it was created with other --groups",
 		r.Requester, ApproveAny, BootstrapGroup)
 }
 
@@ -184,5 +173,5 @@ func reject(reason, format string, args ...any) Decision {
 }
 
 func approve(message string) Decision {
-	return Decision{Approved: true, Reason: ReasonAutoApproved, Message: message}
+	return Decision{Approved: true, Reason: clusterv1alpha1.AgentReasonAutoApproved, Message: message}
 }

@@ -22,8 +22,8 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// signingRequest is a request for the agent of a cluster, changed by the given
-// functions.
+// signingRequest returns the certificate request of the agent of a cluster after the given
+// functions changed it.
 func signingRequest(t testing.TB, user string, change ...func(*certificatesv1.CertificateSigningRequest, *x509.CertificateRequest)) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	csr := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
@@ -67,7 +67,7 @@ func TestRecognizeRequest(t *testing.T) {
 			s.Spec.Usages = []certificatesv1.KeyUsage{"client auth", "digital signature"}
 		}, &east},
 		"another namespace for the Secrets": {"", func(s *csr, _ *x509Request) {
-			s.Annotations = map[string]string{agent.ClusterNamespaceAnnotation: "clusters"}
+			s.Annotations = map[string]string{clusterv1alpha1.ClusterNamespaceAnnotation: "clusters"}
 		}, &elsewhere},
 		"the generator": {agent.GeneratorUser, func(*csr, *x509Request) {}, &agent.Request{Generator: true, ClusterNamespace: "karmada-cluster", Requester: "system:bootstrap:abcdef"}},
 		"another signer": {"", func(s *csr, _ *x509Request) {
@@ -135,9 +135,9 @@ func TestDecideRequest(t *testing.T) {
 		}
 		return made
 	}
-	left := role(agent.RequestAnnotation, "other")
+	left := role(clusterv1alpha1.AgentRequestAnnotation, "other")
 	left.OwnerReferences = []metav1.OwnerReference{{APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "east", UID: "gone"}}
-	leaving := role(agent.RequestAnnotation, "other")
+	leaving := role(clusterv1alpha1.AgentRequestAnnotation, "other")
 	leaving.DeletionTimestamp = &metav1.Time{}
 	namespace := func(name, label string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"karmada.io/system": label}}}
@@ -151,63 +151,63 @@ func TestDecideRequest(t *testing.T) {
 		want    string
 	}{
 		"a token for a new cluster": {facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
-		"a token without the right": {want: agent.ReasonNotAllowed},
+		"a token without the right": {want: clusterv1alpha1.AgentReasonNotAllowed},
 		"a token for a Cluster that exists": {
-			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
+			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east")}, want: clusterv1alpha1.AgentReasonNameTaken,
 		},
 		"a token for a name that is the Secret of another Cluster": {
-			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east-impersonator")}, want: agent.ReasonNameTaken,
+			facts: agent.RequestFacts{CanRegister: true, Clusters: newClusters("east-impersonator")}, want: clusterv1alpha1.AgentReasonNameTaken,
 		},
 		"a token for a name that another request got": {
-			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "other")}, want: agent.ReasonCertificateIssued,
+			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(clusterv1alpha1.AgentRequestAnnotation, "other")}, want: clusterv1alpha1.AgentReasonCertificateIssued,
 		},
 		"the same request again, after a restart": {
-			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(agent.RequestAnnotation, "this")}, want: "AutoApproved",
+			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(clusterv1alpha1.AgentRequestAnnotation, "this")}, want: "AutoApproved",
 		},
 		"a role that was created beforehand":    {facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role()}, want: "AutoApproved"},
 		"a name whose Cluster was just deleted": {facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: left}, want: "wait"},
 		"a name whose role is being deleted":    {facts: agent.RequestFacts{CanRegister: true, Role: leaving}, want: "wait"},
 		"an agent that renews":                  {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Clusters: pulled}, want: "AutoApproved"},
 		"an agent whose name a cluster in push mode has now": {
-			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Clusters: newClusters("east")}, want: agent.ReasonNotRegistered,
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Clusters: newClusters("east")}, want: clusterv1alpha1.AgentReasonNotRegistered,
 		},
 		"an agent with a role whose name a cluster in push mode has now": {
-			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(agent.RequestAnnotation, "other"), Clusters: newClusters("east")},
-			want: agent.ReasonNotRegistered,
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(clusterv1alpha1.AgentRequestAnnotation, "other"), Clusters: newClusters("east")},
+			want: clusterv1alpha1.AgentReasonNotRegistered,
 		},
-		"an agent whose Cluster was just deleted": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: left}, want: agent.ReasonNotRegistered},
+		"an agent whose Cluster was just deleted": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: left}, want: clusterv1alpha1.AgentReasonNotRegistered},
 		"an agent that renews before its Cluster exists": {
-			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(agent.RequestAnnotation, "other")}, want: "AutoApproved",
+			request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true, Role: role(clusterv1alpha1.AgentRequestAnnotation, "other")}, want: "AutoApproved",
 		},
-		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotRegistered},
+		"an agent whose cluster was removed": {request: agent.Request{Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotRegistered},
 		"an agent that requests another name": {
-			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed,
+			request: agent.Request{Requester: "system:karmada:agent:west"}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotAllowed,
 		},
 		"an agent that requests another name and may register": {
 			request: agent.Request{Requester: "system:karmada:agent:west"},
-			facts:   agent.RequestFacts{CanRenew: true, CanRegister: true, Clusters: newClusters("east")}, want: agent.ReasonNameTaken,
+			facts:   agent.RequestFacts{CanRenew: true, CanRegister: true, Clusters: newClusters("east")}, want: clusterv1alpha1.AgentReasonNameTaken,
 		},
-		"an invalid cluster name": {request: agent.Request{Cluster: "East"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonInvalidName},
+		"an invalid cluster name": {request: agent.Request{Cluster: "East"}, facts: agent.RequestFacts{CanRegister: true}, want: clusterv1alpha1.AgentReasonInvalidName},
 		"the name of a Secret": {
-			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonInvalidName,
+			request: agent.Request{Cluster: "west-impersonator"}, facts: agent.RequestFacts{CanRegister: true}, want: clusterv1alpha1.AgentReasonInvalidName,
 		},
 		"a namespace that was prepared": {
 			request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("clusters", "true")}, want: "AutoApproved",
 		},
-		"a namespace that does not exist": {request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.RequestFacts{CanRegister: true}, want: agent.ReasonNamespaceNotPrepared},
+		"a namespace that does not exist": {request: agent.Request{ClusterNamespace: "clusters"}, facts: agent.RequestFacts{CanRegister: true}, want: clusterv1alpha1.AgentReasonNamespaceNotPrepared},
 		"the namespace of the tokens": {
-			request: agent.Request{ClusterNamespace: "kube-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("kube-system", "")}, want: agent.ReasonNamespaceNotPrepared,
+			request: agent.Request{ClusterNamespace: "kube-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("kube-system", "")}, want: clusterv1alpha1.AgentReasonNamespaceNotPrepared,
 		},
 		"the namespace of the components": {
-			request: agent.Request{ClusterNamespace: "karmada-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-system", "true")}, want: agent.ReasonNamespaceNotPrepared,
+			request: agent.Request{ClusterNamespace: "karmada-system"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-system", "true")}, want: clusterv1alpha1.AgentReasonNamespaceNotPrepared,
 		},
 		"the namespace of Works": {
-			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: agent.ReasonNamespaceNotPrepared,
+			request: agent.Request{ClusterNamespace: "karmada-es-west"}, facts: agent.RequestFacts{CanRegister: true, ClusterNamespace: namespace("karmada-es-west", "true")}, want: clusterv1alpha1.AgentReasonNamespaceNotPrepared,
 		},
 		"the generator":                        {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true}, want: "AutoApproved"},
-		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, GeneratorUnlimited: true}, want: agent.ReasonGeneratorUnlimited},
-		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.GeneratorUser}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed},
-		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: agent.ReasonNotAllowed},
+		"a generator with all rights":          {request: agent.Request{Generator: true}, facts: agent.RequestFacts{CanRegister: true, GeneratorUnlimited: true}, want: clusterv1alpha1.AgentReasonGeneratorUnlimited},
+		"a generator that renews":              {request: agent.Request{Generator: true, Requester: agent.GeneratorUser}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotAllowed},
+		"an agent that requests the generator": {request: agent.Request{Generator: true, Requester: self}, facts: agent.RequestFacts{CanRenew: true}, want: clusterv1alpha1.AgentReasonNotAllowed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

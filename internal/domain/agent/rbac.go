@@ -11,14 +11,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 const (
 	roleNamePrefix     = "system:karmada:"
 	impersonatorSuffix = "-impersonator"
 
-	// LeaderLeasePrefix is the prefix of the Lease for leader election between the replicas of
-	// an agent. The name of the cluster follows.
+	// LeaderLeasePrefix is the prefix of the name of the Lease for leader election between the
+	// replicas of an agent. The name ends with the name of the cluster.
 	LeaderLeasePrefix = "karmada-agent-"
 )
 
@@ -28,24 +29,19 @@ type Object interface {
 	runtime.Object
 }
 
-// RoleName returns the name of the ClusterRole of an agent. The role owns all other RBAC
-// objects of the agent, which are deleted with it.
+// RoleName returns the name of the ClusterRole of an agent. This role owns all other RBAC objects
+// of the agent, so they are deleted with the role.
 func RoleName(cluster string) string { return roleNamePrefix + cluster + ":agent" }
 
-// ExecutionNamespace returns the namespace that holds the Works of a cluster.
-func ExecutionNamespace(cluster string) string {
-	return clusterv1alpha1.ExecutionNamespacePrefix + cluster
-}
-
 // RBACObjects returns the roles and role bindings for the agent of a cluster, the ClusterRole
-// first. clusterNamespace holds the Secrets of the cluster. Its Lease is always in
-// karmada-cluster.
+// first. clusterNamespace is the namespace of the Secrets of the cluster. The Lease of the cluster
+// is always in karmada-cluster.
 //
-// Each rule names its objects if RBAC can check the name. It cannot for create requests, nor
-// for events.
+// Each rule contains the names of its objects if RBAC can check the names. RBAC cannot check the
+// names for create requests and for events.
 func RBACObjects(cluster, clusterNamespace string) []Object {
 	role := RoleName(cluster)
-	space := ExecutionNamespace(cluster)
+	space := work.ExecutionNamespace(cluster)
 	objects := []Object{
 		&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta("", role), Rules: generalRules(cluster, clusterNamespace)},
 		&rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta("", role), RoleRef: roleRef("ClusterRole", role), Subjects: agentSubjects(cluster)},
@@ -55,8 +51,8 @@ func RBACObjects(cluster, clusterNamespace string) []Object {
 	return append(objects, namespacedRole(cluster, space, role+"-work", workRules())...)
 }
 
-// generalRules are the rules for the Cluster itself and for objects that no namespace
-// separates.
+// generalRules returns the rules of the ClusterRole of an agent: the rules for the Cluster itself,
+// and for objects that are not in a namespace of this cluster.
 func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		ruleForName(clusterv1alpha1.GroupName, "clusters", cluster, "get", "list", "watch", "update", "patch", "delete"),
@@ -69,7 +65,7 @@ func generalRules(cluster, clusterNamespace string) []rbacv1.PolicyRule {
 		},
 		{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, Verbs: []string{"get"},
-			ResourceNames: withoutDuplicates(ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
+			ResourceNames: withoutDuplicates(work.ExecutionNamespace(cluster), clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
 		},
 		ruleForName(coordinationv1.GroupName, "leases", LeaderLeasePrefix+cluster, "get", "update", "patch"),
 		ruleForAll(coordinationv1.GroupName, "leases", "create"),
@@ -95,9 +91,9 @@ func leaseRules(cluster string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{ruleForName(coordinationv1.GroupName, "leases", cluster, "get", "update", "patch")}
 }
 
-// workRules let an agent write the status of Works and delete them. unregister deletes them
-// with the credentials of the agent. The admission policy karmada-agent restricts which fields
-// of a Work the agent may change.
+// workRules returns the rules that let an agent write the status of Works and delete Works. The
+// command unregister deletes Works with the credentials of the agent. The admission policy
+// karmada-agent restricts which fields of a Work the agent may change.
 func workRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		ruleForAll(workv1alpha1.GroupName, "works", "get", "list", "watch", "update", "patch", "delete"),
@@ -105,7 +101,8 @@ func workRules() []rbacv1.PolicyRule {
 	}
 }
 
-// namespacedRole returns a role in a namespace and its binding to the agent.
+// namespacedRole returns a Role in a namespace and the RoleBinding that binds the Role to the
+// agent.
 func namespacedRole(cluster, namespace, name string, rules []rbacv1.PolicyRule) []Object {
 	return []Object{
 		&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: objectMeta(namespace, name), Rules: rules},

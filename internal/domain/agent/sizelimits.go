@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// MaxObjectBytes limits an Event or a certificate request of an agent, in bytes of JSON
-	// including metadata.
+	// MaxObjectBytes is the maximum size of an Event or a certificate request of an agent, in bytes
+	// of JSON including metadata.
 	MaxObjectBytes = 16 << 10
 
-	// An agent cuts the status of each object at 16 KiB. The rest is for conditions, identifiers and
-	// managedFields.
+	// An agent truncates the status of each object at 16 KiB. The rest of the limit is for
+	// conditions, identifiers and managedFields.
 	baseReportBytes        = 32 << 10
 	reportBytesPerManifest = 24 << 10
 	// maxReportBytes leaves room for the spec: etcd accepts objects of 1.5 MiB.
@@ -27,8 +27,8 @@ func CheckObjectBytes(kind string, bytes int) error {
 	return fmt.Errorf("%s has %d bytes, and the agent of a cluster may store at most %d: shorten its fields and metadata", kind, bytes, MaxObjectBytes)
 }
 
-// WorkReport returns the fields of a Work that an agent may change: the status, the finalizers and
-// managedFields.
+// WorkReport returns the report of an agent in a Work. The report consists of the fields that an
+// agent may change: the status, the finalizers and managedFields.
 func WorkReport(work map[string]any) map[string]any {
 	report := map[string]any{"status": work["status"]}
 	if metadata, ok := work["metadata"].(map[string]any); ok {
@@ -44,8 +44,9 @@ func ManifestCount(work map[string]any) int {
 	return len(list)
 }
 
-// MaxWorkReportBytes returns the limit for the Report on the given number of manifests, in bytes of
-// JSON. With the feature gate LargeStatus statuses are not cut.
+// MaxWorkReportBytes returns the maximum size of the report (WorkReport) on the given number of
+// manifests, in bytes of JSON. If large is true, the feature gate LargeStatus is enabled and
+// statuses are not truncated.
 func MaxWorkReportBytes(manifests int, large bool) int {
 	if large {
 		return maxReportBytes
@@ -53,9 +54,9 @@ func MaxWorkReportBytes(manifests int, large bool) int {
 	return baseReportBytes + min(manifests, (maxReportBytes-baseReportBytes)/reportBytesPerManifest)*reportBytesPerManifest
 }
 
-// CheckWorkReportBytes returns an error for a Report that is too large. One that was too large
-// before may stay but not grow: the statuses of removed manifests stay until the agent reports
-// again.
+// CheckWorkReportBytes returns an error for a report (WorkReport) that is too large. A report that
+// was too large before may stay but not grow, because the statuses of removed manifests stay until
+// the agent reports again.
 func CheckWorkReportBytes(manifests, before, bytes int, large bool) error {
 	limit := MaxWorkReportBytes(manifests, large)
 	if bytes <= max(limit, before) {

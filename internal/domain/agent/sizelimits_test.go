@@ -20,7 +20,7 @@ func TestCheckObjectBytes(t *testing.T) {
 func TestCheckReportBytes(t *testing.T) {
 	tests := map[string]struct {
 		manifests, before, bytes int
-		// large is the feature gate LargeStatus.
+		// large reports whether the feature gate LargeStatus is enabled.
 		large, want bool
 	}{
 		"no manifests":                                       {0, 0, 32 << 10, false, true},
@@ -43,7 +43,8 @@ func TestCheckReportBytes(t *testing.T) {
 	}
 }
 
-// A regular report contains a cut status for each manifest, its identifier, and conditions.
+// TestRegularReportIsAccepted checks a report with conditions and, for each manifest, a cut status
+// and an identifier.
 func TestRegularReportIsAccepted(t *testing.T) {
 	const identifier, conditions = 2 << 10, 24 << 10
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,25 +12,25 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Limits for the status that an agent reports. Each is far above the values of the largest clusters.
-// Together they keep a Cluster below the size limit of etcd.
+// These constants limit the status that an agent reports. Each limit is far above the values of the
+// largest clusters. Together the limits keep a Cluster below the size limit of etcd.
 const (
 	// MaxNodes is the largest number of nodes of a cluster.
 	MaxNodes = 1_000_000
-	// MaxGroupVersions and MaxAPIs bound status.apiEnablements.
+	// MaxGroupVersions and MaxAPIs limit status.apiEnablements.
 	MaxGroupVersions = 2_000
 	MaxAPIs          = 20_000
-	// MaxResources bounds each list of status.resourceSummary, and its modelings.
+	// MaxResources limits each list of status.resourceSummary, and its modelings.
 	MaxResources = 256
 	// maxNameBytes limits the names of groups, resources, kinds and versions.
 	maxNameBytes = 320
-	// maxReasonBytes and maxMessageBytes are the limits for conditions everywhere in
-	// Kubernetes.
+	// maxReasonBytes and maxMessageBytes are the limits of Kubernetes for the reason and the
+	// message of any condition.
 	maxReasonBytes, maxMessageBytes = 1024, 32768
 )
 
-// ReportedConditions returns the types of the conditions of a Cluster that its agent reports,
-// or another component in the cluster with the credentials of the agent.
+// ReportedConditions returns the types of the conditions of a Cluster that are written by its
+// agent, or by another component in the cluster with the credentials of the agent.
 func ReportedConditions() []string {
 	return []string{
 		clusterv1alpha1.ClusterConditionReady, clusterv1alpha1.ClusterConditionAnswering, clusterv1alpha1.ClusterConditionCompleteAPIEnablements,
@@ -39,9 +39,9 @@ func ReportedConditions() []string {
 	}
 }
 
-// ValidateStatus returns the errors in a status of a Cluster that the user reports. It checks
-// only agents, and only the fields that they change, so that an invalid status that is already
-// stored does not block an agent.
+// ValidateStatus returns the errors in a status of a Cluster that the user writes. It validates
+// only the fields that an agent changes, so that an invalid status that is already stored does not
+// block the agent. It accepts the status of all other users.
 func ValidateStatus(user string, written, stored *clusterv1alpha1.Cluster) field.ErrorList {
 	if !IsAgent(user) {
 		return nil
@@ -193,5 +193,5 @@ func validateCount(count int64, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// shortened returns the beginning of a text from an agent, for a message.
+// shortened returns the beginning of a text from an agent, for use in a message.
 func shortened(text string) string { return text[:min(len(text), 63)] }

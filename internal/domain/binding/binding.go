@@ -1,12 +1,12 @@
-// Package binding answers: what is the name of a ResourceBinding or ClusterResourceBinding,
-// and which clusters must have its template?
+// Package binding answers: what is the name of a ResourceBinding or ClusterResourceBinding, and
+// which clusters must have its template?
 //
-// Both scopes are handled by the same code. Code that works on bindings takes an Object. It
-// uses the functions of this package for the labels and annotations in which the two kinds
-// differ.
+// The same code handles bindings of both scopes: code that works on bindings takes an Object. The
+// two kinds differ in labels and annotations. The functions of this package return the labels and
+// annotations of either kind.
 //
-// Invariants: every function is pure and does not change the binding. A target (Targets) is
-// always expected (Expected). An expected cluster need not be a target: during a graceful
+// Invariants: every function is pure and does not change the binding. A target (TargetClusters) is
+// always expected (ExpectedClusters). An expected cluster need not be a target: during a graceful
 // eviction the Work stays in the old cluster.
 package binding
 
@@ -44,8 +44,8 @@ func New(namespaced bool) Object {
 // Copy returns a deep copy of a binding.
 func Copy(of Object) Object { return of.DeepCopyObject().(Object) }
 
-// IsNamespaced reports the scope of a binding by its type, so that it also works for objects
-// without a namespace or name.
+// IsNamespaced reports whether a binding is namespaced. It tests the type of the binding, so it
+// also works for objects without a namespace or name.
 func IsNamespaced(obj Object) bool {
 	_, cluster := obj.(*workv1alpha2.ClusterResourceBinding)
 	return !cluster

@@ -11,15 +11,15 @@ import (
 )
 
 // Name returns the name of the binding of a template: "nginx" and "Deployment" give
-// "nginx-deployment". Colons become dots, because RBAC names may contain them and binding
-// names may not. Two templates with the same name and kind but different API groups share a
-// name; the API offers no way around it.
+// "nginx-deployment". Colons are replaced by dots, because RBAC names may contain colons and
+// binding names may not. Two templates with the same name and kind but different API groups have
+// the same binding name; the API offers no way around it.
 func Name(templateName, kind string) string {
 	return strings.ToLower(strings.ReplaceAll(templateName, ":", ".") + "-" + kind)
 }
 
-// ReferenceKey returns a hash for a binding, for places where namespace and name do not fit,
-// such as a label key. Without a namespace it is that of a ClusterResourceBinding.
+// ReferenceKey returns a hash of a binding, for places where namespace and name do not fit, such as
+// a label key. Without a namespace the hash is that of a ClusterResourceBinding.
 func ReferenceKey(namespace, name string) string {
 	if namespace == "" {
 		return fnv.Encode(name)
@@ -27,8 +27,8 @@ func ReferenceKey(namespace, name string) string {
 	return fnv.Encode(namespace + "/" + name)
 }
 
-// PermanentIDLabel returns the label key for the ID of a binding: on the binding itself, on
-// its Works and on the member objects.
+// PermanentIDLabel returns the label key for the ID of a binding. The binding itself, its Works and
+// the member objects have this label.
 func PermanentIDLabel(obj Object) string {
 	if IsNamespaced(obj) {
 		return workv1alpha2.ResourceBindingPermanentIDLabel
@@ -36,7 +36,8 @@ func PermanentIDLabel(obj Object) string {
 	return workv1alpha2.ClusterResourceBindingPermanentIDLabel
 }
 
-// PermanentID returns the ID that admission gave the binding, empty before that.
+// PermanentID returns the ID that admission set on the binding. It returns an empty string if no ID
+// is set yet.
 func PermanentID(obj Object) string {
 	return obj.GetLabels()[PermanentIDLabel(obj)]
 }
@@ -53,8 +54,9 @@ func ReferenceAnnotations(obj Object) map[string]string {
 	}
 }
 
-// ReferencedBinding returns the binding of one scope to which the Coordinates of a Work or a member object
-// refer. ok is false if there is none.
+// ReferencedBinding returns the binding to which the annotations of a Work or a member object
+// refer. namespaced selects the scope of the binding. ok is false if the object refers to no
+// binding of that scope.
 func ReferencedBinding(from metav1.Object, namespaced bool) (key types.NamespacedName, ok bool) {
 	annotations := from.GetAnnotations()
 	if !namespaced {
@@ -69,15 +71,16 @@ func ReferencedBinding(from metav1.Object, namespaced bool) (key types.Namespace
 }
 
 // BelongsTo reports whether a Work or a member object that has the ID of a binding belongs to that
-// binding. The ID alone does not prove it, because a binding that was copied with its labels
-// has the ID of another one. An object without Coordinates belongs to the binding.
+// binding. The ID alone does not prove it, because a binding that was copied with its labels has
+// the ID of another binding. An object without annotations that refer to a binding belongs to the
+// binding.
 func BelongsTo(object metav1.Object, bound Object) bool {
 	key, ok := ReferencedBinding(object, IsNamespaced(bound))
 	return !ok || key.Namespace == bound.GetNamespace() && key.Name == bound.GetName()
 }
 
-// Finalizer returns the finalizer that keeps a deleted binding until its Works are deleted
-// too.
+// Finalizer returns the finalizer that keeps a deleted binding until the Works of the binding are
+// deleted.
 func Finalizer(obj Object) string {
 	if IsNamespaced(obj) {
 		return workv1alpha2.BindingControllerFinalizer

@@ -5,8 +5,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// PartyOf returns on whose behalf a binding acts. Only administrators of the control plane
-// create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
+// PartyOf returns the author on whose behalf a binding acts. Only administrators of the control
+// plane create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
 // ClusterPropagationPolicy claims acts for the users of its namespace.
 func PartyOf(obj Object) tenancy.Author {
 	return tenancy.Author{

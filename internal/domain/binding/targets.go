@@ -15,7 +15,7 @@ func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 }
 
 // IsDivided reports whether the replicas are divided among the clusters. Otherwise each cluster
-// runs all of them.
+// runs all replicas.
 func IsDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
@@ -23,13 +23,13 @@ func IsDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Placement.ReplicaScheduling.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided
 }
 
-// TargetClusters returns the clusters that must run the current template: the scheduled ones in their
-// order, then those that dependent bindings need, in the order in which they are listed. Each
-// cluster occurs once.
+// TargetClusters returns the clusters that must run the current template: first the scheduled
+// clusters, then the clusters of dependent bindings, both in the order of the spec. Each cluster
+// occurs once.
 //
 // The replicas in the snapshot of a dependent binding belong to that binding and not to this
-// template. So a workload that is in a cluster only as a dependency runs with the replicas of
-// its template there.
+// template. So a workload that is in a cluster only as a dependency runs there with the replicas of
+// its own template.
 func TargetClusters(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(spec.Clusters))
 	seen := sets.New[string]()
@@ -57,7 +57,7 @@ func TargetClusters(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.Targe
 	return targets
 }
 
-// ExpectedClusters returns the clusters in which the binding may have a Work: its targets, and
+// ExpectedClusters returns the clusters in which the binding may have a Work: its targets, and the
 // clusters under graceful eviction. A Work in any other cluster is an orphan.
 func ExpectedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	expected := sets.New[string]()
@@ -77,10 +77,10 @@ func ExpectedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return expected
 }
 
-// DirectlyPurgedClusters returns the clusters that must be empty before any other cluster gets
-// changes, because state that is passed from one cluster to the next must never be in use in
-// both. An expected cluster is excluded, because it became a target again and will not be
-// emptied.
+// DirectlyPurgedClusters returns the clusters from which the Work must be deleted before any other
+// cluster gets changes, because state that is passed from one cluster to the next must never be in
+// use in both clusters. The result does not contain expected clusters, because such a cluster
+// became a target again and keeps its Work.
 func DirectlyPurgedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := sets.New[string]()
 	for _, task := range spec.GracefulEvictionTasks {
@@ -91,8 +91,8 @@ func DirectlyPurgedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[str
 	return purged.Difference(ExpectedClusters(spec))
 }
 
-// IsDispatchSuspended reports whether the user suspended the dispatching of changes to a cluster: for
-// all clusters, or for this one by name.
+// IsDispatchSuspended reports whether the user suspended the dispatching of changes to a cluster,
+// either for all clusters or for this cluster by name.
 func IsDispatchSuspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	suspension := spec.Suspension
 	if suspension == nil {

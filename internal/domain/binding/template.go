@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TemplateReference returns the reference to the template of a binding as an object without content. It
-// is used for events, which users look for at the template.
+// TemplateReference returns an object that refers to the template of a binding and has no content.
+// Events are recorded on this object, because users look for events at the template.
 func TemplateReference(of Object) *unstructured.Unstructured {
 	reference := of.BindingSpec().Resource
 	template := &unstructured.Unstructured{}

@@ -1,15 +1,15 @@
-// Package capacity answers: how many more replicas fit into a cluster, according to the status
-// of the Cluster?
+// Package capacity answers: how many more replicas fit into a cluster, according to the status of
+// the Cluster?
 //
-// The result is an estimate from sums over all nodes. Where a cluster reports grades of nodes,
-// the result is refined with them. Node selectors, taints and quotas are not considered; an
+// The result is an estimate from sums over all nodes. If a cluster reports grades of nodes, the
+// grades make the estimate more exact. Node selectors, taints and quotas are not considered; an
 // estimator inside the cluster considers them.
 //
 // Invariants:
 //   - Every function is pure and modifies no argument.
-//   - CPU is counted in thousandths of a core, everything else in whole units, on both sides of a
-//     comparison, independent of the notation of the quantities.
-//   - Numbers saturate and never wrap. A cluster that reports nothing has no capacity.
+//   - CPU is counted in thousandths of a core, everything else in whole units. So amounts can be
+//     compared, independent of the notation of the quantities.
+//   - Numbers saturate and never overflow. A cluster that reports nothing has no capacity.
 package capacity
 
 import (
@@ -24,8 +24,8 @@ import (
 )
 
 // AvailableReplicas returns how many more replicas with these requirements fit into the cluster.
-// Without requirements only the number of pods limits the result. If models is set and the
-// cluster reports grades of nodes, the grades are used instead of the sum over all nodes.
+// Without requirements only the number of Pods limits the result. If models is true and the cluster
+// reports grades of nodes, the grades are used instead of the sum over all nodes.
 func AvailableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.ReplicaRequirements, models bool) int32 {
 	summary := cluster.Status.ResourceSummary
 	pods := freePods(summary)
@@ -79,7 +79,7 @@ func requestAmounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
 	return amounts
 }
 
-// amount converts a quantity to the unit in which the resource is counted, rounded up.
+// amount converts a quantity to the unit in which the resource is counted and rounds up.
 func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
 		if quantity.CmpInt64(math.MaxInt64/1000) > 0 {
@@ -90,8 +90,8 @@ func amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	return quantity.Value()
 }
 
-// isNodeResource reports whether nodes have the resource. Other resources, such as limits, do
-// not restrict what fits onto a node.
+// isNodeResource reports whether nodes have the resource. Resources that nodes do not have, such as
+// limits, do not restrict how many Pods fit onto a node.
 func isNodeResource(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
@@ -103,7 +103,7 @@ func isNodeResource(name corev1.ResourceName) bool {
 		strings.Contains(prefixed, "/") && !strings.HasPrefix(prefixed, corev1.DefaultResourceRequestsPrefix)
 }
 
-func clamp(n int64) int32 { return int32(max(0, min(n, math.MaxInt32))) } //nolint:gosec // bounded by the expression
+func clamp(n int64) int32 { return int32(max(0, min(n, math.MaxInt32))) } // bounded by the expression
 
 // subtractSaturated returns a - b, limited to the range of int64.
 func subtractSaturated(a, b int64) int64 {

@@ -32,8 +32,8 @@ func clusterWithAllocatable(pairs ...string) *clusterv1alpha1.Cluster {
 	return clusterWithSummary(&clusterv1alpha1.ResourceSummary{Allocatable: resourceList(pairs...)})
 }
 
-// clusterWithGrades returns a cluster with large sums and the given number of nodes in three
-// grades: below 1 core, from 1 core and 4Gi, from 2 cores and 16Gi.
+// clusterWithGrades returns a cluster with large sums over all nodes. counts are the numbers of
+// nodes in three grades: below 1 core, from 1 core and 4Gi, from 2 cores and 16Gi.
 func clusterWithGrades(counts ...int) *clusterv1alpha1.Cluster {
 	cluster := clusterWithAllocatable("pods", "10000", "cpu", "10000", "memory", "10000Gi")
 	for i, least := range []corev1.ResourceList{resourceList("cpu", "0", "memory", "0"), resourceList("cpu", "1", "memory", "4Gi"), resourceList("cpu", "2", "memory", "16Gi")} {

@@ -2,9 +2,9 @@ package capacity
 
 import "math"
 
-// A cluster reports the number of its nodes itself and can report any number. These two
-// limits bound the work of placing sets, independent of the reported number. Kubernetes
-// supports 5000 nodes in a cluster.
+// A cluster reports the number of its nodes itself and can report any number. These two constants
+// limit the time to place sets, independent of the reported number. Kubernetes supports 5000 nodes
+// in a cluster.
 const (
 	// maxNodes is the largest number of nodes that are simulated one by one.
 	maxNodes = 8192
@@ -12,9 +12,10 @@ const (
 	maxSets = 1 << 16
 )
 
-// placeSetsOnGroups is placeSets for any number of nodes and sets. More nodes than maxNodes are
-// divided into equal groups. Only one group is simulated, because the same sets fit into each
-// group. The result is exact up to the two limits, and above them it is never too large.
+// placeSetsOnGroups does what placeSets does, but for any number of nodes and sets. More nodes than
+// maxNodes are divided into equal groups. Only one group is simulated, because the same sets fit
+// into each group. The result is exact up to maxNodes and maxSets. Above these limits the result
+// may be too small, but never too large.
 func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) int64 {
 	limit = min(limit, maxSetsPerComponent(grades, parts))
 	groups := divideRoundingUp(countNodes(grades, parts, limit), maxNodes)
@@ -32,8 +33,8 @@ func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) in
 	return min(limit, max(whole, shares))
 }
 
-// placeSetsInBundles is placeSets for any number of sets. More sets than maxSets are placed in
-// bundles of several sets.
+// placeSetsInBundles does what placeSets does, but for any number of sets. More sets than maxSets
+// are placed in bundles of several sets.
 func placeSetsInBundles(grades []grade, parts []componentRequest, limit int64) int64 {
 	bundleSize := divideRoundingUp(limit, maxSets)
 	if bundleSize <= 1 {
@@ -43,8 +44,8 @@ func placeSetsInBundles(grades []grade, parts []componentRequest, limit int64) i
 	return min(limit, multiplySaturated(bundles, bundleSize))
 }
 
-// maxSetsPerComponent returns how many sets would fit if each component could use all nodes
-// alone. This is an upper limit for the number of sets.
+// maxSetsPerComponent returns how many sets would fit if each component could use all nodes alone.
+// The result is an upper limit for the number of sets.
 func maxSetsPerComponent(grades []grade, parts []componentRequest) int64 {
 	limit := int64(math.MaxInt64)
 	for _, each := range parts {

@@ -7,8 +7,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// setsOnHugeCluster returns a function that calls AvailableSets on a cluster with that many
-// nodes of the largest grade and unlimited sums.
+// setsOnHugeCluster returns a function that calls AvailableSets for a cluster with unlimited sums
+// and the given number of nodes, all in the largest grade.
 func setsOnHugeCluster(nodes int) func() int32 {
 	cluster := clusterWithGrades(0, 0, nodes)
 	cluster.Status.ResourceSummary.Allocatable = resourceList("pods", "9223372036854775807", "cpu", "9223372036854775807", "memory", "9223372036854775807")
@@ -16,8 +16,8 @@ func setsOnHugeCluster(nodes int) func() int32 {
 	return func() int32 { return AvailableSets(cluster, components, true) }
 }
 
-// A cluster reports the number of its nodes itself. Memory and time of the scheduler must not be
-// proportional to that number.
+// TestCostIsIndependentOfReportedNodes checks that memory and time of the scheduler are not
+// proportional to the number of nodes, because a cluster reports that number itself.
 func TestCostIsIndependentOfReportedNodes(t *testing.T) {
 	for name, nodes := range map[string]int{"a million nodes": 1 << 20, "as many nodes as the field can hold": math.MaxInt32} {
 		t.Run(name, func(t *testing.T) {

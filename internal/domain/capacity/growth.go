@@ -4,8 +4,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// HasGrown reports whether a workload that did not fit before may fit now: more of a resource is
-// free, or a grade has more nodes.
+// HasGrown reports whether a workload that did not fit before may fit now, because more of a
+// resource is free or a grade has more nodes.
 func HasGrown(before, after *clusterv1alpha1.ResourceSummary) bool {
 	if after == nil {
 		return false

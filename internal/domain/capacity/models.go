@@ -11,11 +11,11 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// podsPerNode is the default pod limit of a node in Kubernetes. Grades do not report how many
-// pods their nodes take.
+// podsPerNode is the default limit of Pods on a node in Kubernetes. It is needed because grades do
+// not report how many Pods fit onto their nodes.
 const podsPerNode = 110
 
-// grade is a number of nodes that each have at least the resources in free.
+// grade is a number of nodes. Each of these nodes has at least the resources in free.
 type grade struct {
 	number uint
 	nodes  int64
@@ -23,7 +23,7 @@ type grade struct {
 }
 
 // nodeGrades returns the grades of the cluster that have nodes, lowest first. ok is false if the
-// cluster does not report enough to use grades.
+// status of the cluster is not sufficient to use grades.
 func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 	summary := cluster.Status.ResourceSummary
 	if summary == nil || len(summary.AllocatableModelings) == 0 || len(cluster.Spec.ResourceModels) == 0 {
@@ -57,8 +57,8 @@ func nodeRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]
 	return kept
 }
 
-// replicasByGrade counts replicas node by node. Unlike a sum over all nodes, it does not count
-// the remainder on each node that is too small for a replica.
+// replicasByGrade counts the replicas that fit onto each node. Unlike a sum over all nodes, the
+// result does not include free resources on a node that are too small for a whole replica.
 func replicasByGrade(cluster *clusterv1alpha1.Cluster, request map[corev1.ResourceName]int64) (int64, bool) {
 	grades, ok := nodeGrades(cluster)
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// AvailableSets returns how many more whole sets of components fit into the cluster. If models
-// is set, the sets must also fit onto nodes of the reported grades.
+// AvailableSets returns how many more whole sets of components fit into the cluster. If models is
+// true, the sets must also fit onto nodes of the reported grades.
 func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
 	summary := cluster.Status.ResourceSummary
 	pods := freePods(summary)
@@ -37,7 +37,7 @@ func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.C
 	return clamp(limit)
 }
 
-// componentRequest is the replicas and the resource request of a component as numbers.
+// componentRequest holds the replicas and the resource request of a component as numbers.
 type componentRequest struct {
 	replicas int64
 	request  map[corev1.ResourceName]int64
@@ -54,12 +54,12 @@ func componentRequests(components []workv1alpha2.Component) []componentRequest {
 	return parts
 }
 
-// placeSets places whole sets on the nodes of the grades, first fit, and returns how many sets
-// fit, at most limit.
+// placeSets places whole sets on the nodes of the grades, first fit, and returns how many sets fit,
+// at most limit.
 //
-// The free resources of a node only shrink, so a node without capacity for a component never
-// gets it again. Each component therefore continues at the node where it stopped. The work is
-// proportional to the number of nodes plus the number of sets.
+// The free resources of a node only decrease, so a component that does not fit onto a node never
+// fits onto that node later. Each component therefore continues at the node where it stopped. The
+// time is proportional to the number of nodes plus the number of sets.
 func placeSets(grades []grade, parts []componentRequest, limit int64) int64 {
 	nodes := makeNodes(grades, parts, limit)
 	next := make([]int, len(parts))
@@ -86,8 +86,8 @@ func placeSets(grades []grade, parts []componentRequest, limit int64) int64 {
 	return limit
 }
 
-// makeNodes returns the nodes of all grades. For each grade it returns at most one node for each
-// replica.
+// makeNodes returns the nodes of all grades. The number of nodes of one grade is at most the number
+// of replicas to place.
 func makeNodes(grades []grade, parts []componentRequest, limit int64) []map[corev1.ResourceName]int64 {
 	replicas := totalReplicas(parts, limit)
 	var nodes []map[corev1.ResourceName]int64

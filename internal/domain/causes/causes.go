@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// maxCauseBytes is the maximum length of one cause if clusters have different causes.
+	// maxCauseBytes is the maximum length of one cause if the clusters have different causes.
 	maxCauseBytes = 200
-	// maxNamedClusters is the maximum number of clusters that are named for one cause.
+	// maxNamedClusters is the maximum number of cluster names that are listed for one cause.
 	maxNamedClusters = 10
 	// separatorMargin is reserved for the separators between the parts of a message.
 	separatorMargin = 50
 )
 
 // Enumerate appends the causes of clusters to a text, as "m1, m2: cause; m3: other cause". It
-// appends as many causes as fit into a message, and then the number of omitted clusters. A cause
+// appends as many causes as fit into a message, followed by the number of omitted clusters. A cause
 // that all clusters share may use the whole message.
 func Enumerate(text string, byCluster map[string]string) string {
 	groups := groupByCause(byCluster, causeLimit(text, byCluster))
@@ -62,8 +62,8 @@ func (c causeGroup) String() string {
 	return strings.Join(names, ", ") + ": " + c.cause
 }
 
-// groupByCause groups clusters by their cause, which is shortened to the given number of bytes.
-// The groups are ordered by their first cluster.
+// groupByCause groups clusters by their cause. Each cause is truncated to the given number of
+// bytes. The groups are sorted by their first cluster.
 func groupByCause(byCluster map[string]string, bytes int) []causeGroup {
 	var list []causeGroup
 	at := map[string]int{}

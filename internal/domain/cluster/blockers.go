@@ -21,27 +21,28 @@ import (
 // deletion.
 type DeletingCluster struct {
 	Cluster *clusterv1alpha1.Cluster
-	// ExecutionNamespace is the execution namespace; nil if there is none.
+	// ExecutionNamespace is the execution namespace of the Cluster, or nil if there is none.
 	ExecutionNamespace *corev1.Namespace
-	// Works are the first Works of that namespace, WorkCount is the number of all of them.
+	// Works are the first Works in the execution namespace. WorkCount is the number of all Works in
+	// that namespace.
 	Works     []workv1alpha1.Work
 	WorkCount int
 	// Warnings are events of type Warning about Works.
 	Warnings []corev1.Event
-	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is
-	// true if there are more.
+	// Bindings are the first bindings that list the Cluster in spec.clusters. MoreBindings is true
+	// if there are more such bindings.
 	Bindings     []binding.Object
 	MoreBindings bool
 }
 
-// worksDeletingMessage is the reason for Works in deletion that show no reason themselves.
+// worksDeletingMessage is the reason for Works in deletion whose own status shows no reason.
 const worksDeletingMessage = "their objects are being deleted in the cluster, see the events of the Works"
 
 // maxQuoteBytes limits the text that a message quotes from a condition or an event, in bytes.
 const maxQuoteBytes = 300
 
-// Blockers returns a line for each object that blocks the deletion of the Cluster, with the
-// reason that the object itself shows. Without a line nothing blocks it.
+// Blockers returns a line for each object that blocks the deletion of the Cluster, with the reason
+// that the object itself shows. If no object blocks the deletion, the result is empty.
 func (l DeletingCluster) Blockers() []string {
 	holders := l.namespaceBlockers()
 	if l.WorkCount > 0 && len(l.Works) > 0 {
@@ -64,8 +65,8 @@ func (l DeletingCluster) Blockers() []string {
 	return holders
 }
 
-// conditionReason returns the reason from the conditions of the Cluster: the control plane may
-// see objects that the caller may not read.
+// conditionReason returns the reason that the conditions of the Cluster show. The conditions are
+// used because the control plane may read objects that the caller may not read.
 func (l DeletingCluster) conditionReason() []string {
 	stored := l.Cluster.Status.Conditions
 	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
@@ -77,7 +78,7 @@ func (l DeletingCluster) conditionReason() []string {
 	return nil
 }
 
-// namespaceBlockers returns how the execution namespace blocks the deletion.
+// namespaceBlockers returns the reasons why the execution namespace blocks the deletion.
 func (l DeletingCluster) namespaceBlockers() (holders []string) {
 	if l.ExecutionNamespace == nil {
 		return nil
@@ -106,8 +107,8 @@ func (l DeletingCluster) isRemovalStarted() bool {
 		slices.ContainsFunc(l.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
 }
 
-// worksBlocker returns the number of remaining Works and the reason of one of them. It prefers
-// a Work that shows a reason itself.
+// worksBlocker returns the number of remaining Works and the reason of one of them. It prefers a
+// Work whose own status shows a reason.
 func (l DeletingCluster) worksBlocker() string {
 	chosen, cause := l.Works[0], ""
 	for _, work := range l.Works {
@@ -139,8 +140,8 @@ func (l DeletingCluster) unreachableReason() string {
 	}
 }
 
-// workReason returns the reason that a Work shows itself: its deletion is held, the cluster
-// rejects the deletion of an object, or another owner set a finalizer.
+// workReason returns the reason that a Work itself shows: its deletion is held, the cluster rejects
+// the deletion of an object, or another owner set a finalizer.
 func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
 	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
 		return describeCondition(*held)
@@ -165,7 +166,7 @@ func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
 	return ""
 }
 
-// pendingReason returns the reason for a Work that shows none itself.
+// pendingReason returns the reason for a Work that shows no reason itself.
 func (l DeletingCluster) pendingReason(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"

@@ -19,7 +19,7 @@ import (
 // deletionTime is when the objects of these tests were deleted.
 var deletionTime = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 
-// leavingWork is a Work that is being deleted.
+// leavingWork returns a Work that is being deleted.
 func leavingWork(name string, conditions ...metav1.Condition) workv1alpha1.Work {
 	return workv1alpha1.Work{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func leavingWork(name string, conditions ...metav1.Condition) workv1alpha1.Work 
 	}
 }
 
-// warning is an event about a Work, some seconds after deletionTime.
+// warning returns a warning event about a Work, the given number of seconds after deletionTime.
 func warning(work string, seconds int, message string) corev1.Event {
 	return corev1.Event{
 		InvolvedObject: corev1.ObjectReference{Name: work, UID: types.UID("uid of " + work)},

@@ -10,13 +10,13 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// maxListedBounds is the number of exceeded bounds that a condition names. The others are
-// counted.
+// maxListedBounds is the number of exceeded limits that a condition names. Of the other exceeded
+// limits, the condition states only the number.
 const maxListedBounds = 5
 
-// WithinBoundsCondition returns the condition that the data of a member is within the bounds.
-// exceeded are the bounds that it exceeded lately, in order. It returns nil for a cluster that
-// never exceeded one.
+// WithinBoundsCondition returns the condition that reports whether the data of a member is within
+// the size limits. exceeded holds the limits that the data exceeded lately, in order. It returns
+// nil for a cluster that never exceeded a limit.
 func WithinBoundsCondition(stored *metav1.Condition, exceeded []string, generation int64, now metav1.Time) *metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionWithinBounds, Status: metav1.ConditionTrue,

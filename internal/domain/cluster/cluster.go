@@ -1,10 +1,10 @@
-// Package cluster answers: what does a Cluster look like once the control plane has accepted
-// it, and which Clusters does the control plane reject?
+// Package cluster answers: what does a Cluster look like once the control plane has accepted it,
+// and which Clusters does the control plane reject?
 //
 // Invariants:
-//   - Default and Canonicalise are idempotent: a second pass does not change a Cluster, so
-//     writing back what was read never increases its generation.
-//   - What Default produces passes the checks of Validate on resource models.
+//   - Default and Canonicalise are idempotent: a second call does not change a Cluster, so a client
+//     that writes a Cluster back unchanged never increases its generation.
+//   - The resource models that Default sets pass the checks of Validate.
 //   - Nothing here reads a clock; the caller passes the time of a taint.
 package cluster
 
@@ -15,8 +15,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Default sets the standard grades of DefaultModels in a new Cluster without resource models,
-// and brings given models into the form of StandardiseModels.
+// Default sets DefaultModels in a new Cluster without resource models. It brings given models into
+// the form of StandardiseModels.
 func Default(cluster *clusterv1alpha1.Cluster) {
 	if len(cluster.Spec.ResourceModels) == 0 {
 		cluster.Spec.ResourceModels = DefaultModels()
@@ -27,9 +27,9 @@ func Default(cluster *clusterv1alpha1.Cluster) {
 
 // Canonicalise brings fields that can be written in several ways into one form.
 //
-// A NoExecute taint without a time gets the current time, because tolerations are counted from
-// it. The single zone of older clients moves into the list of zones. If both are given nothing
-// moves, and Validate rejects the Cluster.
+// A NoExecute taint without a time gets the current time, because toleration seconds are counted
+// from that time. The field zone of older clients is moved into the list zones. If both fields are
+// set, Canonicalise moves nothing and Validate rejects the Cluster.
 func Canonicalise(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]

@@ -15,9 +15,9 @@ func IsReady(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// HealthTaints returns the taints of a cluster according to its condition Ready: not-ready if
-// it is False or missing, unreachable if it is Unknown, none of the two if it is True. All
-// other taints stay. A new taint gets the given time.
+// HealthTaints returns the taints of a cluster according to its condition Ready: not-ready if the
+// condition is False or missing, unreachable if it is Unknown, and neither of these taints if it is
+// True. All other taints stay. A new taint gets the given time.
 func HealthTaints(cluster *clusterv1alpha1.Cluster, now metav1.Time) []corev1.Taint {
 	wantedKey := ""
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)

@@ -9,7 +9,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// GracePeriods are the grace periods of a cluster in pull mode for missed heartbeats.
+// GracePeriods are the times that a cluster in pull mode may send no heartbeat before it counts as
+// unreachable.
 type GracePeriods struct {
 	// Period is for a cluster that has reported before.
 	Period time.Duration
@@ -17,17 +18,19 @@ type GracePeriods struct {
 	Startup time.Duration
 }
 
-// DefaultGracePeriods is four renewals of a Lease (40 seconds), and 60 seconds at startup.
+// DefaultGracePeriods returns 40 seconds, the time of four renewals of a Lease, and 60 seconds
+// for startup.
 func DefaultGracePeriods() GracePeriods {
 	return GracePeriods{Period: 40 * time.Second, Startup: time.Minute}
 }
 
-// Heartbeat are the heartbeat of a cluster in pull mode: what its agent writes regularly.
+// Heartbeat holds the values that the agent of a cluster in pull mode writes regularly.
 type Heartbeat struct {
-	// Ready is the condition Ready of the Cluster; nil if it has none.
+	// Ready is the condition Ready of the Cluster, or nil if it has none.
 	Ready *metav1.Condition
-	// LeaseRenewed is the renew time of its Lease, by the clock of the cluster; nil if it has none.
-	// It is only compared with earlier values, because clocks differ.
+	// LeaseRenewed is the renew time of the Lease of the cluster, by the clock of the cluster. It
+	// is nil if there is no renew time. It is only compared with earlier values, because clocks
+	// differ.
 	LeaseRenewed *metav1.MicroTime
 }
 
@@ -38,9 +41,10 @@ type HeartbeatRecord struct {
 	LastSeen time.Time
 }
 
-// RecordHeartbeat returns the record after one more observation. record is nil at the first observation,
-// which counts as a heartbeat: a process that has just started knows of no missed ones. A part
-// of the heartbeat that disappears, such as a deleted Lease, does not count.
+// RecordHeartbeat returns the record after one more observation. record is nil at the first
+// observation, which counts as a heartbeat, because a process that has just started knows of no
+// missed heartbeats. A part of the heartbeat that disappears, such as a deleted Lease, does not
+// count as a heartbeat.
 func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time) HeartbeatRecord {
 	if record == nil {
 		return HeartbeatRecord{Heartbeat: heartbeat, LastSeen: now}
@@ -53,9 +57,9 @@ func RecordHeartbeat(record *HeartbeatRecord, heartbeat Heartbeat, now time.Time
 	return *record
 }
 
-// MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster whose heartbeats are missing for
-// too long. It returns nil for any other cluster, for one that has that condition already, and
-// for one that was deleted and has no Works left.
+// MissedHeartbeatCondition returns the condition Ready=Unknown for a cluster that sent no heartbeat
+// for longer than its grace period. It returns nil for any other cluster, for a cluster that has
+// that condition already, and for a deleted cluster that has no Works left.
 func MissedHeartbeatCondition(record HeartbeatRecord, ready *metav1.Condition, periods GracePeriods, generation int64, now time.Time) *metav1.Condition {
 	limit, reason, message := periods.Period, clusterv1alpha1.ClusterReasonStatusUnknown, "Cluster status controller stopped posting cluster status."
 	if ready == nil {

@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// IdentityCheck is the result of comparing a member with spec.id of its Cluster. The zero value is
-// a member that need not be identified, or that was not called.
+// IdentityCheck is the result of comparing a member with spec.id of its Cluster. The zero value
+// means that the member need not be identified, or that it was not called.
 type IdentityCheck struct {
 	// Proven reports whether the member is the cluster with spec.id.
 	Proven bool
@@ -24,8 +24,8 @@ type IdentityCheck struct {
 // maxIDBytes is the maximum length of the ID of a cluster, in bytes.
 const maxIDBytes = 64
 
-// IsValidID reports whether a text can be the ID of a cluster, which is a UID. The member sends it,
-// and a message asks users to put it on a command line.
+// IsValidID reports whether a text can be the ID of a cluster, which is a UID. The check is needed
+// because the member sends the ID and a message asks users to put the ID on a command line.
 func IsValidID(text string) bool {
 	if text == "" || len(text) > maxIDBytes {
 		return false
@@ -38,16 +38,16 @@ func IsValidID(text string) bool {
 	return true
 }
 
-// MismatchMessage returns the message on a member that is another cluster than the registered one.
+// MismatchMessage returns the message that a member is not the registered cluster but another one.
 func MismatchMessage(cluster, endpoint, expected, seen string) string {
 	return fmt.Sprintf("cluster %s is registered with ID %s, and %s leads to the cluster with ID %s; nothing is written there and nothing is deleted. "+
 		"Correct spec.apiEndpoint of the Cluster, or, if the cluster was rebuilt, accept it: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
 		cluster, expected, endpoint, seen, cluster, seen)
 }
 
-// IdentityCondition returns the condition on the identity of a member, given the stored
-// condition (nil if there is none). It returns nil if the stored condition stays: a cluster
-// that always had the registered ID gets no condition.
+// IdentityCondition returns the condition on the identity of a member. stored is the stored
+// condition, or nil if there is none. It returns nil if the stored condition stays unchanged. A
+// cluster that always had the registered ID gets no condition.
 func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message string, generation int64, now time.Time) *metav1.Condition {
 	condition := &metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionIdentityMismatch, ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
@@ -67,8 +67,8 @@ func IdentityCondition(stored *metav1.Condition, of IdentityCheck, message strin
 	return condition
 }
 
-// UnidentifiedCondition returns the condition Ready of a cluster that answers but is not proven to be
-// the one that was registered.
+// UnidentifiedCondition returns the condition Ready of a cluster that answers but is not proven to
+// be the registered cluster.
 func UnidentifiedCondition(of IdentityCheck, message string, generation int64, now metav1.Time) metav1.Condition {
 	reason := clusterv1alpha1.IdentityUnknownReason
 	if of.OtherID != "" {

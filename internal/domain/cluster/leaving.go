@@ -12,12 +12,12 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// BindingRemovalDelay is the time that schedulers have, after the deletion of a Cluster, to remove it
-// from their bindings. After that the controller manager removes it.
+// BindingRemovalDelay is the time that schedulers have, after the deletion of a Cluster, to remove
+// the Cluster from their bindings. After that the controller manager removes the Cluster.
 const BindingRemovalDelay = 30 * time.Second
 
-// BlockerNamingDelay is the time after the deletion of a Cluster from which the condition
-// Leaving names the objects that block it. Usually the Cluster is gone by then.
+// BlockerNamingDelay is the time after the deletion of a Cluster from which the condition Leaving
+// names the objects that block the deletion. Usually the Cluster is gone by then.
 const BlockerNamingDelay = 5 * time.Second
 
 // maxNamedBlockers is the number of Works or bindings that the condition Leaving names.
@@ -35,16 +35,16 @@ func bindingsWaitReason() string {
 
 // RemainingObjects are the objects that block the deletion of a Cluster.
 type RemainingObjects struct {
-	// WorksGone is true if the cluster has no Works and gets none. If it is false, Works may
-	// still be empty.
+	// WorksGone is true if the cluster has no Works and gets no more Works. Works may be empty even
+	// if WorksGone is false.
 	WorksGone bool
-	// Works and Bindings are names, sorted.
+	// Works and Bindings are the sorted names of the remaining Works and bindings.
 	Works, Bindings []string
 }
 
 // SetLeavingConditions sets the conditions of a Cluster in deletion. remains must be read from the
-// API server. As long as Works remain, the condition Ready stays, because objects are only
-// deleted in a cluster that is ready.
+// API server. As long as Works remain, the condition Ready stays unchanged, because objects are
+// only deleted in a cluster that is ready.
 func SetLeavingConditions(cluster *clusterv1alpha1.Cluster, remains RemainingObjects, now time.Time) {
 	stored := &cluster.Status.Conditions
 	leaving := metav1.Condition{
@@ -75,8 +75,9 @@ func SetLeavingConditions(cluster *clusterv1alpha1.Cluster, remains RemainingObj
 	})
 }
 
-// remainingMessage returns which objects of a kind remain and what they wait for. It contains
-// no number, which would change with each object that is deleted.
+// remainingMessage returns which objects of a kind remain and what these objects wait for. The
+// message contains no number of objects, because the number would change with each object that is
+// deleted.
 func remainingMessage(kind string, names []string, nameThem bool, wait string) string {
 	if !nameThem || len(names) == 0 {
 		return fmt.Sprintf("remaining %s: %s", kind, wait)
@@ -94,8 +95,8 @@ func isLeaving(ready *metav1.Condition) bool {
 	return ready != nil && ready.Reason == clusterv1alpha1.ClusterReasonLeaving
 }
 
-// RetentionReason returns why propagated objects stay in the member if its Cluster is deleted now. It
-// returns "" if they are deleted.
+// RetentionReason returns why propagated objects stay in the member if its Cluster is deleted now.
+// It returns "" if the propagated objects are deleted.
 func RetentionReason(cluster *clusterv1alpha1.Cluster) string {
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {

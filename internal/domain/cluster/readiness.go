@@ -10,15 +10,15 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Thresholds are the times for which a new state must last before the condition Ready changes.
+// Thresholds holds how long a new state must last before the condition Ready changes.
 type Thresholds struct {
-	// Success applies if the cluster is healthy again.
+	// Success is the threshold for a cluster that becomes healthy.
 	Success time.Duration
-	// Failure applies if the cluster fails.
+	// Failure is the threshold for a cluster that fails.
 	Failure time.Duration
 }
 
-// DefaultThresholds are 30 seconds each.
+// DefaultThresholds returns 30 seconds for both thresholds.
 func DefaultThresholds() Thresholds {
 	return Thresholds{Success: 30 * time.Second, Failure: 30 * time.Second}
 }
@@ -30,22 +30,23 @@ const storedTimePrecision = time.Second
 type ReadinessDecision struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
-	// Answering is the observed state as long as Ready does not follow it. It is nil if they
-	// agree; the condition is removed then.
+	// Answering is the condition with the observed state as long as Ready shows another state. If
+	// both states agree, Answering is nil and the condition is removed.
 	Answering *metav1.Condition
-	// Remaining is how much longer the observed state must last until Ready follows.
+	// Remaining is how much longer the observed state must last until Ready changes to that state.
 	Remaining time.Duration
 }
 
 // DecideReadiness compares the observed condition Ready with the stored conditions.
 //
-// The condition of a cluster that was deleted and has no Works stays. A cluster without a
-// condition, or with an Unknown one, gets the observed condition at once. Otherwise the stored
-// condition stays until the new state has lasted for its threshold, so a single failed probe
-// changes nothing. The condition Answering holds the start of the new state while the two
-// disagree. So a process that starts continues the count of the previous one, and nothing is
-// written while they agree. Its time is rounded up, because stored times have no fractions and
-// no condition may change too early.
+// The condition of a deleted cluster that has no Works stays. A cluster without the condition
+// Ready, or with Ready=Unknown, gets the observed condition at once. Otherwise the stored condition
+// stays until the new state has lasted for its threshold, so a single failed probe changes nothing.
+//
+// While the stored and the observed state disagree, the condition Answering holds the start of the
+// new state. So a process that starts continues the count of the previous process, and nothing is
+// written while the states agree. The start is rounded up, because stored times have no fractions
+// and the condition must not change too early.
 func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thresholds Thresholds, now time.Time) ReadinessDecision {
 	healthy := observed.Status == metav1.ConditionTrue
 	threshold := thresholds.Failure
@@ -61,7 +62,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	}
 	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
 	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
-	// A time in the future comes from another clock.
+	// A time in the future was set by another clock.
 	if before != nil && before.Status == observed.Status && !before.LastTransitionTime.After(since) {
 		since = before.LastTransitionTime.Time
 	}
@@ -76,7 +77,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	return ReadinessDecision{Ready: *ready, Answering: &answering, Remaining: remaining}
 }
 
-// Apply sets the conditions of a cluster accordingly.
+// Apply writes the decision into the conditions of a cluster.
 func (j ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, j.Ready)
 	if j.Answering == nil {
@@ -89,8 +90,8 @@ func (j ReadinessDecision) Apply(stored *[]metav1.Condition) {
 	conditions.Set(stored, *j.Answering)
 }
 
-// ReadyCondition returns the condition Ready for the result of a probe. cause adds details of a failure
-// and may be empty.
+// ReadyCondition returns the condition Ready for the result of a probe. cause holds details of a
+// failure and may be empty.
 func ReadyCondition(reachable, healthy bool, cause string, generation int64, now metav1.Time) metav1.Condition {
 	condition := metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,
@@ -113,8 +114,8 @@ func ReadyCondition(reachable, healthy bool, cause string, generation int64, now
 	return condition
 }
 
-// CollectionFailedCondition returns the condition Ready of a cluster that cannot be called, for example
-// without an address.
+// CollectionFailedCondition returns the condition Ready of a cluster that cannot be called, for
+// example because its address is missing.
 func CollectionFailedCondition(cause string, generation int64, now metav1.Time) metav1.Condition {
 	return metav1.Condition{
 		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,

@@ -67,8 +67,8 @@ func TestReadinessWithoutThresholds(t *testing.T) {
 	}
 }
 
-// applyProbe applies one probe as a process does that knows only the stored conditions, in
-// stored form.
+// applyProbe applies the result of one probe. It uses only the stored conditions, in stored form,
+// as a process does that has just started.
 func applyProbe(before []metav1.Condition, healthy bool, thresholds Thresholds, now time.Time) []metav1.Condition {
 	after := append([]metav1.Condition{}, before...)
 	DecideReadiness(before, ReadyCondition(healthy, healthy, "", 1, metav1.NewTime(now)), thresholds, now).Apply(&after)

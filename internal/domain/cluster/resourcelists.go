@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// MaxResourceNames limits the resources in one list, the same as each list in the summary
-	// of a cluster.
+	// MaxResourceNames is the maximum number of resources in one list. Each list in the summary of
+	// a cluster has the same limit.
 	MaxResourceNames = 256
-	// maxResourceNameBytes limits the name of a resource, in bytes: a prefix, a slash and a
-	// name.
+	// maxResourceNameBytes is the maximum length of the name of a resource, in bytes: a prefix, a
+	// slash and a name.
 	maxResourceNameBytes = 253 + 1 + 63
 )
 
@@ -21,24 +21,26 @@ const (
 // that is too long.
 var ErrTooManyResourceNames = errors.New("a list of resources with more than 256 names, or with a name of more than 317 bytes")
 
-// ResourceListPool is a pool of the resource lists of one kind of object. It holds each different list
-// once, by its text, as long as it is referenced. It counts separately what is held and what
-// the current list of objects contains: what was held before must not make the next list fail.
+// ResourceListPool is a pool of the resource lists of objects of one kind. As long as a list is
+// referenced, the pool holds it once, identified by its text. The pool counts separately all lists
+// that it holds and the lists that occur in the objects that are listed now, because lists that are
+// held from before must not make the next list of objects fail.
 type ResourceListPool struct {
 	byText     map[string]*InternedResources
 	heldTotals listTotals
-	// current counts what was interned since Begin, nil if no list of objects is being read.
+	// current counts the lists that were interned since BeginList. It is nil if no list of objects
+	// is being read.
 	current *listedTotals
 }
 
 // PoolSize is the size of a number of resource lists.
 type PoolSize struct {
-	// Bytes is the sum of the texts of the different lists, Names the number of different
-	// resources.
+	// Bytes is the total length of the texts of the different lists. Names is the number of
+	// different resources.
 	Bytes, Names int
 }
 
-// listTotals are the size of lists, and the number of lists for each resource.
+// listTotals holds the size of lists, and the number of lists for each resource.
 type listTotals struct {
 	bytes int
 	names map[corev1.ResourceName]int
@@ -78,7 +80,8 @@ func (l *ResourceListPool) BeginList() {
 	l.current = &listedTotals{listTotals: listTotals{names: map[corev1.ResourceName]int{}}, texts: map[string]bool{}}
 }
 
-// EndList must be called after a list of objects was read. It drops lists without a reference.
+// EndList must be called after a list of objects was read. It removes resource lists that nothing
+// references.
 func (l *ResourceListPool) EndList() {
 	l.current = nil
 	for _, a := range l.byText {
@@ -91,7 +94,7 @@ func (l *ResourceListPool) EndList() {
 // HeldSize returns the size of all lists in the pool.
 func (l *ResourceListPool) HeldSize() PoolSize { return l.heldTotals.size() }
 
-// ListedSize returns the size of the lists that were interned since Begin.
+// ListedSize returns the size of the lists that were interned since BeginList.
 func (l *ResourceListPool) ListedSize() PoolSize {
 	if l.current == nil {
 		return PoolSize{}
@@ -121,7 +124,7 @@ func (l *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources,
 	return made, nil
 }
 
-// insert adds a list, unless the pool has an equal one.
+// insert adds a list unless the pool has an equal list.
 func (l *ResourceListPool) insert(a *InternedResources) {
 	if l.byText[a.text] == nil {
 		l.byText[a.text] = a
@@ -134,7 +137,7 @@ func (l *ResourceListPool) drop(a *InternedResources) {
 	l.heldTotals.remove(a)
 }
 
-// acquire adds a reference to a list, which may have been dropped since it was interned.
+// acquire adds a reference to a list. The list may have been removed since it was interned.
 func (l *ResourceListPool) acquire(a *InternedResources) {
 	l.insert(a)
 	l.byText[a.text] = a

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// newResourceList is a list with the given number of resources.
+// newResourceList returns a list with the given number of resources.
 func newResourceList(count int, prefix string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := range count {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// InternedResources is a list of resources, sorted by name and never changed. Most Pods of a cluster
-// request one of a few such lists.
+// InternedResources is a list of resources that is sorted by name and never changed. It is shared,
+// because most Pods of a cluster request one of a few different lists.
 type InternedResources struct {
 	entries []resourceAmount
 	text    string
@@ -54,7 +54,7 @@ func (s *resourceTotals) subtract(a *InternedResources) {
 	}
 }
 
-// indexOf returns the index of a resource, which it inserts if it is missing.
+// indexOf returns the index of a resource. If the resource is missing, it is inserted.
 func (s *resourceTotals) indexOf(name corev1.ResourceName) int {
 	at, found := s.find(name)
 	if !found {
@@ -69,7 +69,7 @@ func (s *resourceTotals) find(name corev1.ResourceName) (at int, found bool) {
 	})
 }
 
-// quantityOf returns the total of one resource, 0 if there is none.
+// quantityOf returns the total of one resource, or 0 if there is none.
 func (s *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity {
 	if at, found := s.find(name); found {
 		return s.entries[at].quantity
@@ -77,7 +77,7 @@ func (s *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity 
 	return resource.Quantity{}
 }
 
-// resourceList returns the totals as a status shows them. If countPods is true, each counted
+// resourceList returns the totals in the form of a status. If countPods is true, each counted
 // object adds one to the resource pods.
 func (s *resourceTotals) resourceList(countPods bool) corev1.ResourceList {
 	list := corev1.ResourceList{}

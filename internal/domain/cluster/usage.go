@@ -7,14 +7,14 @@ import (
 // PodID identifies a Pod by a hash of its UID.
 type PodID [16]byte
 
-// UsageCounter sums up the nodes and Pods of a member as they come and go. It holds only what a
-// summary needs: a few hundred bytes for a node, and for a Pod its node and a reference to its
-// requests. The sums are exact at any time, in whatever order events arrive. It must not be
-// used concurrently.
+// UsageCounter sums up the resources of the nodes and Pods of a member while they are added and
+// removed. It holds only the data that a summary needs: a few hundred bytes for a node, and for a
+// Pod its node and a reference to its requests. The sums are exact at any time, in whatever order
+// events arrive. It must not be used concurrently.
 type UsageCounter struct {
 	nodes map[string]*countedNode
 	pods  map[PodID]countedPod
-	// NodeLists are the allocatable resources of nodes, PodLists the requests of Pods.
+	// NodeLists holds the allocatable resources of nodes. PodLists holds the requests of Pods.
 	NodeLists, PodLists ResourceListPool
 
 	total, ready                       int32
@@ -66,7 +66,7 @@ func (t *UsageCounter) SetNode(name string, ready bool, allocatable *InternedRes
 	t.version++
 }
 
-// RemoveNode removes a node. Pods that still run on it are counted on.
+// RemoveNode removes a node. Pods that still run on the node are still counted.
 func (t *UsageCounter) RemoveNode(name string) {
 	node, ok := t.nodes[name]
 	if !ok || !node.observed {
@@ -100,7 +100,8 @@ func (t *UsageCounter) SetPod(id PodID, node string, requests *InternedResources
 	t.PodLists.acquire(requests)
 	var on *countedNode
 	if node != "" {
-		// This must precede the removal from its old node, which may be the same.
+		// The entry of the new node must be created before the Pod is removed from its old node,
+		// because both may be the same node.
 		on = t.nodeEntry(node)
 		on.pods++
 	}
@@ -154,15 +155,15 @@ func (t *UsageCounter) nodeEntry(name string) *countedNode {
 	return node
 }
 
-// dropUnused removes an entry that neither a node nor a Pod refers to any more.
+// dropUnused removes the entry of a node to which neither a node nor a Pod refers anymore.
 func (t *UsageCounter) dropUnused(node *countedNode) {
 	if !node.observed && node.pods == 0 {
 		delete(t.nodes, node.name)
 	}
 }
 
-// PruneNodes removes all nodes except those for which keep is true, and ends the list of nodes.
-// It is used after a new list, whose items are set one by one.
+// PruneNodes removes all nodes except those for which keep returns true, and ends the list of
+// nodes. It is called after all nodes of a new list were set.
 func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
 	for name := range t.nodes {
 		if !keep(name) {
@@ -172,7 +173,7 @@ func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
 	t.NodeLists.EndList()
 }
 
-// PrunePods does for Pods what PruneNodes does for nodes.
+// PrunePods removes all Pods except those for which keep returns true, and ends the list of Pods.
 func (t *UsageCounter) PrunePods(keep func(id PodID) bool) {
 	for id := range t.pods {
 		if !keep(id) {
@@ -182,9 +183,9 @@ func (t *UsageCounter) PrunePods(keep func(id PodID) bool) {
 	t.PodLists.EndList()
 }
 
-// Summary returns the number of nodes and the totals of resources: allocatable on the nodes,
-// requested by Pods that run on them, and requested by Pods that are not scheduled yet. models
-// are the grades by which nodes are counted; without models nodes are not counted by grade.
+// Summary returns the number of nodes and the totals of resources: the resources that are
+// allocatable on the nodes, that Pods on nodes request, and that Pods without a node request.
+// models are the grades by which nodes are counted; without models nodes are not counted by grade.
 func (t *UsageCounter) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
 	return &clusterv1alpha1.NodeSummary{TotalNum: t.total, ReadyNum: t.ready}, &clusterv1alpha1.ResourceSummary{
 		Allocatable:          t.allocatable.resourceList(false),

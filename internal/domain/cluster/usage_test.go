@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// resources makes a list out of pairs of a name and a quantity.
+// resources returns a list of resources from pairs of a name and a quantity.
 func resources(pairs ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -22,7 +22,7 @@ func resources(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-// mustIntern interns a list of resources that is not too long.
+// mustIntern interns a list of resources and panics on an error.
 func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedResources {
 	amounts, err := lists.Intern(list)
 	if err != nil {
@@ -31,7 +31,7 @@ func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedReso
 	return amounts
 }
 
-// heldCounts returns how much a counter holds.
+// heldCounts returns the number of entries of each kind that a counter holds.
 func heldCounts(tally *UsageCounter) map[string]int {
 	nodes, pods := tally.NodeLists.HeldSize(), tally.PodLists.HeldSize()
 	return map[string]int{
@@ -62,8 +62,9 @@ func TestSummary(t *testing.T) {
 	if diff := cmp.Diff(&clusterv1alpha1.NodeSummary{TotalNum: 5, ReadyNum: 4}, count); diff != "" {
 		t.Error(diff)
 	}
-	// 3.5 cores and 20Gi are free on a: grade 2. On b memory decides: grade 1. The full node in
-	// between and the overcommitted one are skipped. A missing resource counts as 0.
+	// Node a has 3.5 free cores and 20Gi free memory, so its grade is 2. The grade of node b is 1,
+	// because of its memory. The full node and the overcommitted node are not counted. A missing
+	// resource counts as 0.
 	grades := map[uint]int{}
 	for _, modeling := range sum.AllocatableModelings {
 		if modeling.Count > 0 {
@@ -181,8 +182,8 @@ func TestVersionChangesOnlyWithContent(t *testing.T) {
 	}
 }
 
-// BenchmarkUsageOfLargeMember measures 5 000 nodes with 100 000 Pods: the time of a summary
-// and the memory.
+// BenchmarkUsageOfLargeMember measures the time of a summary and the memory of a counter for 5,000
+// nodes with 100,000 Pods.
 func BenchmarkUsageOfLargeMember(b *testing.B) {
 	const nodes, pods, limit = 5_000, 100_000, 30 << 20
 	before := heapBytes()

@@ -14,15 +14,16 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Validate returns all errors in a Cluster, nothing if it may be stored. It does not check
-// generic metadata (labels, annotations, owners).
+// Validate returns all errors in a Cluster. The result is empty if the Cluster may be stored. It
+// does not check generic metadata (labels, annotations, owners).
 func Validate(cluster *clusterv1alpha1.Cluster) field.ErrorList {
 	errs := validateName(cluster.Name, field.NewPath("metadata", "name"))
 	return append(errs, validateSpec(&cluster.Spec, field.NewPath("spec"))...)
 }
 
-// ValidateUpdate returns all errors in a Cluster that replaces another. No field of the spec
-// is immutable, so it checks only the new Cluster. The API server checks the generic metadata.
+// ValidateUpdate returns all errors in a Cluster that replaces another Cluster. It checks only the
+// new Cluster, because no field of the spec is immutable. The API server checks the generic
+// metadata.
 func ValidateUpdate(cluster, _ *clusterv1alpha1.Cluster) field.ErrorList {
 	return Validate(cluster)
 }
@@ -32,8 +33,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "the cluster needs a name")}
 	}
 	var errs field.ErrorList
-	// Names derived from this one (the execution namespace, roles in the member) have limits of
-	// their own.
+	// Names that contain the name of the Cluster (the execution namespace, roles in the member)
+	// have length limits themselves.
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		errs = append(errs, field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}

@@ -10,11 +10,11 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// maxClockAhead is how far the clock of a user may be ahead.
+// maxClockAhead is how far the clock of a user may be ahead of the clock of the control plane.
 const maxClockAhead = 5 * time.Minute
 
-// Warnings returns a warning for each annotation that a change sets and that has no effect, or
-// more effect than users expect. old is nil on creation.
+// Warnings returns a warning for each annotation that a change sets and that has no effect, or more
+// effects than users expect. old is nil on creation.
 func Warnings(cluster, old *clusterv1alpha1.Cluster, now time.Time) []string {
 	if old == nil {
 		old = &clusterv1alpha1.Cluster{}

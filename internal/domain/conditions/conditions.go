@@ -25,12 +25,12 @@ const MaxMessageBytes = 1024
 
 const ellipsis = "..."
 
-// Set stores c in conditions and reports whether anything changed, so that the caller can skip
-// a write that would change nothing.
+// Set stores c in conditions and reports whether anything changed, so that the caller can skip a
+// write that would change nothing.
 //
-// c.LastTransitionTime is the current time. It is stored if the condition is new or its status
-// differs from the stored one, and ignored otherwise. c.ObservedGeneration is the generation
-// of the object that c describes.
+// c.LastTransitionTime is the current time. It is stored only if the condition is new or its status
+// differs from the stored status. c.ObservedGeneration is the generation of the object that c
+// describes.
 func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool) {
 	c.Message = LimitMessage(c.Message)
 	stored := Get(*conditions, c.Type)
@@ -65,24 +65,24 @@ func Remove(conditions *[]metav1.Condition, conditionType string) (changed bool)
 	return len(*conditions) != before
 }
 
-// HasStatus reports whether the condition exists and has that status. A missing condition is never
-// True, False or Unknown.
+// HasStatus reports whether the condition exists and has that status. It returns false for a
+// condition that is missing.
 func HasStatus(conditions []metav1.Condition, conditionType string, status metav1.ConditionStatus) bool {
 	c := Get(conditions, conditionType)
 	return c != nil && c.Status == status
 }
 
-// LimitMessage shortens message to MaxMessageBytes; see Shorten.
+// LimitMessage truncates message to MaxMessageBytes; see Truncate.
 func LimitMessage(message string) string { return Truncate(message, MaxMessageBytes) }
 
-// Truncate cuts text to the given number of bytes, at least 8, without splitting a rune. An
-// ellipsis shows that it was cut. Bytes that are not UTF-8 are kept.
+// Truncate shortens text to the given number of bytes, at least 8, without splitting a rune. Text
+// that was shortened ends with an ellipsis. Bytes that are not UTF-8 are kept.
 func Truncate(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
 	}
 	end := bytes - len(ellipsis)
-	// A rune has at most four bytes, so at most three steps lead to its start.
+	// A rune has at most four bytes, so its start is at most three bytes back.
 	for step := 0; step < utf8.UTFMax-1 && !utf8.RuneStart(text[end]); step++ {
 		end--
 	}

@@ -3,6 +3,7 @@ package conditions
 import (
 	"slices"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -14,20 +15,21 @@ import (
 
 // Row is one condition that this project writes.
 type Row struct {
-	// Kinds are the kinds of objects with the condition.
+	// Kinds are the kinds of objects that have the condition.
 	Kinds  []string
 	Type   string
 	Status metav1.ConditionStatus
 	Reason string
-	// When is the situation in which the condition is written, for documentation.
+	// When describes the situation in which the condition is written. It is used in the
+	// documentation.
 	When string
 }
 
-// Table lists every condition that this project writes, kind by kind. It does not contain
-// names that are reserved in the API but never written.
+// Table returns every condition that this project writes, sorted by kind. It does not contain
+// conditions that are reserved in the API but never written.
 func Table() []Row {
 	var table []Row
-	for _, rows := range [][]Row{clusterRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows()} {
+	for _, rows := range [][]Row{clusterRows(), requestRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows()} {
 		table = append(table, rows...)
 	}
 	return table
@@ -92,6 +94,23 @@ func clusterRows() []Row {
 	}
 }
 
+// requestRows returns the conditions of the certificate requests of agents.
+func requestRows() []Row {
+	kinds := []string{"CertificateSigningRequest"}
+	notApproved := clusterv1alpha1.AgentNotApproved
+	return []Row{
+		{kinds, string(certificatesv1.CertificateApproved), yes, clusterv1alpha1.AgentReasonAutoApproved, "the controller approved the certificate of an agent"},
+		{kinds, clusterv1alpha1.AgentRightsGranted, yes, clusterv1alpha1.AgentReasonApprovedByOthers, "an administrator approved the certificate, and the agent got its rights"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotAllowed, "the requester may not request certificates of agents"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonInvalidName, "no cluster with an agent can have the requested name"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNameTaken, "a Cluster has the requested name"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonCertificateIssued, "another requester has a certificate for the requested name"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotRegistered, "the agent renews its certificate, and its Cluster does not exist"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNamespaceNotPrepared, "the namespace for the Secrets of the cluster is not prepared for agents"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonGeneratorUnlimited, "the user that creates the roles of agents has all rights"},
+	}
+}
+
 func workRows() []Row {
 	kinds := []string{"Work"}
 	return []Row{
@@ -133,7 +152,8 @@ func bindingRows() []Row {
 	}
 }
 
-// templateRows does not contain the reasons that members set.
+// templateRows returns the conditions of templates. It does not contain the reasons that members
+// set.
 func templateRows() []Row {
 	kinds := []string{"Deployment"}
 	var rows []Row

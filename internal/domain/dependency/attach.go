@@ -24,8 +24,8 @@ var claimLabels = [...]string{
 	networkingv1alpha1.MultiClusterServicePermanentIDLabel,
 }
 
-// OtherDependents are the other dependents in spec.requiredBy of an attached binding. A dependent that is
-// in neither field stays unchanged.
+// OtherDependents are the other dependents in spec.requiredBy of an attached binding. A dependent
+// in spec.requiredBy that is neither in Existing nor in Deleted stays unchanged.
 type OtherDependents struct {
 	// Existing are the dependents that exist.
 	Existing []*workv1alpha2.ResourceBinding
@@ -33,10 +33,11 @@ type OtherDependents struct {
 	Deleted sets.Set[types.NamespacedName]
 }
 
-// Attach makes the binding of an object follow a dependent: it adds the dependent with its
-// clusters to spec.requiredBy and sets the label of the dependent. A binding without a name
-// (binding.New) is filled for creation. If a policy claims the binding, all other fields stay
-// unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is changed.
+// Attach makes the binding of an object follow a dependent. It adds the dependent with its clusters
+// to spec.requiredBy and sets the label of the dependent. If the binding has no name (binding.New),
+// Attach also fills in the fields that a new binding needs. If a policy claims the binding, all
+// other fields stay unchanged. On error (*policy.OwnerError, *policy.CollisionError) nothing is
+// changed.
 func Attach(attached binding.Object, object *unstructured.Unstructured, dependent *workv1alpha2.ResourceBinding, peers OtherDependents) error {
 	if err := checkOwner(attached, object); err != nil {
 		return err
@@ -54,8 +55,8 @@ func Attach(attached binding.Object, object *unstructured.Unstructured, dependen
 	return nil
 }
 
-// Release removes a dependent from an attached binding and reports whether nothing needs the
-// binding any more. The settings of the remaining dependents apply from then on.
+// Release removes a dependent from an attached binding and reports whether the binding is unneeded.
+// The settings of the remaining dependents apply from then on.
 func Release(attached binding.Object, dependent types.NamespacedName, peers OtherDependents) (unneeded bool) {
 	before := len(attached.BindingSpec().RequiredBy)
 	removeDependents(attached, peers.Deleted.Clone().Insert(dependent))
@@ -79,8 +80,8 @@ func IsClaimed(attached binding.Object) bool {
 	return slices.ContainsFunc(claimLabels[:], func(label string) bool { return labels[label] != "" })
 }
 
-// isUnneeded reports whether no dependent, no policy and no earlier scheduling selects clusters
-// for the object.
+// isUnneeded reports whether the binding can be deleted, because no dependent, no policy and no
+// earlier scheduling selects clusters for it.
 func isUnneeded(attached binding.Object) bool {
 	spec := attached.BindingSpec()
 	owner := metav1.GetControllerOf(attached)
@@ -89,9 +90,9 @@ func isUnneeded(attached binding.Object) bool {
 		owner != nil && owner.UID == spec.Resource.UID
 }
 
-// addDependent adds or updates the snapshot of the dependent with its clusters. It keeps the
-// position of an existing snapshot. Clusters from which the dependent is being evicted stay
-// listed until the eviction ends, because its dependencies must not be deleted before.
+// addDependent adds or updates the snapshot of the dependent with its clusters. An existing
+// snapshot keeps its position. Clusters from which the dependent is being evicted stay listed until
+// the eviction ends, because the dependencies must not be deleted earlier.
 func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
 	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
@@ -121,8 +122,9 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 	}
 }
 
-// removeDependents removes dependents from a binding. The names of their labels are hashes. A
-// label that a remaining dependent also has is kept.
+// removeDependents removes dependents and their labels from a binding. Labels contain hashes of
+// names, so two dependents can have the same label. A label that a remaining dependent also has is
+// kept.
 func removeDependents(attached binding.Object, removed sets.Set[types.NamespacedName]) {
 	spec := attached.BindingSpec()
 	var remaining []workv1alpha2.BindingSnapshot
@@ -147,7 +149,7 @@ func dependedByLabel(namespace, name string) string {
 	return workv1alpha2.DependedByLabelPrefix + binding.ReferenceKey(namespace, name)
 }
 
-// syncWithObject updates a binding that no policy claims from its object.
+// syncWithObject updates a binding that no policy claims to the state of its object.
 func syncWithObject(attached binding.Object, object *unstructured.Unstructured, hash string) {
 	spec := attached.BindingSpec()
 	if owner := metav1.GetControllerOf(attached); owner == nil {
@@ -162,16 +164,16 @@ func syncWithObject(attached binding.Object, object *unstructured.Unstructured, 
 	reference := referenceTo(object)
 	if spec.Resource.UID == reference.UID {
 		if spec.Resource.APIVersion != reference.APIVersion && len(spec.RequiredBy) > 1 {
-			// Another dependent refers to another API version. The recorded one stays.
+			// Another dependent refers to another API version. The recorded API version stays.
 			return
 		}
-		if recorded := spec.Resource.ResourceVersion; recorded != "" && attached.GetAnnotations()[policy.TemplateStateAnnotation] == hash {
+		if recorded := spec.Resource.ResourceVersion; recorded != "" && attached.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == hash {
 			// Only the status of the object changed.
 			reference.ResourceVersion = recorded
 		}
 	}
 	spec.Resource = reference
-	setAnnotation(attached, policy.TemplateStateAnnotation, hash)
+	setAnnotation(attached, policyv1alpha1.TemplateStateAnnotation, hash)
 }
 
 // applyTerms sets the settings that a binding without a placement takes from its dependents.
@@ -195,8 +197,8 @@ func referenceTo(object *unstructured.Unstructured) workv1alpha2.ObjectReference
 	}
 }
 
-// checkOwner returns an error if the binding belongs to an earlier object with the same name, or
-// to another kind with the same name.
+// checkOwner returns an error if the binding belongs to an earlier object with the same name, or to
+// an object of another kind with the same name.
 func checkOwner(attached binding.Object, object *unstructured.Unstructured) error {
 	owner := metav1.GetControllerOf(attached)
 	if attached.GetName() == "" || owner != nil && owner.UID == object.GetUID() {

@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// newAttachedBinding returns the binding of the ConfigMap after Attach for each of the
+// newAttachedBinding returns the binding of the ConfigMap after Attach was called for each of the
 // dependents.
 func newAttachedBinding(t testing.TB, dependents ...*workv1alpha2.ResourceBinding) binding.Object {
 	t.Helper()
@@ -98,7 +98,7 @@ func TestAttachSecondDependent(t *testing.T) {
 	if spec.ConflictResolution != policyv1alpha1.ConflictOverwrite || !*spec.PreserveResourcesOnDeletion {
 		t.Errorf("terms: %s, %v", spec.ConflictResolution, *spec.PreserveResourcesOnDeletion)
 	}
-	// The first one moves and keeps its place.
+	// The first dependent changes its clusters and keeps its position.
 	if err := Attach(made, settingsConfigMap(), newDependent("a", targetClusters("m3")), OtherDependents{Existing: []*workv1alpha2.ResourceBinding{newDependent("b", overwriting)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,8 @@ func TestBindingWithoutDependentsIsNotUnneeded(t *testing.T) {
 	}
 }
 
-// Label names are hashes, so two dependents may have the same label.
+// TestSharedLabelStaysForRemainingDependent removes one of two dependents that have the same label.
+// This is possible because label names contain hashes.
 func TestSharedLabelStaysForRemainingDependent(t *testing.T) {
 	one, other := collidingNames()
 	made := newAttachedBinding(t, newDependent(one), newDependent(other))
@@ -366,8 +367,9 @@ func TestSettingsConflict(t *testing.T) {
 	}
 }
 
-// In any order of additions and removals, the binding depends on the remaining dependents only,
-// apart from their order. After the last removal nothing remains.
+// TestReleaseDependsOnRemainingDependentsOnly checks that, after any order of additions and
+// removals, the binding depends only on the remaining dependents, apart from their order. After the
+// last removal no dependent remains.
 func TestReleaseDependsOnRemainingDependentsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c", "d"})

@@ -1,16 +1,16 @@
-// Package dependency answers: which objects does a template depend on, and how must the bindings
-// of these dependencies change so that they follow the template to its clusters?
+// Package dependency answers: which objects does a template depend on, and how must the bindings of
+// these dependencies change so that they follow the template to its clusters?
 //
-// Terms: the binding of a template that depends on others, with spec.propagateDeps, is the
-// dependent. The binding of a dependency is attached: it lists its dependents with their
-// clusters in spec.requiredBy, and goes to these clusters. An object has only one binding.
-// If a policy claims the object as well, the binding goes to the clusters of
-// both.
+// Terms: a dependent is the binding of a template that depends on other objects and sets
+// spec.propagateDeps. The binding of a dependency is attached: it lists its dependents with their
+// clusters in spec.requiredBy, and the dependency is propagated to these clusters. An object has
+// only one binding. If a policy claims the object as well, the object is propagated to the clusters
+// of the policy and of the dependents.
 //
 // Invariants:
-//   - Settings of a binding that a policy decides are not changed.
+//   - Settings of a binding that a policy sets are not changed.
 //   - Several dependents share one binding and may be added and removed in any order. The result
-//     depends on the remaining dependents only.
+//     depends only on the remaining dependents.
 //   - A binding is unneeded only if nothing selects clusters for it.
 //   - References are sorted, so that equal references have equal text.
 package dependency
@@ -33,15 +33,16 @@ import (
 // matches.
 type Reference = configv1alpha1.DependentObjectReference
 
-// References returns the dependencies of a template from those that the interpreter found,
-// sorted and without duplicates. It omits the template itself and objects in namespaces of the
-// control plane, which are never propagated. The arguments are not modified.
+// References returns the dependencies of a template, sorted and without duplicates. found are the
+// references that the interpreter returned. The result omits the template itself and objects in
+// namespaces of the control plane, because such objects are never propagated. The arguments are not
+// modified.
 func References(template *unstructured.Unstructured, found []Reference) []Reference {
 	var references []Reference
 	for i := range found {
 		reference := *found[i].DeepCopy()
 		if reference.Name != "" {
-			// A reference with a name ignores its selector.
+			// If a reference has a name, its selector has no effect.
 			reference.LabelSelector = nil
 		}
 		if tenancy.IsReservedNamespace(reference.Namespace) || refersToItself(template, reference) {
@@ -53,9 +54,9 @@ func References(template *unstructured.Unstructured, found []Reference) []Refere
 	return slices.CompactFunc(references, func(a, b Reference) bool { return CompareReferences(a, b) == 0 })
 }
 
-// FilterAllowed returns the references that the author may propagate, and an error for each other
-// reference. Forbidden references are not attached. Objects that are already attached stay
-// unchanged.
+// FilterAllowed returns the references that the author may propagate, and an error for each
+// forbidden reference. Forbidden references are not attached. Objects that are already attached
+// stay unchanged.
 func FilterAllowed(author tenancy.Author, references []Reference) (allowed []Reference, forbidden []*tenancy.ForbiddenError) {
 	for i := range references {
 		if refusal := author.CheckDependency(references[i].Kind, types.NamespacedName{Namespace: references[i].Namespace, Name: references[i].Name}); refusal != nil {
@@ -72,7 +73,7 @@ func refersToItself(template *unstructured.Unstructured, reference Reference) bo
 		ReferencedKind(reference).GroupKind() == template.GroupVersionKind().GroupKind()
 }
 
-// CompareReferences orders references. References with the same meaning are equal.
+// CompareReferences compares references for sorting. References with the same meaning are equal.
 func CompareReferences(a, b Reference) int {
 	return cmp.Or(
 		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
@@ -105,7 +106,8 @@ func Matches(reference Reference, thing ObjectID, objectLabels map[string]string
 	return selector != nil && selector.Matches(labels.Set(objectLabels))
 }
 
-// MatchesKindAndNamespace reports whether the kind and the namespace of a reference match the object.
+// MatchesKindAndNamespace reports whether the kind and the namespace of a reference match the
+// object.
 func MatchesKindAndNamespace(reference Reference, thing ObjectID) bool {
 	return ReferencedKind(reference).GroupKind() == thing.Kind && reference.Namespace == thing.Key.Namespace
 }

@@ -198,8 +198,8 @@ func TestDependents(t *testing.T) {
 	}
 }
 
-// The index finds exactly the dependents whose references match, and is empty after all
-// dependents are removed.
+// TestIndexAgreesWithLinearSearch checks that the index returns exactly the dependents whose
+// references match, and that it is empty after all dependents are removed.
 func TestIndexAgreesWithLinearSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c"})

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Index finds the dependents that refer to an object. The cost of a lookup is proportional to
+// Index returns the dependents that refer to an object. The time for a lookup is proportional to
 // the result and to the number of selectors for the kind and namespace. An Index is not safe for
 // concurrent use.
 type Index struct {
@@ -31,8 +31,8 @@ func NewIndex() *Index {
 	}
 }
 
-// Put replaces the references of a dependent and reports whether they contain a kind that was
-// not in the index before. An empty list removes the dependent.
+// Put replaces the references of a dependent and reports whether the new references contain a kind
+// that was not in the index before. An empty list removes the dependent.
 func (x *Index) Put(dependent types.NamespacedName, references []Reference) (hasNewKind bool) {
 	for _, reference := range x.references[dependent] {
 		x.remove(dependent, reference)
@@ -86,7 +86,7 @@ func (x *Index) Kinds() []schema.GroupVersionKind {
 }
 
 // Dependents returns the dependents that refer to an object by name or by one of the label sets,
-// sorted. For an object whose labels changed, callers pass the old and the new labels.
+// sorted. If the labels of the object changed, callers pass the old and the new labels.
 func (x *Index) Dependents(thing ObjectID, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
 	found = found.Union(x.byName[thing])

@@ -11,8 +11,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// RecordReferences stores the references in an annotation of the dependent. An annotation with the same
-// references in another order is kept. An empty list removes the annotation.
+// RecordReferences stores the references in an annotation of the dependent. If the annotation
+// contains the same references in another order, it is not changed. An empty list removes the
+// annotation.
 func RecordReferences(dependent metav1.Object, references []Reference) error {
 	note, noted := dependent.GetAnnotations()[workv1alpha2.DependenciesAnnotation]
 	if len(references) == 0 {
@@ -44,7 +45,7 @@ func Encode(references []Reference) (string, error) {
 	return string(text), nil
 }
 
-// Decode parses the value of DependenciesAnnotation. The empty text has no references.
+// Decode parses the value of DependenciesAnnotation. For an empty text it returns no references.
 func Decode(text string) ([]Reference, error) {
 	if text == "" {
 		return nil, nil
@@ -56,8 +57,8 @@ func Decode(text string) ([]Reference, error) {
 	return references, nil
 }
 
-// setAnnotation sets an annotation, or removes it if the value is empty. It replaces the map,
-// because the old one may be shared.
+// setAnnotation sets an annotation, or removes the annotation if the value is empty. It replaces
+// the map of annotations, because the old map may be shared.
 func setAnnotation(object metav1.Object, key, value string) {
 	object.SetAnnotations(withEntry(object.GetAnnotations(), key, value))
 }

@@ -20,9 +20,9 @@ type Settings struct {
 }
 
 // MergeSettings merges the settings of the dependents of an object, independent of their order.
-// Overwrite takes precedence over Abort, and preserving over deleting, so that no dependent
-// loses a setting it relies on. Overwrite counts only for dependents that may take over the
-// object.
+// Overwrite takes precedence over Abort, and preservation over deletion, so that no dependent loses
+// a setting that it relies on. The setting Overwrite of a dependent is ignored if the dependent may
+// not take over the object.
 func MergeSettings(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) Settings {
 	terms := Settings{ConflictResolution: policyv1alpha1.ConflictAbort}
 	overwrites := overwritesObject(object)
@@ -35,8 +35,8 @@ func MergeSettings(object workv1alpha2.ObjectReference, dependents []*workv1alph
 	return terms
 }
 
-// SettingsConflict describes the settings in which the dependents differ, or returns nil. The text
-// does not depend on the order of the dependents.
+// SettingsConflict returns an error that describes the settings in which the dependents differ. It
+// returns nil if they do not differ. The text does not depend on the order of the dependents.
 func SettingsConflict(object workv1alpha2.ObjectReference, dependents []*workv1alpha2.ResourceBinding) error {
 	terms := MergeSettings(object, dependents)
 	overwrites := overwritesObject(object)
@@ -55,7 +55,7 @@ func SettingsConflict(object workv1alpha2.ObjectReference, dependents []*workv1a
 	return errors.New("the bindings that require this one differ: " + strings.Join(parts, "; "))
 }
 
-// overwritesObject returns a function that reports whether a dependent requests Overwrite and
+// overwritesObject returns a function that reports whether a dependent both requests Overwrite and
 // may take over the object.
 func overwritesObject(object workv1alpha2.ObjectReference) func(*workv1alpha2.ResourceBinding) bool {
 	kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind).GroupKind()
@@ -69,7 +69,8 @@ func preserves(dependent *workv1alpha2.ResourceBinding) bool {
 	return dependent.Spec.PreserveResourcesOnDeletion != nil && *dependent.Spec.PreserveResourcesOnDeletion
 }
 
-// splitBy returns the sorted names of the dependents for which the predicate is true and false.
+// splitBy returns two sorted lists of names: the dependents for which the predicate is true, and
+// those for which it is false.
 func splitBy(dependents []*workv1alpha2.ResourceBinding, predicate func(*workv1alpha2.ResourceBinding) bool) (yes, no []string) {
 	for _, dependent := range dependents {
 		name := dependent.Namespace + "/" + dependent.Name

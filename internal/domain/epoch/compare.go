@@ -2,7 +2,7 @@ package epoch
 
 import "strconv"
 
-// Snapshot is the observed state of the storage.
+// Snapshot is the state of the storage at one observation.
 type Snapshot struct {
 	Epoch Epoch
 	// ResourceVersion is the resourceVersion that a list of the storage returned.
@@ -12,25 +12,27 @@ type Snapshot struct {
 // Comparison is the result of the comparison of two observed states.
 type Comparison int
 
-// Values of Verdict.
+// Values of Comparison.
 const (
-	// SameStorage means that it is the same storage, at a later time.
+	// SameStorage means that both states are of the same storage, and the second one is not older.
 	SameStorage Comparison = iota
 	// AnotherEpoch means that another epoch began.
 	AnotherEpoch
-	// VersionDecreased means that the ConfigMap is the same, and the resourceVersion decreased.
+	// VersionDecreased means that the ConfigMap of the epoch is the same, but the resourceVersion
+	// decreased.
 	VersionDecreased
-	// VersionJumped means that the ConfigMap is the same, and the resourceVersion increased by more than
-	// writes can cause. A restore that raises revisions does that.
+	// VersionJumped means that the ConfigMap of the epoch is the same, but the resourceVersion
+	// increased by more than writes can cause. A restore that raises revisions causes such an
+	// increase.
 	VersionJumped
 )
 
 // minJump is a number of writes that no storage handles between two checks: at 10,000 writes a
-// second they take 14 hours. A restore that raises revisions adds 1,000,000,000.
+// second these writes take 14 hours. A restore that raises revisions adds 1,000,000,000.
 const minJump = 500_000_000
 
-// CompareSnapshots compares the last observed state with the present one. A version that is not a number is
-// ignored.
+// CompareSnapshots compares the last observed state of the storage with the present state. A
+// resourceVersion that is not a number is ignored.
 func CompareSnapshots(before, now Snapshot) Comparison {
 	if before.Epoch.ID != now.Epoch.ID && !isFirstEpoch(before.Epoch, now.Epoch) {
 		return AnotherEpoch
@@ -52,6 +54,6 @@ func CompareSnapshots(before, now Snapshot) Comparison {
 	}
 }
 
-// isFirstEpoch reports whether a storage without the ConfigMap got its first one. That happens
-// with a storage that an earlier version installed.
+// isFirstEpoch reports whether a storage without the ConfigMap of the epoch got its first
+// ConfigMap. That happens if an earlier version installed the control plane.
 func isFirstEpoch(before, now Epoch) bool { return before.ID == "" && now.Cause == CauseInstalled }

@@ -14,28 +14,29 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// DifferenceKind is the kind of a difference between a member and the desired state of a restored control
-// plane.
+// DifferenceKind is the kind of a difference between a member and the desired state of a restored
+// control plane.
 type DifferenceKind string
 
 const (
-	// DifferenceOrphan means that the member has an object of ours that no Work describes. The object was
-	// created after the backup.
+	// DifferenceOrphan means that the member has an object of this control plane that no Work
+	// describes. The object was created after the backup.
 	DifferenceOrphan DifferenceKind = "no Work wants it"
-	// DifferenceDeletionHeld means that a Work is being deleted, and its object stays until the restore is
-	// confirmed.
+	// DifferenceDeletionHeld means that a Work is being deleted, but its object stays until a user
+	// confirms the restore.
 	DifferenceDeletionHeld DifferenceKind = "deletion held"
-	// DifferenceRecreated means that the object was deleted after the backup, and the restored control
-	// plane created it again.
+	// DifferenceRecreated means that the object was deleted after the backup, and the restored
+	// control plane created the object again.
 	DifferenceRecreated DifferenceKind = "made again"
-	// DifferenceMissing means that a Work describes the object, and the member does not have it.
+	// DifferenceMissing means that a Work describes the object, but the object does not exist in
+	// the member.
 	DifferenceMissing DifferenceKind = "missing"
-	// DifferenceNotApplied means that the member rejects the object of the Work.
+	// DifferenceNotApplied means that the member rejects the object that the Work describes.
 	DifferenceNotApplied DifferenceKind = "not applied"
 )
 
-// Difference is one object of a member that differs from the desired state, or differed from it
-// after the restore.
+// Difference is one object of a member that differs from the desired state now, or that differed
+// from the desired state after the restore.
 type Difference struct {
 	Kind   DifferenceKind   `json:"difference"`
 	Object schema.GroupKind `json:"kind"`
@@ -48,7 +49,7 @@ type ObjectKey struct {
 	Name      string `json:"name"`
 }
 
-// MemberObject is an object of a member with our labels.
+// MemberObject is an object of a member with the labels of this control plane.
 type MemberObject struct {
 	Kind    schema.GroupKind
 	Key     ObjectKey
@@ -62,9 +63,9 @@ type objectID struct {
 	key  ObjectKey
 }
 
-// Differences compares the Works of a cluster with our objects in it. wasListed reports whether
-// the objects of a kind were listed in the member. Objects of other kinds are never reported as
-// missing.
+// Differences compares the Works of a cluster with the objects of this control plane in the
+// cluster. wasListed reports whether the objects of a kind were listed in the member. Objects of
+// kinds that were not listed are never reported as missing.
 func Differences(e Epoch, works []workv1alpha1.Work, objects []MemberObject, wasListed func(schema.GroupKind) bool) []Difference {
 	beganAt, err := time.Parse(time.RFC3339, e.BeganAt)
 	restored := err == nil && e.Cause != CauseInstalled
@@ -103,7 +104,8 @@ func compareDifferences(a, b Difference) int {
 		cmp.Compare(a.Object.String(), b.Object.String()), cmp.Compare(a.Key.Name, b.Key.Name))
 }
 
-// desiredObjects returns the objects in the Works. A Work that cannot be parsed has none.
+// desiredObjects returns the objects that the Works describe. It ignores a Work that cannot be
+// parsed.
 func desiredObjects(works []workv1alpha1.Work) map[objectID]*workv1alpha1.Work {
 	desired := map[objectID]*workv1alpha1.Work{}
 	for i := range works {

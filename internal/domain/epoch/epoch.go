@@ -1,10 +1,10 @@
-// Package epoch answers: is the storage of the control plane still the one that this process
-// knows, and may objects be deleted in members?
+// Package epoch answers: is the storage of the control plane still the one that this process knows,
+// and may objects be deleted in members?
 //
-// Restoring a backup resets the storage to an earlier state. Running processes then hold state
-// that no longer exists, and the control plane applies an old desired state to members. A
-// ConfigMap names the epoch, which is the life of the storage between two restores. A process
-// restarts if it sees another epoch, or a resourceVersion that this storage cannot have. No
+// Restoring a backup resets the storage to an earlier state. Running processes then hold state that
+// no longer exists, and the control plane applies an old desired state to members. An epoch is the
+// life of the storage between two restores. A ConfigMap contains the ID of the epoch. A process
+// restarts if it observes another epoch, or a resourceVersion that this storage cannot have. No
 // object is deleted in members until a user confirms the restore.
 //
 // Invariants: every function is pure; an epoch that cannot be read never counts as confirmed.
@@ -18,33 +18,35 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Cause is the event that began an epoch.
+// Cause is the reason why an epoch began.
 type Cause string
 
 const (
-	// CauseInstalled begins the first epoch of a control plane.
+	// CauseInstalled means that the epoch is the first epoch of a control plane.
 	CauseInstalled Cause = "Installed"
-	// CauseRestored begins an epoch after a backup was restored.
+	// CauseRestored means that the epoch began after a backup was restored.
 	CauseRestored Cause = "Restored"
-	// CauseStorageReplaced begins an epoch because a component found that the resourceVersion of the
-	// storage decreased, or increased by so much as only a restore does.
+	// CauseStorageReplaced means that the epoch began because a component found that the
+	// resourceVersion of the storage decreased, or increased by more than writes can cause.
 	CauseStorageReplaced Cause = "StorageReplaced"
-	// CauseUnknown is the cause if the ConfigMap names none.
+	// CauseUnknown means that the ConfigMap contains no cause.
 	CauseUnknown Cause = "Unknown"
 )
 
-// Epoch is the life of the storage between two restores. The zero value belongs to a storage
-// without the ConfigMap.
+// Epoch is the life of the storage between two restores. The zero value means that the storage has
+// no ConfigMap of the epoch.
 type Epoch struct {
 	ID    string
 	Cause Cause
-	// BeganAt is the time at which the epoch began, Backup the time of the backup, both as text.
+	// BeganAt is the time at which the epoch began. BackupTime is the time of the backup. Both are
+	// text.
 	BeganAt, BackupTime string
 	// Confirmed reports whether a user confirmed this epoch.
 	Confirmed bool
 }
 
-// Read returns the epoch in the ConfigMap, or the zero value without the ConfigMap.
+// Read parses the epoch from the data and annotations of the ConfigMap. It returns the zero value
+// if there is no ConfigMap.
 func Read(data, annotations map[string]string) Epoch {
 	id := data[clusterv1alpha1.EpochIDKey]
 	return Epoch{
@@ -54,7 +56,7 @@ func Read(data, annotations map[string]string) Epoch {
 	}
 }
 
-// New returns an epoch that begins now. A zero backup time means that it is unknown.
+// New returns an epoch that begins now. A zero backup time means that the backup time is unknown.
 func New(id string, cause Cause, now, backup time.Time) Epoch {
 	e := Epoch{ID: id, Cause: cause, BeganAt: now.UTC().Format(time.RFC3339)}
 	if !backup.IsZero() {
@@ -63,7 +65,7 @@ func New(id string, cause Cause, now, backup time.Time) Epoch {
 	return e
 }
 
-// Data returns the data of the ConfigMap.
+// Data returns the data of the ConfigMap that stores the epoch.
 func (e Epoch) Data() map[string]string {
 	data := map[string]string{
 		clusterv1alpha1.EpochIDKey: e.ID, clusterv1alpha1.EpochBeganKey: e.BeganAt, clusterv1alpha1.EpochCauseKey: string(e.Cause),
@@ -74,16 +76,16 @@ func (e Epoch) Data() map[string]string {
 	return data
 }
 
-// NeedsConfirmation reports whether deletions in members wait for a user. An unknown cause counts as a
-// restore.
+// NeedsConfirmation reports whether deletions in members wait for the confirmation of a user. An
+// unknown cause is treated as a restore.
 func (e Epoch) NeedsConfirmation() bool {
 	return e != Epoch{} && e.Cause != CauseInstalled && !e.Confirmed
 }
 
 // Follows reports whether this epoch may have begun when the storage of an earlier epoch was
-// replaced: deletions wait for a user, or a user confirmed this epoch since. That is not the
-// case for a storage without the ConfigMap, for a first epoch, and for an earlier epoch that
-// came back.
+// replaced. This is the case if deletions wait for the confirmation of a user, or if a user
+// confirmed this epoch after the earlier epoch. It is not the case for a storage without the
+// ConfigMap of the epoch, for a first epoch, and if an even earlier epoch is in use again.
 func (e Epoch) Follows(earlier Epoch) bool {
 	return e.NeedsConfirmation() || e.Confirmed && e.Cause != CauseInstalled && e.ID != earlier.ID && e.BeganAt > earlier.BeganAt
 }
@@ -112,10 +114,10 @@ func (e Epoch) HoldMessage() string {
 		"Compare the members with the desired state (`karmada restore --report`), then run `karmada restore --confirm`, or: %s", e.DescribeOrigin(), e.ConfirmCommand())
 }
 
-// maxShownBytes is longer than any valid ID and time.
+// maxShownBytes is the maximum length of a value in a message. Valid IDs and times are shorter.
 const maxShownBytes = 64
 
-// shorten returns a value of the ConfigMap in the form in which messages show it.
+// shorten truncates a value of the ConfigMap to maxShownBytes for use in a message.
 func shorten(value string) string {
 	if len(value) <= maxShownBytes {
 		return value

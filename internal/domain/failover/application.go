@@ -13,11 +13,11 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// UnhealthySince maps a cluster to the time since which the workload is unhealthy there. It is stored
-// with a resolution of one second.
+// UnhealthySince maps a cluster to the time since which the workload is unhealthy in that cluster.
+// The times are stored with a resolution of one second.
 type UnhealthySince map[string]time.Time
 
-// Merge merges both maps. If both contain a cluster, the earlier time counts.
+// Merge returns the union of both maps. If both maps contain a cluster, the earlier time is used.
 func (m UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
 	all := UnhealthySince{}
 	maps.Copy(all, m)
@@ -29,8 +29,8 @@ func (m UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
 	return all
 }
 
-// ParseUnhealthySince parses the text that Text wrote. Invalid text is ignored. A missing time or a time
-// in the future is replaced by now.
+// ParseUnhealthySince parses the text that Encode returned. Invalid text is ignored. A missing time
+// or a time in the future is replaced by now.
 func ParseUnhealthySince(text string, now time.Time) UnhealthySince {
 	memory := UnhealthySince{}
 	if text == "" || json.Unmarshal([]byte(text), &memory) != nil {
@@ -60,18 +60,19 @@ func (m UnhealthySince) Encode() (string, error) {
 	return string(text), nil
 }
 
-// HasApplicationFailover reports whether the workload of a binding is evicted from clusters in which it is
-// unhealthy. healthKnown is false if the interpreter cannot report the health of the kind. A
-// namespaced workload must propagate its dependencies, because it cannot become healthy in
-// another cluster without them.
+// HasApplicationFailover reports whether the workload of a binding is evicted from clusters in
+// which it is unhealthy. healthKnown is false if the interpreter cannot report the health of the
+// kind. A namespaced workload is evicted only if its dependencies are propagated, because without
+// them the workload cannot become healthy in another cluster.
 func HasApplicationFailover(bound binding.Object, healthKnown bool) bool {
 	spec := bound.BindingSpec()
 	return healthKnown && bound.GetDeletionTimestamp() == nil && spec.Failover != nil && spec.Failover.Application != nil &&
 		(spec.PropagateDeps || !binding.IsNamespaced(bound)) && len(bound.BindingStatus().AggregatedStatus) > 0
 }
 
-// Update returns the updated map: the targets in which the workload is unhealthy now and that
-// have no eviction task, each with the time since which it was first observed as unhealthy.
+// Update returns the updated map. It contains the targets in which the workload is unhealthy now
+// and that have no eviction task, each with the time at which the workload was first observed as
+// unhealthy.
 func (m UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) UnhealthySince {
 	updated := UnhealthySince{}
 	for i := range status.AggregatedStatus {
@@ -87,14 +88,15 @@ func (m UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *w
 	return updated
 }
 
-// minObservation is how long this process itself must observe an unhealthy workload, independent
-// of the stored time. The status that a process finds at its start may be old, and clusters need
-// time to report the present one. The period is measured with a monotonic clock.
+// minObservation is how long this process itself must observe an unhealthy workload, independent of
+// the stored time. The minimum is needed because the status that a process finds at its start may
+// be old, and clusters need time to report the present status. The period is measured with a
+// monotonic clock.
 const minObservation = 30 * time.Second
 
-// Overdue returns the clusters, sorted, in which the workload is unhealthy for longer than
-// tolerated, and the time at which the next cluster will be overdue, or zero. observed is the
-// part of the map that this process observed itself.
+// Overdue returns the sorted names of the clusters in which the workload is unhealthy for longer
+// than tolerated. It also returns the time at which the next cluster will be overdue, or zero.
+// observed is the part of the map that this process observed itself.
 func (m UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
 	toleration := unhealthyToleration(behavior)
 	for _, cluster := range slices.Sorted(maps.Keys(m)) {
@@ -121,15 +123,17 @@ func unhealthyToleration(behavior *policyv1alpha1.ApplicationFailoverBehavior) t
 	return defaultToleration
 }
 
-// defaultGrace is the grace period, in seconds, that admission sets in a policy without one.
+// defaultGrace is the grace period, in seconds, that admission sets in a policy without a grace
+// period.
 const defaultGrace = 600
 
-// ErrGracefulDisabled is returned if a policy needs a feature that the operator disabled.
+// ErrGracefulDisabled is returned if a policy needs graceful eviction and the operator disabled
+// that feature.
 var ErrGracefulDisabled = errors.New("the purgeMode Gracefully needs the feature gate GracefulEviction of karmada-controller-manager: turn it on, or set failover.application.purgeMode to Directly or Never")
 
-// ApplicationEviction returns the eviction from a cluster in which the workload was unhealthy for too
-// long. graceful reports whether graceful eviction is enabled. preserve enables the preservation
-// of the state that the policy requests.
+// ApplicationEviction returns the eviction from a cluster in which the workload was unhealthy for
+// too long. graceful reports whether graceful eviction is enabled. preserve reports whether the
+// state that the policy requests is preserved.
 func ApplicationEviction(bound binding.Object, cluster string, graceful, preserve bool) (Eviction, error) {
 	behavior := bound.BindingSpec().Failover.Application
 	e := Eviction{

@@ -14,14 +14,14 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// Observations holds the observations, besides the binding, on which evictions depend. No
-// function is nil. Each function returns false if the answer is unknown.
+// Observations holds the facts outside the binding on which evictions depend. No function is nil.
+// Each function returns false if the answer is unknown.
 type Observations struct {
 	Now time.Time
-	// Timeout is the grace period of a task without its own grace period.
+	// Timeout is the grace period of a task that sets no grace period.
 	Timeout time.Duration
-	// IsStatusCurrent reports whether the reported health of the workload in a target belongs to the
-	// present spec of the binding, and whether the cluster is reachable.
+	// IsStatusCurrent reports whether the cluster is reachable and the health of the workload that
+	// the cluster reports belongs to the present spec of the binding.
 	IsStatusCurrent func(cluster string) bool
 	// IsCopyGone reports whether the copy of the workload in a cluster is deleted or will never run
 	// again.
@@ -32,35 +32,37 @@ type Observations struct {
 	CanRunWorkload func(cluster string) bool
 }
 
-// TaskResult is a task with the reason for its result.
+// TaskResult is a task with the reason for the decision about the task.
 type TaskResult struct {
 	Task   workv1alpha2.GracefulEvictionTask
 	Reason string
 }
 
-// Outcome is the result for the evictions of a binding.
+// Outcome is the decision about all evictions of a binding.
 type Outcome struct {
-	// Clusters and Tasks are the new values for the binding.
+	// Clusters and Tasks are the new targets and the new eviction tasks of the binding.
 	Clusters []workv1alpha2.TargetCluster
 	Tasks    []workv1alpha2.GracefulEvictionTask
-	// Ended are the finished tasks. Returned are the tasks that are undone: no other cluster
-	// takes the workload, and it may return to its cluster.
+	// Ended are the finished tasks. Returned are the tasks that are undone, because no other
+	// cluster takes the workload and the workload may return to its old cluster.
 	Ended, Returned []TaskResult
-	// Held are the tasks whose grace period is over, with the condition for which they wait.
+	// Held are the tasks whose grace period is over but that still wait. The reason describes the
+	// condition for which the task waits.
 	Held []TaskResult
-	// NextCheck is the time of the next check if nothing changes, or zero for never.
+	// NextCheck is the time of the next check if nothing changes before. Zero means that no check
+	// is needed.
 	NextCheck time.Time
 }
 
-// evictionPass is one check of the evictions of a binding.
+// evictionPass is one pass over the evictions of a binding.
 type evictionPass struct {
 	Observations
 	spec   *workv1alpha2.ResourceBindingSpec
 	status *workv1alpha2.ResourceBindingStatus
-	// isScheduled reports whether the scheduler observed the present generation.
+	// isScheduled reports whether the scheduler observed the present generation of the binding.
 	isScheduled bool
-	// isFullyPlaced reports whether all of the workload has clusters, without the returned
-	// tasks.
+	// isFullyPlaced reports whether the whole workload is scheduled, not counting the clusters to
+	// which tasks of this pass return the workload.
 	isFullyPlaced bool
 	// failedClusters are the clusters in which the present version of the workload failed.
 	failedClusters sets.Set[string]
@@ -129,7 +131,8 @@ func (e *evictionPass) keepTask(task *workv1alpha2.GracefulEvictionTask) {
 	}
 }
 
-// holdTask keeps a task. After the end of the grace period it also records the reason.
+// holdTask keeps a task. If the grace period of the task is over, holdTask also records why the
+// task is held.
 func (e *evictionPass) holdTask(task *workv1alpha2.GracefulEvictionTask, why string) {
 	e.keepTask(task)
 	if e.isOverdue(task) {
@@ -154,8 +157,9 @@ func (e *evictionPass) isReplaced() bool {
 	return e.isScheduled && e.isFullyPlaced && len(e.spec.Clusters) > 0 && len(e.healthyTargets()) == len(e.spec.Clusters)
 }
 
-// hasHealthyReplacement reports whether healthy copies replace the evicted copies: as many
-// replicas as all tasks evict, or any copy if every cluster has the whole workload.
+// hasHealthyReplacement reports whether healthy copies replace the evicted copies. For a divided
+// workload it requires as many healthy replicas as all tasks evict. If every cluster has the whole
+// workload, it requires one healthy copy.
 func (e *evictionPass) hasHealthyReplacement(task *workv1alpha2.GracefulEvictionTask) bool {
 	healthy := e.healthyTargets()
 	if !e.isFullyPlaced || len(healthy) == 0 {
@@ -198,18 +202,18 @@ func (e *evictionPass) reportsHealth(cluster string, health workv1alpha2.Resourc
 	})
 }
 
-// isReplacedFailedCopy reports whether the task evicts an unhealthy copy of an application that
-// is completely placed elsewhere, and the copy is not reported healthy. Such a copy is useless,
-// so it is deleted even if the new copies are not healthy either.
+// isReplacedFailedCopy reports whether the task evicts an unhealthy copy of an application that is
+// completely placed in other clusters, and the copy is not reported as healthy. Such a copy is
+// deleted even if the new copies are not healthy either, because the old copy does not work.
 func (e *evictionPass) isReplacedFailedCopy(task *workv1alpha2.GracefulEvictionTask) bool {
 	return taskKeepsFailedCopy(task) && e.isFullyPlaced && !e.reportsHealth(task.FromCluster, workv1alpha2.ResourceHealthy)
 }
 
-// canReturn reports whether a workload without another cluster may return to its old one: the
-// cause of the eviction is gone, or the workload was the cause and its grace period is over, or
-// the workload was changed since. Otherwise the eviction would never end, and the old copy would
-// get no changes, not even a fix. An application that failed in several clusters returns to the
-// last of them.
+// canReturn reports whether a workload without another cluster may return to its old cluster. This
+// is the case if the cause of the eviction is gone, if the workload itself was the cause and its
+// grace period is over, or if the workload was changed since the eviction. Otherwise the eviction
+// would never end, and the old copy would get no changes, not even a fix. An application that
+// failed in several clusters returns to the cluster in which it failed last.
 func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	if e.isFullyPlaced || !e.CanRunWorkload(task.FromCluster) || hasDividedReplicas(e.spec) && IsFullyPlaced(e.spec) {
 		return false
@@ -224,8 +228,8 @@ func (e *evictionPass) canReturn(task *workv1alpha2.GracefulEvictionTask) bool {
 	}
 }
 
-// hasLaterFailure reports whether the application was evicted later from another cluster to
-// which it may return.
+// hasLaterFailure reports whether the application was later evicted from another cluster, and may
+// return to that cluster.
 func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) bool {
 	return slices.ContainsFunc(e.spec.GracefulEvictionTasks, func(other workv1alpha2.GracefulEvictionTask) bool {
 		return taskKeepsFailedCopy(&other) && e.CanRunWorkload(other.FromCluster) &&
@@ -233,8 +237,8 @@ func (e *evictionPass) hasLaterFailure(task *workv1alpha2.GracefulEvictionTask) 
 	})
 }
 
-// restoreTarget makes the cluster a target again. It gets its previous replicas, at most as many
-// as are missing.
+// restoreTarget makes the cluster of the task a target again. The cluster gets its previous
+// replicas, but not more than the number of missing replicas.
 func (e *evictionPass) restoreTarget(task *workv1alpha2.GracefulEvictionTask) {
 	e.outcome.Returned = append(e.outcome.Returned, TaskResult{*task, "no other cluster takes the workload, and this cluster can run it again"})
 	if HasTarget(e.spec, task.FromCluster) {

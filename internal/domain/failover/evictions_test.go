@@ -56,8 +56,8 @@ func evictionTask(cluster string, replicas int32, minutes int) workv1alpha2.Grac
 	return task
 }
 
-// setFailedCluster records in the binding that template version then failed in cluster a, and
-// sets the present version.
+// setFailedCluster records in the binding that the template version then failed in cluster a. now
+// is the present template version.
 func setFailedCluster(b *workv1alpha2.ResourceBinding, then, now string) {
 	b.Spec.Resource.ResourceVersion = now
 	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
@@ -76,8 +76,8 @@ func oneOf(clusters ...string) func(string) bool {
 	return func(name string) bool { return slices.Contains(clusters, name) }
 }
 
-// defaultObservations returns noon, all statuses current, no copy deleted and no cluster that
-// can run the workload.
+// defaultObservations returns observations at noon: all statuses are current, no copy is deleted,
+// and no cluster can run the workload.
 func defaultObservations() Observations {
 	return Observations{Now: noon, Timeout: 10 * time.Minute, IsStatusCurrent: everyCluster, IsCopyGone: noCluster, IsUnregistered: noCluster, CanRunWorkload: noCluster}
 }
@@ -390,7 +390,7 @@ func TestOldCopyIsDeletedOnlyWhenReplacedOrConfirmed(t *testing.T) {
 			task := ended.Task
 			switch {
 			case task.SuppressDeletion != nil && !*task.SuppressDeletion, c.IsUnregistered(task.FromCluster), c.IsCopyGone(task.FromCluster):
-				continue // a user confirmed it, or there is no copy any more
+				continue // a user confirmed the deletion, or the copy does not exist anymore
 			case task.SuppressDeletion != nil, task.PurgeMode == policyv1alpha1.PurgeModeNever, task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
 				t.Fatalf("task %+v ended: %s", task, ended.Reason)
 			}

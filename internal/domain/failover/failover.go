@@ -1,16 +1,18 @@
 // Package failover answers: is a workload evicted from a cluster, and when may its old copy be
 // deleted?
 //
-// Cluster and Application return the reason for an eviction, Evict writes the eviction into a
-// binding, and DecideEvictions decides for each eviction in progress whether it is finished.
+// ClusterEviction and ApplicationEviction return the reason for an eviction, Evict writes the
+// eviction into a binding, and DecideEvictions decides for each eviction in progress whether the
+// eviction is finished.
 //
 // Invariants:
 //   - Every function is pure. An eviction moves only the replicas in its task.
-//   - The old copy of a workload that is evicted Gracefully is deleted only if a user confirms it,
-//     if its cluster is unregistered, or if healthy copies replace it. An empty placement or the
-//     end of the grace period alone is not sufficient, and an unknown status keeps the old copy.
+//   - The old copy of a workload that is evicted Gracefully is deleted only if a user confirms the
+//     deletion, if the cluster is unregistered, or if healthy copies replace the old copy. An empty
+//     placement or the end of the grace period alone is not sufficient. If the status is unknown,
+//     the old copy is kept.
 //   - One exception: a copy that application failover evicted because it was unhealthy is deleted
-//     at the end of the grace period if it is not healthy again and the workload has other
+//     at the end of the grace period if the copy is not healthy again and the workload has other
 //     clusters.
 package failover
 
@@ -33,8 +35,8 @@ type Eviction struct {
 	Producer  string
 	// Message describes the cause to users.
 	Message string
-	// GracePeriodSeconds is the maximum duration of the eviction. Nil means the default of the
-	// operator.
+	// GracePeriodSeconds is the maximum duration of the eviction. Nil means that the default of the
+	// operator is used.
 	GracePeriodSeconds *int32
 	// PreservedLabels holds the labels that the workload gets in its next cluster. Before holds its
 	// clusters before the eviction, which do not get the labels.
@@ -51,8 +53,8 @@ func (e Eviction) Describe() string {
 const maxMessageBytes = 1024
 
 // Evict removes a cluster from the targets of a binding and adds an eviction task, unless the
-// cluster already has one. It reports whether the cluster was a target. Otherwise it changes
-// nothing.
+// cluster already has a task. It reports whether the cluster was a target. If the cluster was no
+// target, Evict changes nothing.
 //
 // A task with the purge mode Never waits for the confirmation of a user.
 func Evict(spec *workv1alpha2.ResourceBindingSpec, e Eviction) (evicted bool) {
@@ -100,13 +102,13 @@ func HasTarget(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster })
 }
 
-// IsFullyPlaced reports whether the workload is completely scheduled: to at least one cluster and, if
-// the replicas are divided, with all replicas.
+// IsFullyPlaced reports whether the workload is completely scheduled. It must be scheduled to at
+// least one cluster. If the replicas are divided, all replicas must be scheduled.
 func IsFullyPlaced(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Clusters) > 0 && missingReplicas(spec) <= 0
 }
 
-// missingReplicas returns how many replicas of a divided workload have no cluster.
+// missingReplicas returns how many replicas of a divided workload are not scheduled to a cluster.
 func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	if !hasDividedReplicas(spec) {
 		return 0
@@ -118,7 +120,7 @@ func missingReplicas(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	return left
 }
 
-// hasDividedReplicas reports whether the replicas of the targets add up to those of the
+// hasDividedReplicas reports whether the replicas of the targets must add up to the replicas of the
 // workload. Sets of components are not divided.
 func hasDividedReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return binding.IsDivided(spec) && binding.IsWorkload(spec) && len(spec.Components) <= 1

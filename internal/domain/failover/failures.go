@@ -12,12 +12,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// avoidancePeriod is how long the scheduler avoids a cluster in which an application failed.
+// avoidancePeriod is how long the scheduler avoids a cluster after an application failed in that
+// cluster.
 const avoidancePeriod = 30 * time.Minute
 
-// Failures records when an application was evicted from clusters because it was unhealthy there.
-// The record applies to one version of the template, because the next version may work in these
-// clusters.
+// Failures holds, for each cluster, the time at which an application was evicted because it was
+// unhealthy in that cluster. The times apply to one version of the template, because the next
+// version may work in these clusters.
 type Failures struct {
 	Template string               `json:"template"`
 	Clusters map[string]time.Time `json:"clusters"`
@@ -44,7 +45,7 @@ func ReadFailures(bound binding.Object, now time.Time) Failures {
 	return stored
 }
 
-// Add returns the failures and adds the given clusters.
+// Add returns a copy of the failures with the given clusters, which failed now.
 func (f Failures) Add(clusters []string, now time.Time) Failures {
 	all := Failures{Template: f.Template, Clusters: map[string]time.Time{}}
 	for cluster, at := range f.Clusters {
@@ -68,7 +69,7 @@ func (f Failures) Encode() (string, error) {
 	return string(text), nil
 }
 
-// KeepsFailedCopy reports whether an eviction in progress keeps the unhealthy copy of an
+// KeepsFailedCopy reports whether an eviction is in progress that keeps the unhealthy copy of an
 // application until the eviction ends.
 func KeepsFailedCopy(spec *workv1alpha2.ResourceBindingSpec) bool {
 	for i := range spec.GracefulEvictionTasks {

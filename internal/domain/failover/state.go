@@ -13,10 +13,10 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// CollectState reads the state to preserve from the last status that a cluster reported. For
-// each rule it returns the text at the path of the rule, by the name of the label. A missing
-// text, or one that is not a valid label value, is an error. Otherwise the workload would
-// silently start without its state in the next cluster.
+// CollectState reads the state to preserve from the last status that a cluster reported. The result
+// maps the label name of each rule to the text at the path of the rule. It returns an error if a
+// text is missing or is not a valid label value, because otherwise the workload would start without
+// its state in the next cluster.
 func CollectState(rules []policyv1alpha1.StatePreservationRule, items []workv1alpha2.AggregatedStatusItem, cluster string) (map[string]string, error) {
 	status, err := reportedStatus(items, cluster)
 	if err != nil {
@@ -76,10 +76,10 @@ func compilePath(path string) (*jsonpath.JSONPath, error) {
 }
 
 // ReadPath returns the text at a path in the notation of kubectl, such as {.checkpoint.id} or,
-// without braces, .checkpoint.id. A path without a result is an error.
+// without braces, .checkpoint.id. It returns an error if the path leads to no value.
 func ReadPath(path string, in any) (text string, err error) {
-	// Users write paths and statuses, and the library uses reflection: a panic in the
-	// library must not end the process.
+	// A panic in the library must not end the process. The library uses reflection, and users write
+	// the paths and statuses that it reads.
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("the jsonPath %q does not fit the status", path)

@@ -1,7 +1,7 @@
-// Package fnv answers: what is the short, name-safe encoding of a string?
+// Package fnv answers: what is the short encoding of a string that is valid in a name?
 //
-// The encoding is part of the wire format: names of Works and label keys contain it, and
-// components of all versions must compute the same text. It must never change.
+// The encoding is part of the wire format: names of Works and label keys contain it, and components
+// of all versions must compute the same text. It must never change.
 package fnv
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// alphabet has neither vowels nor look-alikes, so that a hash contains no words and is not
-// mistyped.
+// alphabet contains neither vowels nor characters that look alike, so that a hash contains no words
+// and is easy to type.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Encode hashes s with 32 bit FNV-1a, writes the hash as a decimal number and

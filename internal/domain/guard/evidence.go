@@ -9,25 +9,24 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
-// UserChangedPlacement reports whether a user changed the placement or requested a reschedule between before
-// and after.
+// UserChangedPlacement reports whether a user changed the placement or requested a reschedule
+// between before and after.
 //
-// Replicas and components do not count. Autoscalers change them many times a day, and such a
-// change does not select clusters. If the scheduler drops a cluster because there are fewer
-// replicas, the deletion has no explanation: a few such deletions are executed, and many are
-// held.
+// Changes of replicas and components are ignored, because autoscalers cause them many times a day
+// and they do not select clusters. If the scheduler drops a cluster because there are fewer
+// replicas, the deletion has no explanation. A few such deletions are executed, and many are held.
 func UserChangedPlacement(before, after *workv1alpha2.ResourceBindingSpec) bool {
 	return !equality.Semantic.DeepEqual(before.Placement, after.Placement) ||
 		!equality.Semantic.DeepEqual(before.RescheduleTriggeredAt, after.RescheduleTriggeredAt)
 }
 
-// EndedEvictions returns the clusters from which an eviction of the binding ended between before and
-// after. The deletion of the old copy in such a cluster was decided when the eviction began. It
-// explains no deletion in another cluster.
+// EndedEvictions returns the clusters from which an eviction of the binding ended between before
+// and after. An ended eviction explains only the deletion of the old copy in the evicted cluster.
 func EndedEvictions(before, after *workv1alpha2.ResourceBindingSpec) []string {
 	var clusters []string
 	for i := range before.GracefulEvictionTasks {
@@ -44,30 +43,32 @@ func isEvicting(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// IsExcluded reports whether users exclude the cluster for a binding: every affinity of the
-// placement excludes the cluster by name, the cluster has a NoExecute taint that the placement
-// does not tolerate for ever, or the binding is being evicted from the cluster. A binding
-// without a placement follows others and excludes no cluster by affinity.
+// IsExcluded reports whether users exclude the cluster for a binding. This is the case if every
+// affinity of the placement excludes the cluster by name, if the cluster has a NoExecute taint that
+// the placement does not tolerate without a time limit, or if the binding is being evicted from the
+// cluster. A binding without a placement follows its dependents and excludes no cluster by
+// affinity.
 //
-// Labels, provider, region and zones of the cluster do not count. They may be changed by a
-// mistake that has nothing to do with workloads, and one such change may empty the cluster.
+// Labels, provider, region and zones of the cluster are ignored, because they may be changed by a
+// mistake that has nothing to do with workloads, and one such change may remove all workloads from
+// the cluster.
 func IsExcluded(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec) bool {
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
 	}
 	return toleration.EvictionDeadline(cluster.Spec.Taints, tolerations).Taint != nil || isEvicting(spec, cluster.Name) ||
-		spec.Placement != nil && !slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
+		spec.Placement != nil && !slices.ContainsFunc(clusteraffinity.All(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
 			return selectsByName(affinity, cluster)
 		})
 }
 
 // IsUnmatched reports whether the labels, provider, region or zones of the cluster may be the
-// reason why the cluster is excluded for a binding. That is the case if the cluster lacks a
-// field over which the placement is spread. It is also the case if the affinity in use does not
-// select the cluster, and an affinity of the placement would select it by names alone. Every
-// affinity of the placement is checked, because the binding may have left the affinity group of
-// the cluster.
+// reason why the cluster is excluded for a binding. This is the case if the cluster lacks a field
+// that a spread constraint of the placement requires. It is also the case if the affinity in use
+// does not select the cluster, but an affinity of the placement would select the cluster by names
+// alone. Every affinity of the placement is checked, because the binding may have left the affinity
+// group of the cluster.
 func IsUnmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	if spec.Placement == nil {
 		return false
@@ -75,16 +76,16 @@ func IsUnmatched(cluster *clusterv1alpha1.Cluster, spec *workv1alpha2.ResourceBi
 	if placement.MissingSpreadField(spec.Placement, cluster) != "" {
 		return true
 	}
-	return !placement.SelectsWithActiveGroup(spec, status, cluster) &&
-		slices.ContainsFunc(placement.Affinities(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
-			return !placement.Matches(cluster, affinity) && selectsByName(affinity, cluster)
+	return !clusteraffinity.SelectsWithActiveGroup(spec, status, cluster) &&
+		slices.ContainsFunc(clusteraffinity.All(spec.Placement), func(affinity *policyv1alpha1.ClusterAffinity) bool {
+			return !clusteraffinity.Matches(cluster, affinity) && selectsByName(affinity, cluster)
 		})
 }
 
 // selectsByName reports whether the cluster names and exclusions of an affinity select the
 // cluster.
 func selectsByName(affinity *policyv1alpha1.ClusterAffinity, cluster *clusterv1alpha1.Cluster) bool {
-	return affinity == nil || placement.Matches(cluster, &policyv1alpha1.ClusterAffinity{
+	return affinity == nil || clusteraffinity.Matches(cluster, &policyv1alpha1.ClusterAffinity{
 		ClusterNames: affinity.ClusterNames, ExcludeClusters: affinity.ExcludeClusters,
 	})
 }

@@ -166,7 +166,7 @@ func TestIsUnmatched(t *testing.T) {
 	}
 	provider, region, zone, cluster := policyv1alpha1.SpreadByFieldProvider, policyv1alpha1.SpreadByFieldRegion, policyv1alpha1.SpreadByFieldZone, policyv1alpha1.SpreadByFieldCluster
 	tests := map[string]struct {
-		gold      bool // the cluster has the label, and provider, region and zones
+		gold      bool // whether the cluster has the label, and a provider, a region and zones
 		placement *policyv1alpha1.Placement
 		group     string // the affinity group in use
 		replicas  int32

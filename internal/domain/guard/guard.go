@@ -1,27 +1,28 @@
 // Package guard answers: may the objects of a deleted Work be deleted in the member?
 //
-// The deletion of a Work does not contain its reason. The control plane collects the
+// A deleted Work does not contain the reason for its deletion. The control plane collects the
 // explanations: a user deleted the template or changed the placement, or the cluster is
-// unregistered. One deletion without an explanation is a normal decision of a scheduler.
-// Unexplained deletions of half of a cluster at once, or of a large part of all clusters, are
-// held until a user confirms them. The deletion of a Work that is still desired is a mistake:
-// the Work is released, and its objects stay for the next Work.
+// unregistered. A single deletion without an explanation is a normal decision of a scheduler.
+// Unexplained deletions of half of a cluster at once, or of a large part of all clusters, are held
+// until a user confirms them. If a Work is deleted although its owner still requires it, the
+// deletion is a mistake: the Work is released, and its objects stay for the next Work.
 //
-// Invariants: every verdict is a pure function of its arguments. An unknown fact explains
-// nothing. More evidence for a deletion never turns Delete into Hold.
+// Invariants: every verdict is a pure function of its arguments. An unknown fact explains nothing.
+// More evidence for a deletion never turns Delete into Hold.
 package guard
 
-// Owner is the state of the owner of a Work, as far as the control plane knows it.
+// Owner is the observed state of the owner of a Work.
 type Owner int
 
 // States of the owner of a Work that is being deleted.
 const (
-	// OwnerNone means that the Work has no owner: a user created and deletes it.
+	// OwnerNone means that the Work has no owner, because a user created and deletes it.
 	OwnerNone Owner = iota
-	// OwnerRequiresWork means that the owner still requires these objects in this cluster.
+	// OwnerRequiresWork means that the owner still requires the objects of the Work in this
+	// cluster.
 	OwnerRequiresWork
-	// OwnerDropsWork means that the owner exists and does not require the objects in this cluster any
-	// more.
+	// OwnerDropsWork means that the owner exists and no longer requires the objects of the Work in
+	// this cluster.
 	OwnerDropsWork
 	// OwnerGone means that the owner is deleted or is being deleted.
 	OwnerGone
@@ -36,16 +37,17 @@ const (
 	TemplateNotRead TemplateState = iota
 	// TemplateUnreadable means that reading the template failed.
 	TemplateUnreadable
-	// TemplateNotServed means that the control plane does not serve the kind of the template, so a read
-	// cannot prove that the template was deleted.
+	// TemplateNotServed means that the control plane does not serve the kind of the template, so a
+	// read cannot prove that the template was deleted.
 	TemplateNotServed
-	// TemplateInUse means that the template exists, and a policy claims it or a workload depends on it.
+	// TemplateInUse means that the template exists, and a policy claims it or a workload depends on
+	// it.
 	TemplateInUse
-	// TemplateDeleted means that the template is deleted or is being deleted, or that another object has
-	// its name.
+	// TemplateDeleted means that the template is deleted or is being deleted, or that another
+	// object has its name.
 	TemplateDeleted
-	// TemplateUnclaimed means that the template exists, but no policy claims it and no workload depends
-	// on it.
+	// TemplateUnclaimed means that the template exists, but no policy claims it and no workload
+	// depends on it.
 	TemplateUnclaimed
 )
 
@@ -57,26 +59,27 @@ type Facts struct {
 	Owner                Owner
 	// PlacementChanged is true if a user recently changed the placement or requested a reschedule.
 	PlacementChanged bool
-	// Excluded is true if users exclude the cluster: the placement excludes it by name, or a
-	// taint or an eviction removes the workload from it.
+	// Excluded is true if users exclude the cluster: the placement excludes the cluster by name, or
+	// a taint or an eviction removes the workload from the cluster.
 	Excluded bool
-	// Unmatched is true if a change of the Cluster may exclude it: its labels, provider, region
-	// or zones do not match the placement.
+	// Unmatched is true if a change of the Cluster may be the reason for the deletion, because its
+	// labels, provider, region or zones do not match the placement.
 	Unmatched bool
-	// MovedWhileUnreachable is true if the deletion of the Work began while the cluster was unreachable, and the
-	// workload runs elsewhere. It does not explain a deletion that was held before.
+	// MovedWhileUnreachable is true if the deletion of the Work began while the cluster was
+	// unreachable, and the workload runs in another cluster. It does not explain a deletion that
+	// was held before.
 	MovedWhileUnreachable bool
-	// Template is used only if the owner is gone.
+	// Template is the state of the template. It is used only if Owner is OwnerGone.
 	Template TemplateState
 	// WasHeld is true if this deletion was held before as part of a mass deletion.
 	WasHeld bool
 	// Confirmed is true if a user confirmed this deletion.
 	Confirmed bool
-	// RestoreUnconfirmed is true if the control plane is restored from a backup and no user confirmed the
-	// restore.
+	// RestoreUnconfirmed is true if the control plane was restored from a backup and no user
+	// confirmed the restore.
 	RestoreUnconfirmed bool
-	// AlreadyAllowed is true if the verdict for this Work was Delete before, so an agent may already
-	// execute it.
+	// AlreadyAllowed is true if an earlier verdict on this deletion was Delete, so an agent may
+	// already execute it.
 	AlreadyAllowed bool
 }
 
@@ -87,11 +90,11 @@ type Verdict int
 const (
 	// Delete deletes the objects and then releases the Work.
 	Delete Verdict = iota
-	// HandOver releases the Work and leaves its objects to the next Work.
+	// HandOver releases the Work and keeps its objects for the next Work.
 	HandOver
 	// ReadTemplate requires the caller to read the template and decide again.
 	ReadTemplate
-	// Hold changes nothing until a user confirms the deletion or it is explained.
+	// Hold changes nothing until a user confirms the deletion or an explanation is found.
 	Hold
 )
 
@@ -102,24 +105,25 @@ type Reason int
 const (
 	// NoReason means that the deletion is not held.
 	NoReason Reason = iota
-	// ReasonRestoreUnconfirmed means that the control plane is restored from a backup, and no user
+	// ReasonRestoreUnconfirmed means that the control plane was restored from a backup and no user
 	// confirmed the restore.
 	ReasonRestoreUnconfirmed
 	// ReasonMassDeletion means that a large part of the cluster would be deleted without an
 	// explanation.
 	ReasonMassDeletion
-	// ReasonClusterChanged means that a change of the cluster excludes it for many workloads.
+	// ReasonClusterChanged means that, because of a change of the Cluster, the cluster no longer
+	// matches the placement of many workloads.
 	ReasonClusterChanged
-	// ReasonFleetDeletion means that a large part of all clusters together would be deleted without an
-	// explanation.
+	// ReasonFleetDeletion means that a large part of all clusters together would be deleted without
+	// an explanation.
 	ReasonFleetDeletion
-	// ReasonTemplateInUse means that the binding is gone, but its template exists and a policy claims
-	// it.
+	// ReasonTemplateInUse means that the binding is gone, but its template exists and a policy
+	// claims it.
 	ReasonTemplateInUse
 	// ReasonTemplateUnreadable means that the binding is gone, and reading the template failed.
 	ReasonTemplateUnreadable
-	// ReasonTemplateNotServed means that the binding is gone, and the control plane does not serve the
-	// kind of its template.
+	// ReasonTemplateNotServed means that the binding is gone, and the control plane does not serve
+	// the kind of its template.
 	ReasonTemplateNotServed
 )
 
@@ -149,9 +153,9 @@ func Decide(f Facts, s Bursts, l Limits) (Verdict, Reason) {
 	}
 }
 
-// decideMissingOwner returns the verdict on a Work whose binding is gone, while the template is
-// not known to be deleted. The verdict does not depend on the number of deleted Works, because a
-// missing binding proves nothing.
+// decideMissingOwner returns the verdict on a Work whose binding is gone, if the template is not
+// known to be deleted. The verdict does not depend on the number of deleted Works, because a
+// missing binding does not prove that a user wants the deletion.
 func decideMissingOwner(template TemplateState) (Verdict, Reason) {
 	switch template {
 	case TemplateNotRead:

@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A mass deletion in one cluster, one in all clusters together, and none.
+// Bursts with a mass deletion in one cluster, with one in all clusters together, and without a mass
+// deletion.
 var (
 	massDeletion  = Bursts{Cluster: Burst{Unexplained: 30, Works: 40}, Fleet: Burst{Unexplained: 30, Works: 40}, Clusters: 1}
 	fleetDeletion = Bursts{Cluster: Burst{Unexplained: 5, Works: 20}, Fleet: Burst{Unexplained: 150, Works: 600}, Clusters: 30}
@@ -110,7 +111,8 @@ func drawFacts(t *rapid.T) Facts {
 	}
 }
 
-// drawBursts returns a burst in a cluster, and a burst in several clusters that include it.
+// drawBursts draws a burst in one cluster, and a burst in several clusters that include this
+// cluster.
 func drawBursts(t *rapid.T) Bursts {
 	works, others := rapid.IntRange(0, 1000).Draw(t, "works"), rapid.IntRange(0, 10_000).Draw(t, "works of others")
 	s := Bursts{Cluster: Burst{Unexplained: rapid.IntRange(0, works).Draw(t, "open"), Works: works}, Clusters: rapid.IntRange(0, 50).Draw(t, "clusters")}

@@ -1,45 +1,46 @@
 package guard
 
-// Burst counts unexplained deletions in one cluster or in several.
+// Burst holds the number of unexplained deletions in one or more clusters.
 type Burst struct {
-	// Unexplained is the number of Works that are being deleted, or were deleted recently, without an
-	// explanation.
+	// Unexplained is the number of Works that are being deleted, or were deleted recently, without
+	// an explanation.
 	Unexplained int
-	// Works is the number of all Works, including those in Open.
+	// Works is the number of all Works, including those in Unexplained.
 	Works int
 }
 
-// Bursts holds the unexplained deletions in the same period.
+// Bursts holds the bursts of the same period.
 type Bursts struct {
-	// Cluster counts the cluster of the Work.
+	// Cluster is the burst in the cluster of the Work.
 	Cluster Burst
-	// Fleet is the sum over all clusters with unexplained deletions.
+	// Fleet is the sum of the bursts in all clusters with unexplained deletions.
 	Fleet Burst
-	// Clusters is the number of these clusters.
+	// Clusters is the number of clusters with unexplained deletions.
 	Clusters int
 }
 
-// Limit is the size from which a burst is a mass deletion.
+// Limit defines the size from which a burst is a mass deletion.
 type Limit struct {
 	// MinDeletions is the smallest number of unexplained deletions that can be a mass deletion.
 	MinDeletions int
-	// Percent is the percentage of all Works that may always be deleted.
+	// Percent is the percentage of all Works that may be deleted without being a mass deletion.
 	Percent int
 }
 
-// Limits holds the limits for one cluster, for one cluster whose own change excludes workloads,
-// and for all clusters together.
+// Limits holds the limits for one cluster, for one cluster that no longer matches placements
+// because of a change of the Cluster, and for all clusters together.
 type Limits struct{ Cluster, ChangedCluster, Fleet Limit }
 
-// DefaultLimits allow to delete 19 Works of a cluster, or half of them, without a confirmation.
+// DefaultLimits returns the default limits. In one cluster, 19 Works or half of all Works,
+// whichever is more, may be deleted without a confirmation.
 //
-// A change of the Cluster that excludes 20 workloads or more is always held, because a label may
-// be removed by a mistake that has nothing to do with workloads.
+// If a change of the Cluster excludes 20 workloads or more, their deletion is always held, because
+// a label may be removed by a mistake that has nothing to do with workloads.
 //
-// In all clusters together 99 Works may be deleted, or a tenth of the Works of the clusters with
-// unexplained deletions. A scheduler moves a few workloads at a time, and a descheduler does so
-// within a budget. Neither reaches a tenth of many clusters in five minutes. The second limit
-// never holds a deletion in an installation with less than 100 Works.
+// In all clusters together, 99 Works may be deleted, or a tenth of the Works of the clusters with
+// unexplained deletions. A scheduler moves a few workloads at a time, and a descheduler moves
+// workloads within a budget. Neither moves a tenth of many clusters in five minutes. The limit for
+// all clusters never holds a deletion in an installation with less than 100 Works.
 func DefaultLimits() Limits {
 	return Limits{Cluster: Limit{MinDeletions: 20, Percent: 50}, ChangedCluster: Limit{MinDeletions: 20}, Fleet: Limit{MinDeletions: 100, Percent: 10}}
 }

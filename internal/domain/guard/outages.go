@@ -8,22 +8,22 @@ import (
 // maxOutages is the maximum number of past outages that are stored for a cluster.
 const maxOutages = 16
 
-// Outages records the periods in which a cluster was observed as not ready. A period that was
-// not observed explains nothing. The zero value has no observations.
+// Outages holds the periods in which a cluster was observed as not ready. Periods without
+// observations explain no deletion. The zero value has no observations.
 type Outages struct {
 	// ended are the past outages, oldest first.
 	ended []outage
-	// ongoingSince is the begin of the present outage, or zero.
+	// ongoingSince is the start of the present outage, or zero if there is none.
 	ongoingSince time.Time
 	hasObserved  bool
 }
 
 type outage struct{ began, ended time.Time }
 
-// Observe records whether the cluster is ready now, and since when according to its condition.
-// Several clocks write conditions, including the clock of an agent. An outage is therefore never
-// longer than it was observed. Only an outage that is present at the first observation begins at
-// the time in the condition.
+// Observe records whether the cluster is ready now. since is the time since when the cluster is in
+// this state according to its condition. Conditions contain times of several clocks, including the
+// clock of an agent. An outage is therefore never recorded as longer than it was observed. Only an
+// outage that is present at the first observation begins at the time in the condition.
 func (o Outages) Observe(ready bool, since, now time.Time) Outages {
 	first := !o.hasObserved
 	o.hasObserved = true

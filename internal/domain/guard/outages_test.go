@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// observation is whether a cluster is ready at a time in seconds, and since when according to
-// its condition.
+// observation is one observation of a cluster: its time in seconds, whether the cluster is ready,
+// and since when it is in this state according to its condition.
 type observation struct {
 	seconds int64
 	ready   bool
@@ -58,8 +58,8 @@ func TestOutagesContain(t *testing.T) {
 	}
 }
 
-// TestOutagesNeverContainReadyTime observes the transitions of a cluster with delays, beginning
-// at any transition.
+// TestOutagesNeverContainReadyTime observes the transitions of a cluster with delays. The first
+// observation may follow any transition.
 func TestOutagesNeverContainReadyTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var history []observation

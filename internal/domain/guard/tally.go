@@ -5,14 +5,15 @@ import "time"
 // Window is how long a deletion counts as part of a burst.
 const Window = 5 * time.Minute
 
-// slotCount is the number of slots in the window. A count is exact to one fifth of the window.
+// slotCount is the number of slots into which the window is divided. A count is exact to one fifth
+// of the window.
 const slotCount = 5
 
-// WindowCounter counts events within the last Window in constant space. The zero value is empty. Time
-// must not decrease: an earlier time counts as the latest one.
+// WindowCounter counts events within the last Window in constant memory. The zero value has no
+// events. A time that is earlier than the latest time is treated as the latest time.
 type WindowCounter struct {
 	counts [slotCount]int
-	// slot is the number, since the Unix epoch, of the latest slot.
+	// slot is the number of the latest slot, counted from the Unix epoch.
 	slot int64
 }
 

@@ -1,15 +1,15 @@
-// Package impersonation answers: which users may the control plane impersonate in a
-// member cluster? The control plane forwards requests to a member with the token of the
-// impersonator and the name of the user. The member accepts them only for users in a
-// ClusterRole of the member. This package creates that role.
+// Package impersonation answers: which users may the control plane impersonate in a member cluster?
+// The control plane forwards requests to a member with the token of the impersonator and the name
+// of the user. The member accepts such requests only for users that a ClusterRole of the member
+// lists. This package creates that ClusterRole.
 //
 // Invariants:
-//   - The role of a cluster contains only users who can access the cluster by a
+//   - The ClusterRole of a cluster contains only users who can access the cluster by a
 //     ClusterRoleBinding. Roles and RoleBindings are ignored.
-//   - The result does not depend on the order of the given objects, so an unchanged
-//     control plane creates an unchanged role.
-//   - The role itself grants no access to objects of the member. The member authorizes
-//     every request of the impersonated user.
+//   - The result does not depend on the order of the given objects, so an unchanged control plane
+//     creates an unchanged ClusterRole.
+//   - The ClusterRole itself grants no access to objects of the member. The member authorizes every
+//     request of the impersonated user.
 package impersonation
 
 import (
@@ -19,20 +19,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 )
 
-// searchGroup is the API group of karmada-search, whose proxy reads from all clusters.
-const searchGroup = "search.karmada.io"
-
-// everyCluster is the resource name for the proxy to all clusters.
+// everyCluster is the resource name that means the proxy to all clusters.
 const everyCluster = "*"
 
-// serviceAccountPrefix is the prefix of user names of service accounts. The namespace and
-// the name follow.
+// serviceAccountPrefix is the prefix of user names of service accounts. The user name ends with the
+// namespace and the name of the service account.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Subjects holds the names of the subjects that may be impersonated, sorted and unique.
-// Names of service accounts have no namespace.
+// Subjects holds the names of the subjects that may be impersonated, sorted and unique. The names
+// of service accounts are stored without the namespace.
 type Subjects struct {
 	Users, ServiceAccounts, Groups []string
 }
@@ -43,9 +41,9 @@ func AllowsAnyCluster(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return allowsClusterProxy(rule) || allowsSearchProxy(rule) })
 }
 
-// AllowsCluster reports whether rules allow access to the cluster of that name: to its
-// proxy, to the proxy for all clusters, or to the proxy of karmada-search. Verbs are
-// ignored, because every request needs an identity in the member.
+// AllowsCluster reports whether rules allow access to the cluster of that name: to the proxy of the
+// cluster, to the proxy for all clusters, or to the proxy of karmada-search. Verbs are ignored,
+// because a request with any verb needs an identity in the member.
 func AllowsCluster(rules []rbacv1.PolicyRule, cluster string) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		return allowsSearchProxy(rule) || allowsClusterProxy(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))
@@ -57,10 +55,10 @@ func allowsClusterProxy(rule rbacv1.PolicyRule) bool {
 }
 
 func allowsSearchProxy(rule rbacv1.PolicyRule) bool {
-	return allowsProxy(rule, searchGroup, "proxying")
+	return allowsProxy(rule, searchv1alpha1.GroupName, "proxying")
 }
 
-// allowsProxy reports whether a rule includes the proxy subresource of that resource. RBAC
+// allowsProxy reports whether a rule includes the proxy subresource of the given resource. RBAC
 // also supports */proxy for the proxies of all resources.
 func allowsProxy(rule rbacv1.PolicyRule, group, resource string) bool {
 	return containsAny(rule.APIGroups, rbacv1.APIGroupAll, group) &&
@@ -104,8 +102,9 @@ func (s *Subjects) add(subjects []rbacv1.Subject) {
 	}
 }
 
-// addUser adds a user. A binding may refer to a service account by its user name, but the
-// permission to impersonate a service account is separate.
+// addUser adds a user. If the user name is that of a service account, addUser adds the service
+// account, because the permission to impersonate service accounts is separate from the one for
+// users.
 func (s *Subjects) addUser(name string) {
 	if account, ok := strings.CutPrefix(name, serviceAccountPrefix); ok {
 		if namespace, account, ok := strings.Cut(account, ":"); ok && namespace != "" && account != "" {

@@ -7,11 +7,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ImpersonatorName is the name of the role, its binding and the bound ServiceAccount in members.
+// ImpersonatorName is the name of three objects in members: the ClusterRole, its ClusterRoleBinding
+// and the bound ServiceAccount.
 const ImpersonatorName = "karmada-impersonator"
 
-// NewRole returns the ClusterRole of a member that allows to impersonate subjects. Without
-// subjects it has no rules.
+// NewRole returns the ClusterRole of a member that allows the impersonator to impersonate subjects.
+// Without subjects the ClusterRole has no rules.
 func NewRole(subjects Subjects) *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: objectMeta()}
 	for _, each := range []struct {
@@ -31,8 +32,8 @@ func NewRole(subjects Subjects) *rbacv1.ClusterRole {
 	return role
 }
 
-// NewBinding returns the ClusterRoleBinding of that role to the ServiceAccount of the
-// impersonator in the given namespace of the member.
+// NewBinding returns the ClusterRoleBinding that binds the ClusterRole of NewRole to the
+// ServiceAccount of the impersonator in the given namespace of the member.
 func NewBinding(namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: objectMeta(),

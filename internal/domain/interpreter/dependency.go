@@ -40,7 +40,8 @@ func validateDependency(dependency *configv1alpha1.DependentObjectReference) err
 
 type dependencyRule = func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 
-// withValidation returns a rule that validates the result with ValidateDependencies.
+// withValidation returns a rule that validates the result of the given rule with
+// ValidateDependencies.
 func withValidation(rule dependencyRule) dependencyRule {
 	return func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		dependencies, err := rule(ctx, template)

@@ -1,15 +1,17 @@
-// Package interpreter interprets objects of any kind: their number of replicas and the
-// requirements of one replica, their dependencies, a change of the number of replicas,
-// the fields that the member cluster owns, the status to reflect, the aggregated status
-// of many clusters, and their health.
+// Package interpreter interprets objects of any kind. It returns their number of replicas and the
+// requirements of one replica, their dependencies, the status to reflect, the aggregated status of
+// many clusters, and their health. It also changes the number of replicas, and retains the fields
+// that the member cluster owns.
 //
 // The rules come from sources, in order of precedence. Invariants:
 //
-//   - For each operation on a kind, only the first source that has a rule is used. Its
-//     error is final, and later sources are not called.
+//   - For each operation on a kind, only the first source that has a rule is used. An error of this
+//     source is final, and later sources are not called.
 //   - Every kind has a rule for reflecting the status.
-//   - No rule modifies its arguments. A rule that returns an object returns the argument
-//     itself if there is no change, so that callers can compare pointers before a write.
+//   - The rules of a source may change at any time. An Observable reports the kinds whose rules
+//     changed, so that objects of these kinds can be interpreted again.
+//   - No rule modifies its arguments. A rule that returns an object returns the argument itself if
+//     there is no change, so that callers can compare pointers before a write.
 package interpreter
 
 import (
@@ -24,13 +26,13 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Rules holds the operations that a source supports for one kind. A nil function means
-// that the operation is not supported. A template is the object in the control plane.
-// A member object is its copy in a member cluster.
+// Rules holds the operations that a source supports for one kind. A nil function means that the
+// operation is not supported. A template is the object in the control plane. A member object is the
+// copy of the template in a member cluster.
 type Rules struct {
-	// Replicas returns the desired number of replicas of a template and the
-	// requirements of one replica, nil if there are none. The caller sets the
-	// namespace of the requirements.
+	// Replicas returns the desired number of replicas of a template and the requirements of one
+	// replica. The requirements are nil if there are none. The caller sets the namespace of the
+	// requirements.
 	Replicas func(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error)
 
 	// Components returns the components of a template, each with its own pod template.
@@ -39,17 +41,16 @@ type Rules struct {
 	// ReviseReplicas returns the template with another number of replicas.
 	ReviseReplicas func(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 
-	// Retain returns the desired object with the values that the member cluster owns
-	// copied from the observed object.
+	// Retain returns the desired object with the values that the member cluster owns. These values
+	// are copied from the observed object.
 	Retain func(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-	// AggregateStatus returns the template with the aggregated status of its clusters. If the
-	// API server rejects a direct transition to that status, the rule returns an
-	// intermediate status. Called with the stored intermediate status, it returns the
-	// final one.
+	// AggregateStatus returns the template with the aggregated status of its clusters. If the API
+	// server rejects a direct transition to that status, the rule returns an intermediate status.
+	// If the intermediate status is stored, the next call returns the final status.
 	AggregateStatus func(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
-	// ReflectStatus returns the part of the status of a member object to reflect, or nil if
+	// ReflectStatus returns the part of the status of a member object that is reflected, or nil if
 	// there is none.
 	ReflectStatus func(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error)
 
@@ -60,13 +61,16 @@ type Rules struct {
 	Dependencies func(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error)
 }
 
-// Source provides rules for some kinds. It must be safe for concurrent use.
+// Source provides rules for some kinds. It must be safe for concurrent use. A Source whose rules
+// can change implements Observable.
 type Source interface {
-	// Rules returns the rules for exactly this group, version and kind.
+	// Rules returns the current rules for exactly this group, version and kind. It does not wait
+	// and has no side effects. Two calls may return different rules. So a caller that checks
+	// whether a rule exists and then applies the rule must call Rules only once.
 	Rules(gvk schema.GroupVersionKind) Rules
 }
 
-// Interpreter combines sources. It is a Source itself.
+// Interpreter combines sources. It is a Source and an Observable itself.
 type Interpreter struct {
 	sources []Source
 }
@@ -76,9 +80,9 @@ func New(sources ...Source) *Interpreter {
 	return &Interpreter{sources: sources}
 }
 
-// Rules returns, for each operation, the rule of the first source that has one. Status
-// is never nil: the default is ReflectWholeStatus. Dependencies of all sources are validated by
-// ValidateDependencies.
+// Rules returns, for each operation, the rule of the first source that has a rule for the
+// operation. ReflectStatus is never nil: the default is ReflectWholeStatus. ValidateDependencies
+// validates the results of the rule Dependencies of every source.
 func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	var rules Rules
 	for _, source := range i.sources {
@@ -93,7 +97,7 @@ func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	return rules
 }
 
-// withDefaults sets the operations that are nil to those of other.
+// withDefaults replaces the operations that are nil by the operations of other.
 func (r Rules) withDefaults(other Rules) Rules {
 	if r.Replicas == nil {
 		r.Replicas = other.Replicas
@@ -122,8 +126,7 @@ func (r Rules) withDefaults(other Rules) Rules {
 	return r
 }
 
-// NewNotFoundError returns the error for an operation that is required for a kind and that no
-// source supports.
+// NewNotFoundError returns the error for an operation that a kind requires but no source supports.
 func NewNotFoundError(operation configv1alpha1.InterpreterOperation, gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("%s interpreter for %s not found", operation, gvk)
 }

@@ -21,7 +21,8 @@ type staticSource map[schema.GroupVersionKind]Rules
 
 func (f staticSource) Rules(gvk schema.GroupVersionKind) Rules { return f[gvk] }
 
-// rulesWithErrors returns rules for every operation. They return errors that name the source.
+// rulesWithErrors returns rules for every operation. Each rule returns an error that contains the
+// name of the source.
 func rulesWithErrors(source string) Rules {
 	err := errors.New(source)
 	return Rules{

@@ -8,8 +8,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overrideCommandOrArgs changes the command or args (field) of every container of the
-// given name. A manifest without that container is not changed.
+// overrideCommandOrArgs changes the command or args of every container with the given name. field
+// is "command" or "args". A manifest without that container is not changed.
 func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
 	return forEachContainer(manifest, func(path pointer, container map[string]any) error {
 		if container["name"] != entry.ContainerName {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// containersPath returns the path of the containers of a kind, or nil for kinds that
-// image, command and args overriders do not support. Init containers are not included.
-// An image overrider with a predicate can change them.
+// containersPath returns the path of the containers of a kind. It returns nil for kinds that image,
+// command and args overriders do not support. The path does not include init containers, but an
+// image overrider with a predicate can change them.
 func containersPath(kind string) pointer {
 	switch kind {
 	case "Pod":
@@ -21,7 +21,7 @@ func containersPath(kind string) pointer {
 	}
 }
 
-// forEachContainer calls visit for every container of a workload. visit may change it.
+// forEachContainer calls visit for every container of a workload. visit may change the container.
 func forEachContainer(manifest *unstructured.Unstructured, visit func(path pointer, container map[string]any) error) error {
 	path := containersPath(manifest.GetKind())
 	if path == nil {

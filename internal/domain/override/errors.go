@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// RuleError identifies the entry of a policy that cannot be applied to a manifest, and
-// how the author can correct it. Retries do not help until the user changes the policy.
+// RuleError identifies the entry of a policy that cannot be applied to a manifest, and describes
+// how the author of the policy can correct the entry. Retries do not help until a user changes the
+// policy.
 type RuleError struct {
 	// Policy is the kind and name of the policy.
 	Policy string
 	// Rule is the index of the rule in the policy, from 0.
 	Rule int
-	// Overrider is the field of the overrider in the policy, such as "plaintext". It
-	// is empty if no single entry caused the error.
+	// Overrider is the field of the overrider in the policy, such as "plaintext". It is empty if no
+	// single entry caused the error.
 	Overrider string
 	// Field is the path of the failed entry in the policy.
 	Field string
-	// Path is the JSON pointer into the manifest; empty if the entry has none.
+	// Path is the JSON pointer into the manifest. It is empty if the entry has no JSON pointer.
 	Path string
-	// Remedy is a hint to the author, an imperative clause; may be empty.
+	// Remedy is a hint to the author of the policy, as an imperative clause. It may be empty.
 	Remedy string
 	// Err is the cause.
 	Err error
@@ -42,7 +43,7 @@ func (e *RuleError) Error() string {
 // Unwrap returns the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// mismatchError is a cause with its path in the manifest and its remedy.
+// mismatchError is the cause of a RuleError, with the path in the manifest and the remedy.
 type mismatchError struct {
 	path   string
 	remedy string
@@ -69,8 +70,8 @@ func (r rule) newRuleError(overrider string, index int, err error) *RuleError {
 	}
 }
 
-// invalidResultError reports that every entry of the rule was applied, but the result
-// is not a valid object.
+// invalidResultError returns the error for a rule whose entries were all applied, but whose result is
+// not a valid object.
 func (r rule) invalidResultError(err error) error {
 	return withLocation(&RuleError{Policy: r.policy, Rule: r.index, Field: r.field, Err: err})
 }

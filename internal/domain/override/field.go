@@ -15,17 +15,16 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// documentOperation is one operation on the document in a field. It unifies the
-// operations for YAML and JSON.
+// documentOperation is one operation on the document in a field. It is used for YAML and JSON
+// documents.
 type documentOperation struct {
 	path     string
 	operator policyv1alpha1.OverriderOperator
 	raw      []byte
 }
 
-// overrideField changes a document that is stored as text in a field, such as a
-// configuration file in a ConfigMap. An entry without operations does not change the
-// text or its layout.
+// overrideField changes a document that is stored as text in a field, such as a configuration file
+// in a ConfigMap. An entry without operations changes neither the text nor its layout.
 func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.FieldOverrider) error {
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
 		return nil
@@ -50,7 +49,7 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	return err
 }
 
-// patchText patches a YAML document if the entry has YAML operations, else a JSON
+// patchText patches a YAML document if the entry has YAML operations. Otherwise it patches a JSON
 // document. A YAML document loses its comments and the order of its keys.
 func patchText(text string, entry policyv1alpha1.FieldOverrider) (string, error) {
 	if len(entry.YAML) > 0 {
@@ -94,7 +93,7 @@ func patchDocument(
 	return encode(document)
 }
 
-// decodeJSON keeps numbers as they are written, so that they are not rounded.
+// decodeJSON decodes a JSON document. It keeps numbers as text, so that they are not rounded.
 func decodeJSON(text string) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
@@ -120,7 +119,7 @@ func encodeJSON(document any) (string, error) {
 
 func decodeYAML(text string) (any, error) {
 	if countDocuments(text) > 1 {
-		// The decoder would silently ignore all documents but the first.
+		// The decoder would ignore all documents except the first without an error.
 		return nil, &mismatchError{remedy: "keep a single YAML document in the field", err: errors.New("decoding YAML: more than one document")}
 	}
 	var document any
@@ -130,12 +129,12 @@ func decodeYAML(text string) (any, error) {
 	return document, nil
 }
 
-// countDocuments counts the YAML documents in a text that have content.
+// countDocuments returns the number of YAML documents in a text that have content.
 func countDocuments(text string) (count int) {
 	counted := false
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, " \t\r\n"); strings.HasPrefix(line, "%") {
-			continue // a directive
+			continue // a YAML directive
 		}
 		marker, rest, _ := strings.Cut(line, " ")
 		if marker == "---" || marker == "..." {
@@ -157,7 +156,7 @@ func encodeYAML(document any) (string, error) {
 	return string(text), nil
 }
 
-// atField sets the path of an error in a document to the field of the document.
+// atField adds the path of the field to an error in the document that the field contains.
 func atField(fieldPath string, err error) error {
 	var place *mismatchError
 	if errors.As(err, &place) {

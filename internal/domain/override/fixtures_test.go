@@ -70,7 +70,8 @@ func newMember(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"env": "prod"}}}
 }
 
-// applyOverriders applies a single set of overriders with a policy for all objects.
+// applyOverriders applies a policy that selects all objects and contains a single set of
+// overriders.
 func applyOverriders(t testing.TB, manifest *unstructured.Unstructured, text string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	source := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "one"}}

@@ -23,8 +23,8 @@ var (
 	digestPattern     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$`)
 )
 
-// parseImage parses an image reference. The part before the first slash is a registry
-// if it can be a host: it contains a dot or a colon, or is localhost.
+// parseImage parses an image reference. The part before the first slash is the registry if it can
+// be a host: it contains a dot or a colon, or is localhost.
 func parseImage(text string) (image, error) {
 	var parsed image
 	rest := text
@@ -69,10 +69,9 @@ func (i image) String() string {
 	return text
 }
 
-// withOverride returns the image after one overrider. A change of the registry or the
-// repository keeps the other parts. The tag, or the digest if there is no tag, is one
-// component. A new value for either removes the other, because they would identify
-// different content.
+// withOverride returns the image after one overrider. A change of the registry or the repository
+// keeps the other parts. The tag and the digest are one component. A new value for the tag or the
+// digest removes the other one, because tag and digest would identify different content.
 func (i image) withOverride(entry policyv1alpha1.ImageOverrider) image {
 	switch entry.Component {
 	case policyv1alpha1.Registry:
@@ -89,8 +88,8 @@ func (i image) withOverride(entry policyv1alpha1.ImageOverrider) image {
 	return i
 }
 
-// withTagOrDigest sets the tag or the digest, depending on the format of the text. An
-// invalid text does not change the image.
+// withTagOrDigest sets the tag or the digest, depending on the format of the text. If the text is
+// invalid, it returns the image unchanged.
 func (i image) withTagOrDigest(text string) image {
 	switch {
 	case text == "":
@@ -116,7 +115,7 @@ func applyOperator(current string, entry policyv1alpha1.ImageOverrider) string {
 	}
 }
 
-// overrideImage changes the image at the path of the predicate, in any kind. Without a
+// overrideImage changes the image at the path of the predicate, in objects of any kind. Without a
 // predicate it changes the images of all containers of a workload.
 func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) error {
 	if entry.Predicate != nil {
@@ -125,7 +124,7 @@ func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.Ima
 	return forEachContainer(manifest, func(path pointer, container map[string]any) error {
 		current, present := container["image"]
 		if !present {
-			return nil // valid in a template: admission in the member may set it
+			return nil // a missing image is valid in a template, because admission in the member may set it
 		}
 		changed, err := changeImage(append(slices.Clone(path), "image"), current, entry)
 		if err != nil {

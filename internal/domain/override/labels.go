@@ -6,9 +6,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overrideLabelsOrAnnotations changes the labels or annotations (field) of the manifest.
-// Add sets every key. Replace and remove ignore absent keys, so that one policy can
-// select manifests with and without the key.
+// overrideLabelsOrAnnotations changes the labels or annotations of the manifest. field is "labels"
+// or "annotations". The operator add sets every key. The operators replace and remove ignore absent
+// keys, so that one policy can select manifests with and without the key.
 func overrideLabelsOrAnnotations(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.LabelAnnotationOverrider) error {
 	path := pointer{"metadata", field}
 	keys, found, err := unstructured.NestedMap(manifest.Object, path...)

@@ -13,10 +13,10 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// EntriesWithoutContainer returns the command and args entries that apply to a template in a cluster but
-// name a container that the template does not have. Apply ignores such entries without
-// an error, because a policy may select many workloads. Each message contains the
-// policy, the entry, the object and its containers.
+// EntriesWithoutContainer returns the command and args entries that apply to a template in a
+// cluster but name a container that the template does not have. Apply ignores such entries without
+// an error, because a policy may select many workloads. Each message contains the policy, the
+// entry, the object and its containers.
 func EntriesWithoutContainer(template *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, clusterPolicies, namespacePolicies []Object) []string {
 	if containersPath(template.GetKind()) == nil {
 		return nil

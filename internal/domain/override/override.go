@@ -1,13 +1,12 @@
 // Package override answers: how does a manifest differ in one cluster?
 //
-// ClusterOverridePolicies are applied first, then the OverridePolicies in the
-// namespace of the template. Within a group, policies are sorted by specificity and
-// then by name. The more specific policy and the later name are applied last and take
-// precedence. Every rule is applied to the result of the rules before it.
+// ClusterOverridePolicies are applied first, then the OverridePolicies in the namespace of the
+// template. The policies of each kind are sorted by specificity and then by name. The more specific
+// policy and the later name are applied last and take precedence. Every rule is applied to the
+// result of the rules before it.
 //
-// Invariants: inputs are never changed; the result depends only on the inputs and not
-// on the order of the policies; either every matching rule was applied or the result
-// is an error.
+// Invariants: inputs are never changed; the result depends only on the inputs and not on the order
+// of the policies; either every matching rule was applied or the result is an error.
 package override
 
 import (
@@ -20,7 +19,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -40,11 +39,11 @@ var (
 // Options holds the changes that policies may make beyond the content of an object.
 type Options struct {
 	// AllowIdentityChange lets ClusterOverridePolicies change the identity of the manifest: its
-	// group, kind, namespace or name. It is the feature gate OverrideIdentity.
+	// group, kind, namespace or name. It is true if the feature gate OverrideIdentity is enabled.
 	AllowIdentityChange bool
 }
 
-// Apply calls Allowed.Apply with the zero value.
+// Apply calls Options.Apply with the zero value of Options.
 func Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
@@ -55,10 +54,10 @@ func Apply(
 
 // Apply returns the manifest for the cluster, with all overrides applied.
 //
-// Only the namespacePolicies in the original namespace of the manifest are applied, and
-// none to a cluster-scoped manifest. A policy that is being deleted is applied until it
-// is removed. The first rule that cannot be applied ends Apply with a *RuleError. A
-// rule that changes more than its policy may is an error too: see restrictions.
+// Only the namespacePolicies in the original namespace of the manifest are applied. No
+// namespacePolicies are applied to a cluster-scoped manifest. A policy that is being deleted is
+// applied until it is removed. If a rule cannot be applied, Apply stops and returns a *RuleError.
+// It also returns an error if a rule changes more than its policy may change; see restrictions.
 func (a Options) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
@@ -83,8 +82,8 @@ func (a Options) Apply(
 	return result, applied, nil
 }
 
-// applyPolicies applies the policies of one scope to manifest, in place. Selectors are
-// compared with the manifest before the first policy of the scope.
+// applyPolicies applies the policies of one scope to manifest, in place. Selectors are compared
+// with the manifest in its state before the first policy of the scope.
 func applyPolicies(manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, policies []Object, limits *restrictions) ([]appliedRule, error) {
 	var applied []appliedRule
 	wasValid := validateObject(manifest) == nil
@@ -153,5 +152,5 @@ func onlyInNamespace(policies []Object, namespace string) []Object {
 
 // appliesTo reports whether the rule targets the cluster.
 func (r rule) appliesTo(cluster *clusterv1alpha1.Cluster) bool {
-	return r.target == nil || placement.Matches(cluster, r.target)
+	return r.target == nil || clusteraffinity.Matches(cluster, r.target)
 }

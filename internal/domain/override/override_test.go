@@ -13,8 +13,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// labelPolicySpec returns the spec of a policy that sets the label "by" to value.
-// selectors is more YAML of the spec.
+// labelPolicySpec returns the spec of a policy that sets the label "by" to value. selectors is YAML
+// that is added to the spec.
 func labelPolicySpec(value, selectors string) string {
 	return "overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {by: " + value + "}}]}}]\n" + selectors
 }
@@ -273,8 +273,8 @@ func TestMissingPathFailsOnlyTargetedClusters(t *testing.T) {
 	}
 }
 
-// TestApplyIsPure generates policies. It checks that the result does not depend on
-// their order, and that neither the policies nor the manifest change.
+// TestApplyIsPure generates policies. It checks that the result does not depend on the order of the
+// policies, and that neither the policies nor the manifest change.
 func TestApplyIsPure(t *testing.T) {
 	pool := []Object{
 		newClusterPolicy(t, "a", labelPolicySpec("a", selectByKind)),
@@ -317,7 +317,8 @@ func TestApplyIsPure(t *testing.T) {
 	})
 }
 
-// overwriteStrings overwrites every string, so that shared memory is detected.
+// overwriteStrings overwrites every string in a value, so that the test detects memory that the
+// value shares with another one.
 func overwriteStrings(node any) {
 	switch parent := node.(type) {
 	case map[string]any:

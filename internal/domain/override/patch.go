@@ -16,8 +16,8 @@ type patchOperation struct {
 	value    any
 }
 
-// apply changes document in place and returns it, or returns the new document if the
-// operation replaces the whole document. The value becomes part of the document and
+// apply changes document in place and returns it. If the operation replaces the whole document, it
+// returns the new document instead. The value of the operation becomes part of the document and
 // must not be used elsewhere.
 func (e patchOperation) apply(document any) (any, error) {
 	changed, err := e.applyAt(0, document)
@@ -64,7 +64,7 @@ func (e patchOperation) applyAt(depth int, node any) (any, error) {
 	}
 }
 
-// applyToRoot applies the operation to the document itself.
+// applyToRoot applies the operation to the root of the document.
 func (e patchOperation) applyToRoot() (any, error) {
 	switch e.operator {
 	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:

@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// FuzzPointer checks that a pointer is the same after String and parsePointer.
+// FuzzPointer checks that parsePointer parses the result of String to the same pointer.
 func FuzzPointer(f *testing.F) {
 	for _, seed := range []string{"", "/", "/a/b", "/a~1b/~0", "/~", "a", "//"} {
 		f.Add(seed)
@@ -35,8 +35,8 @@ func FuzzPointer(f *testing.F) {
 	})
 }
 
-// FuzzPatchOperation compares patchOperation with the JSON patch library of upstream
-// Karmada: both fail, or both return the same document.
+// FuzzPatchOperation compares patchOperation with the JSON patch library of upstream Karmada:
+// either both return an error, or both return the same document.
 func FuzzPatchOperation(f *testing.F) {
 	for _, path := range []string{"/a", "/l/0", "/l/-", "/l/-1", "/l/3", "/l/4", "/l/-4", "/l/-5", "/o/x~1y", "/none/x", "/n/x", "/s/x", "/l/1/deep", "/l/+1", "/l/01"} {
 		for operator := range uint8(3) {
@@ -46,8 +46,8 @@ func FuzzPatchOperation(f *testing.F) {
 	const document = `{"a":1,"l":[1,{"deep":"x"},3],"o":{"x/y":true},"n":null,"s":"text"}`
 	f.Fuzz(func(t *testing.T, path string, choice uint8, raw string) {
 		operator := []policyv1alpha1.OverriderOperator{"add", "replace", "remove"}[choice%3]
-		// Intended differences: no relative paths, a whole document only where the
-		// caller allows it, no empty token for a list.
+		// Intended differences: patchOperation rejects relative paths, replaces a whole document
+		// only if the caller allows it, and rejects an empty token for a list.
 		if !strings.HasPrefix(path, "/") || path == "/" || strings.Contains(path, "//") || strings.HasSuffix(path, "/") {
 			return
 		}
@@ -62,7 +62,7 @@ func FuzzPatchOperation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Marshalling replaces invalid UTF-8. Use the path that the library decoded.
+		// Encoding replaces invalid UTF-8, so the path that the library decoded is used.
 		if path, err = patch[0].Path(); err != nil {
 			return
 		}
@@ -101,7 +101,7 @@ func FuzzPatchOperation(f *testing.F) {
 	})
 }
 
-// FuzzOverrideField checks that a document is either patched or not changed.
+// FuzzOverrideField checks that a document is either patched completely or not changed.
 func FuzzOverrideField(f *testing.F) {
 	f.Add(`{"a":[1]}`, "/a/0", "2", true)
 	f.Add("a: [1]\n", "/a/-", `"x"`, false)

@@ -9,9 +9,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// overridePlaintext applies one entry of a plaintext list. Applying the entries one by
-// one is equivalent to applying them as one patch, because the first error discards
-// the manifest.
+// overridePlaintext applies one entry of a plaintext list. Applying the entries one by one is
+// equivalent to applying all entries as one patch, because the manifest is discarded after the
+// first error.
 func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1.PlaintextOverrider) error {
 	path, err := parsePointer(entry.Path)
 	if err != nil {
@@ -33,7 +33,7 @@ func overridePlaintext(manifest *unstructured.Unstructured, entry policyv1alpha1
 	return nil
 }
 
-// decodeValue decodes a JSON value as objects are decoded, with integers as int64.
+// decodeValue decodes a JSON value in the same way as objects are decoded, with integers as int64.
 // An absent value is null.
 func decodeValue(raw []byte) (any, error) {
 	if len(raw) == 0 {

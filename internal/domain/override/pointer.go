@@ -10,8 +10,8 @@ import (
 // document.
 type pointer []string
 
-// parsePointer parses a JSON pointer. A tilde that does not begin an escape sequence is
-// kept, as in the JSON patch library of upstream Karmada.
+// parsePointer parses a JSON pointer. Like the JSON patch library of upstream Karmada, it keeps a
+// tilde that does not begin an escape sequence.
 func parsePointer(text string) (pointer, error) {
 	if text == "" {
 		return nil, nil
@@ -61,9 +61,9 @@ func (p pointer) get(document any) (any, error) {
 	return node, nil
 }
 
-// listIndex parses the token at depth as an index into a list of the given length.
-// Negative indexes count from the end: -1 is the last element. JSON pointers do not
-// have them, but existing policies rely on them.
+// listIndex parses the token at depth as an index into a list of the given length. Negative indexes
+// count from the end: -1 is the last element. JSON pointers do not define negative indexes, but
+// existing policies rely on them.
 func (p pointer) listIndex(depth, length int) (int, error) {
 	index, err := strconv.Atoi(p[depth])
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// AppliedRecord is the record of the applied rules, in the format of the annotations of a
-// Work: JSON lists with one entry per applied rule, sorted by policy name. A list is
-// empty if no rule of its scope was applied.
+// AppliedRecord is the record of the applied rules, in the format of the annotations of a Work.
+// Each field is a JSON list with one entry per applied rule, sorted by policy name. A list is empty
+// if no rule of its scope was applied.
 type AppliedRecord struct {
 	// Cluster lists the rules of ClusterOverridePolicies.
 	Cluster string
@@ -19,8 +19,8 @@ type AppliedRecord struct {
 	Namespaced string
 }
 
-// appliedRule is an entry of the record. Users and tools read its JSON form, so it must
-// not change.
+// appliedRule is an entry of the record. Its JSON form must not change, because users and tools
+// read it.
 type appliedRule struct {
 	PolicyName string                    `json:"policyName"`
 	Overriders policyv1alpha1.Overriders `json:"overriders"`

@@ -11,10 +11,10 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// maxResponsible limits how many overriders are listed for one rejection.
+// maxResponsible is the maximum number of overriders that are listed for one rejection.
 const maxResponsible = 3
 
-// Rejection is the answer of an API server that rejected fields of an object.
+// Rejection describes that an API server rejected fields of an object.
 type Rejection struct {
 	// Message is the message of the API server.
 	Message string
@@ -22,9 +22,9 @@ type Rejection struct {
 	Fields []string
 }
 
-// ResponsibleOverriders returns the overriders that changed a rejected field, or nil. The overriders
-// are read from the record of the applied overrides. A record that cannot be decoded
-// is ignored.
+// ResponsibleOverriders returns the overriders that changed a rejected field, or nil if there are
+// none. The overriders are read from the record of the applied overrides. A record that cannot be
+// decoded is ignored.
 func ResponsibleOverriders(refusal Rejection, applied AppliedRecord, manifest *unstructured.Unstructured) []string {
 	containers := containersPath(manifest.GetKind()).String()
 	var responsible []string
@@ -50,7 +50,7 @@ func ResponsibleOverriders(refusal Rejection, applied AppliedRecord, manifest *u
 	return responsible
 }
 
-// forEachPath calls visit for every overrider with the path that it changes.
+// forEachPath calls visit for every overrider with the path that the overrider changes.
 func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(entry, path string)) {
 	for i := range o.ImageOverrider {
 		path := containers + "/image"
@@ -83,7 +83,8 @@ func forEachPath(o *policyv1alpha1.Overriders, containers string, visit func(ent
 // before paths are compared, because the errors of decoders do not contain them.
 var listIndexPattern = regexp.MustCompile(`\[[^\]]*\]`)
 
-// concernsPath reports whether the rejected field is at the path, above it or below it.
+// concernsPath reports whether the rejection concerns the path: a rejected field is at the path, or
+// is a parent or a child of the path.
 func (r Rejection) concernsPath(path string) bool {
 	dotted := dottedPath(path)
 	if dotted == "" {
@@ -98,7 +99,8 @@ func (r Rejection) concernsPath(path string) bool {
 	return containsPath(listIndexPattern.ReplaceAllString(r.Message, ""), dotted)
 }
 
-// dottedPath converts a JSON pointer to the notation of API servers, without indexes.
+// dottedPath converts a JSON pointer to the notation of paths in errors of API servers, without
+// indexes.
 func dottedPath(path string) string {
 	tokens, err := parsePointer(path)
 	if err != nil {
@@ -113,8 +115,8 @@ func dottedPath(path string) string {
 	return strings.Join(names, ".")
 }
 
-// containsPath reports whether a text contains a path that is not part of a longer
-// name. A field below the path may follow.
+// containsPath reports whether a text contains a path. A path that is only the beginning or end of
+// a longer name does not count, but a field below the path may follow.
 func containsPath(text, path string) bool {
 	for {
 		start := strings.Index(text, path)

@@ -8,13 +8,13 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// restrictions describes what the policies of one scope must not change, and records
-// the entries that changed it. Only the result of all entries is checked: an entry may
-// revert the change of another entry.
+// restrictions describes what the policies of one scope must not change, and records the entries
+// that violate it. Only the result of all entries is checked, because an entry may revert the
+// change of another entry.
 type restrictions struct {
-	// identity is the required identity of the manifest, nil if it may change.
+	// identity is the required identity of the manifest, or nil if the identity may change.
 	identity *tenancy.Identity
-	// original is the manifest before the policies, nil if its content may change.
+	// original is the manifest before the policies are applied, or nil if its content may change.
 	original *unstructured.Unstructured
 	remedy   string
 	// changes holds the entries that violate a restriction, by the path of the field.
@@ -33,8 +33,8 @@ func clusterRestrictions(manifest *unstructured.Unstructured, allowed Options) *
 	}
 }
 
-// namespaceRestrictions returns the restrictions of OverridePolicies. The author of an
-// OverridePolicy may have permissions in that namespace only.
+// namespaceRestrictions returns the restrictions of OverridePolicies. They are needed because the
+// author of an OverridePolicy may have permissions only in the namespace of the policy.
 func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
 	identity := tenancy.IdentityOf(manifest)
 	limits := &restrictions{identity: &identity, remedy: "remove the entry: an OverridePolicy must not change the identity of an object"}
@@ -44,7 +44,8 @@ func namespaceRestrictions(manifest *unstructured.Unstructured) *restrictions {
 	return limits
 }
 
-// recordViolations records the entry of a rule after which a restriction is violated.
+// recordViolations records the entry of a rule if a restriction is violated after the entry is
+// applied.
 func (b *restrictions) recordViolations(manifest *unstructured.Unstructured, r rule, overrider string, index int) {
 	for _, change := range b.violations(manifest) {
 		if b.changes[change.Path] != nil {
@@ -59,7 +60,7 @@ func (b *restrictions) recordViolations(manifest *unstructured.Unstructured, r r
 	}
 }
 
-// check returns the first entry whose violation remains in the result.
+// check returns an error for the first entry whose violation remains in the result.
 func (b *restrictions) check(manifest *unstructured.Unstructured) error {
 	changed := b.violations(manifest)
 	if len(changed) == 0 {
@@ -75,7 +76,8 @@ func (b *restrictions) check(manifest *unstructured.Unstructured) error {
 
 var errPrivilegedContent = errors.New("an OverridePolicy must not change an object that grants permissions, limits the namespace or routes traffic")
 
-// violations returns the current violations in a fixed order, without their entries.
+// violations returns the current violations in a fixed order. The violations do not contain the
+// entries that caused them.
 func (b *restrictions) violations(manifest *unstructured.Unstructured) []RuleError {
 	var changed []RuleError
 	if b.identity != nil {

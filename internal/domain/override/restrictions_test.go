@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOverrideKeepsObjectIdentity applies each rule to Deployment shop/web, in an
+// TestOverrideKeepsObjectIdentity applies each rule to the Deployment shop/web, both in an
 // OverridePolicy and in a ClusterOverridePolicy.
 func TestOverrideKeepsObjectIdentity(t *testing.T) {
 	const clusterAdmin = `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: mallory}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}`

@@ -8,7 +8,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// rule is one set of overriders with its path in the policy.
+// rule is one set of overriders with the path of the set in the policy.
 type rule struct {
 	policy     string
 	index      int

@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// validateObject returns an error if a manifest is not a valid object. A rule may rename
-// an object, but must keep a name and valid labels: Karmada stores ownership in labels.
+// validateObject returns an error if a manifest is not a valid object. A rule may rename an object,
+// but must keep a name and valid labels, because Karmada stores ownership in labels.
 func validateObject(manifest *unstructured.Unstructured) error {
 	for _, field := range []pointer{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
 		text, _, err := unstructured.NestedString(manifest.Object, field...)

@@ -83,7 +83,8 @@ annotationsOverrider: [{operator: replace, value: {a: b}}]`,
 	})
 }
 
-// TestApplyInvariantsForAnyOverriders checks the same for mostly valid overriders.
+// TestApplyInvariantsForAnyOverriders checks what FuzzApply checks, but for mostly valid
+// overriders.
 func TestApplyInvariantsForAnyOverriders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		operators := rapid.SampledFrom([]policyv1alpha1.OverriderOperator{"add", "remove", "replace", "move"})
@@ -122,7 +123,8 @@ func TestApplyInvariantsForAnyOverriders(t *testing.T) {
 				Path: paths.Draw(t, "path"), Operator: operators.Draw(t, "of plaintext"), Value: values.Draw(t, "value"),
 			})
 		}
-		// Most overriders fail. Using one kind at a time lets each kind succeed sometimes.
+		// Most overriders fail. Therefore only one kind is used at a time, so that each kind
+		// sometimes succeeds.
 		kept := policyv1alpha1.Overriders{}
 		switch rapid.IntRange(0, 6).Draw(t, "kind") {
 		case 0:

@@ -7,13 +7,15 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
+	"karmada.io/karmada/internal/domain/division"
 )
 
 // divideFunc divides want replicas over the candidates.
-type divideFunc func(t *task, candidates []candidate, want int64) ([]Share, error)
+type divideFunc func(t *task, candidates []candidate, want int64) ([]division.Share, error)
 
-// divideFuncFor returns the divideFunc for a strategy. The type Divided without a preference
-// divides by weight.
+// divideFuncFor returns the divideFunc for a strategy. If the type is Divided and the strategy sets
+// no preference, replicas are divided by weight.
 func divideFuncFor(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (divideFunc, error) {
 	if strategy.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided {
 		switch strategy.ReplicaDivisionPreference {
@@ -30,8 +32,8 @@ func divideFuncFor(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (divideFu
 		strategy.ReplicaSchedulingType, strategy.ReplicaDivisionPreference)
 }
 
-// dividesByCapacity reports whether the strategy divides by the available replicas of the
-// clusters.
+// dividesByCapacity reports whether the strategy divides replicas in proportion to the available
+// replicas of the clusters.
 func dividesByCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	if strategy == nil || strategy.ReplicaSchedulingType != policyv1alpha1.ReplicaSchedulingTypeDivided {
 		return false
@@ -40,7 +42,7 @@ func dividesByCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool 
 		strategy.WeightPreference != nil && strategy.WeightPreference.DynamicWeight != ""
 }
 
-// assignReplicas turns the selected candidates into targets.
+// assignReplicas converts the selected candidates to targets with replicas.
 func (t *task) assignReplicas(candidates []candidate) ([]workv1alpha2.TargetCluster, error) {
 	if !t.hasReplicas() {
 		return t.wholeTargets(candidates), nil
@@ -54,14 +56,14 @@ func (t *task) assignReplicas(candidates []candidate) ([]workv1alpha2.TargetClus
 
 func (t *task) hasReplicas() bool { return HasReplicas(t.spec) }
 
-// HasReplicas reports whether the targets of a binding carry a number of replicas. Kinds without
-// replicas and kinds with several components have none.
+// HasReplicas reports whether the targets of a binding have a number of replicas. Targets of kinds
+// without replicas, and of kinds with several components, have no number.
 func HasReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return (spec.Replicas > 0 || spec.ReplicaRequirements != nil) && len(spec.Components) <= 1
 }
 
-// wholeTargets returns one target without a number of replicas for each candidate. The targets
-// are sorted by name, so that another order of preference makes no difference.
+// wholeTargets returns one target without a number of replicas for each candidate. The targets are
+// sorted by name, so that the result does not depend on the order of preference.
 func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster {
 	var components []workv1alpha2.TargetComponent
 	if PlacesComponents(t.spec, t.input.Features) {
@@ -75,9 +77,10 @@ func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster
 	return targets
 }
 
-// targetsFromShares turns the shares into targets. Candidates without replicas are omitted. If
-// empty workloads are propagated, they come last instead, in the order of preference.
-func (t *task) targetsFromShares(candidates []candidate, shares []Share) []workv1alpha2.TargetCluster {
+// targetsFromShares converts the shares to targets. Candidates without replicas are omitted. If
+// empty workloads are propagated, such candidates are instead added at the end, in the order of
+// preference.
+func (t *task) targetsFromShares(candidates []candidate, shares []division.Share) []workv1alpha2.TargetCluster {
 	targets := make([]workv1alpha2.TargetCluster, 0, len(candidates))
 	hasShare := make(map[string]bool, len(shares))
 	for _, share := range shares {
@@ -97,8 +100,9 @@ func (t *task) targetsFromShares(candidates []candidate, shares []Share) []workv
 	return targets
 }
 
-// replicaShares gives every candidate all replicas, or divides the replicas over the candidates.
-func (t *task) replicaShares(candidates []candidate) ([]Share, error) {
+// replicaShares returns the share of each candidate. Either every candidate gets all replicas, or
+// the replicas are divided over the candidates.
+func (t *task) replicaShares(candidates []candidate) ([]division.Share, error) {
 	if isDuplicated(t.spec.Placement) {
 		return duplicatedShares(candidates, int64(t.spec.Replicas)), nil
 	}
@@ -112,19 +116,20 @@ func (t *task) replicaShares(candidates []candidate) ([]Share, error) {
 	return t.sharesByTier(candidates, divide)
 }
 
-func duplicatedShares(candidates []candidate, replicas int64) []Share {
-	shares := make([]Share, len(candidates))
+func duplicatedShares(candidates []candidate, replicas int64) []division.Share {
+	shares := make([]division.Share, len(candidates))
 	for i := range candidates {
-		shares[i] = Share{Name: candidates[i].name, Replicas: replicas}
+		shares[i] = division.Share{Name: candidates[i].name, Replicas: replicas}
 	}
-	slices.SortFunc(shares, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(shares, func(a, b division.Share) int { return cmp.Compare(a.Name, b.Name) })
 	return shares
 }
 
-// sharesByTier fills one tier after the other up to the capacity of the tier. Each tier is
-// divided separately, so a workload that shrinks leaves the last tiers first.
-func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]Share, error) {
-	var shares []Share
+// sharesByTier assigns replicas to one tier after the other, up to the capacity of each tier. Each
+// tier is divided separately, so replicas are removed from the last tiers first if the number of
+// replicas decreases.
+func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]division.Share, error) {
+	var shares []division.Share
 	remaining, all := int64(t.spec.Replicas), selected
 	for len(selected) > 0 && remaining > 0 {
 		end := 1
@@ -146,18 +151,18 @@ func (t *task) sharesByTier(selected []candidate, divide divideFunc) ([]Share, e
 	return shares, nil
 }
 
-// divideByWeight divides by fixed weights. It ignores present replicas and capacity.
-func divideByWeight(t *task, candidates []candidate, want int64) ([]Share, error) {
-	return Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
+// divideByWeight divides the replicas by fixed weights. It ignores present replicas and capacity.
+func divideByWeight(t *task, candidates []candidate, want int64) ([]division.Share, error) {
+	return division.Divide(want, t.clusterWeights(candidates), t.tieBreakUID()), nil
 }
 
 func (t *task) tieBreakUID() string { return string(t.spec.Resource.UID) }
 
-// clusterWeights gives each candidate the largest weight of the entries that select it.
-// Candidates that no entry selects are omitted. If no candidate is left, or if there are no
-// weights, all candidates get the same weight.
-func (t *task) clusterWeights(candidates []candidate) []WeightedCluster {
-	var parties []WeightedCluster
+// clusterWeights returns the weight of each candidate, which is the largest weight of the entries
+// that select the candidate. Candidates that no entry selects are omitted. If no candidate is left,
+// or if there are no weights, all candidates get the same weight.
+func (t *task) clusterWeights(candidates []candidate) []division.WeightedCluster {
+	var parties []division.WeightedCluster
 	preference := t.spec.Placement.ReplicaScheduling.WeightPreference
 	if preference != nil {
 		parties = t.matchedWeights(candidates, preference.StaticWeightList)
@@ -166,17 +171,17 @@ func (t *task) clusterWeights(candidates []candidate) []WeightedCluster {
 		return parties
 	}
 	for i := range candidates {
-		parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: 1})
+		parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: 1})
 	}
 	return parties
 }
 
-func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []WeightedCluster {
-	matchers := make([]Matcher, len(weightEntries))
+func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []division.WeightedCluster {
+	matchers := make([]clusteraffinity.Matcher, len(weightEntries))
 	for i := range weightEntries {
-		matchers[i] = Compile(&weightEntries[i].TargetCluster)
+		matchers[i] = clusteraffinity.Compile(&weightEntries[i].TargetCluster)
 	}
-	var parties []WeightedCluster
+	var parties []division.WeightedCluster
 	for i := range candidates {
 		weight := int64(0)
 		for j := range weightEntries {
@@ -185,7 +190,7 @@ func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1al
 			}
 		}
 		if weight > 0 {
-			parties = append(parties, WeightedCluster{Name: candidates[i].name, Weight: weight})
+			parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: weight})
 		}
 	}
 	return parties

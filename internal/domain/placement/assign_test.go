@@ -3,10 +3,12 @@ package placement
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 type targets = []workv1alpha2.TargetCluster
@@ -76,7 +78,7 @@ func TestDivisionByStrategy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if test.wantError != "" {
-				test.want = test.spec.Clusters // every error except FitError keeps the old result
+				test.want = test.spec.Clusters // every error except FitError keeps the previous targets
 			}
 			in := newInput(test.spec, members("b", "c", "a"), test.capacity)
 			in.Features.EmptyWorkload = test.empty
@@ -134,6 +136,29 @@ func TestComponents(t *testing.T) {
 			in := newInput(spec, members("a", "b"), test.capacity)
 			in.Features.MultiplePodTemplates = test.gate
 			checkSchedule(t, in, test.want, test.wantError)
+		})
+	}
+}
+
+func TestDemandOf(t *testing.T) {
+	spec := deployment(3, policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{spreadBy("cluster", 1, 1)}})
+	spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{PriorityClassName: "high"}
+	spec.Components = []workv1alpha2.Component{{Name: "x", Replicas: 1}}
+	replicas := capacity.Demand{Workload: spec.Resource, Requirements: spec.ReplicaRequirements}
+	sets := replicas
+	sets.Components = spec.Components
+	tests := map[string]struct {
+		gate bool
+		want capacity.Demand
+	}{
+		"replicas":                             {false, replicas},
+		"sets if the components stay together": {true, sets},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, DemandOf(spec, Features{MultiplePodTemplates: test.gate})); diff != "" {
+				t.Errorf("demand (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

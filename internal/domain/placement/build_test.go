@@ -112,6 +112,10 @@ func deployment(replicas int32, placement policyv1alpha1.Placement, current ...w
 	}
 }
 
+// oddUID is the UID of a template for which the alphabetically last name is preferred among equal
+// clusters.
+const oddUID = "00000000-0000-0000-0000-000000000002"
+
 func target(name string, replicas int32) workv1alpha2.TargetCluster {
 	return workv1alpha2.TargetCluster{Name: name, Replicas: replicas}
 }

@@ -8,12 +8,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// localityScore is the score of a cluster that is already a target of the template. All other
-// clusters have the score 0.
-const localityScore = 100
-
-// unmatchedTier is the tier of a cluster that matches no affinity. It is used only if the
-// affinity filter is disabled.
+// unmatchedTier is the tier of a cluster that matches no affinity. Such a cluster is a candidate
+// only if the affinity filter is disabled.
 const unmatchedTier = 1000
 
 // candidate is a cluster that passed the filters.
@@ -25,34 +21,15 @@ type candidate struct {
 	// allocatable is the number of additional replicas that fit into the cluster. available is
 	// allocatable plus the replicas that are already assigned to the cluster.
 	allocatable, available int64
-	// tier is 0 for the affinity group itself, 1 for its first overflow group, and so on.
+	// tier is 0 if the affinity group itself selects the cluster, 1 if its first overflow group
+	// does, and so on.
 	tier int
-	// rank is the index in the order of preference.
+	// rank is the index of the candidate in the order of preference.
 	rank int
 }
 
-// clusterScores returns the scores of the feasible clusters, in the same order.
-func (t *task) clusterScores(feasible []*clusterv1alpha1.Cluster) []int64 {
-	defer t.input.Observer.startExtensionPoint(ExtensionPointScore)()
-	scores := make([]int64, len(feasible))
-	if t.input.Plugins.Enabled(PluginClusterLocality) {
-		t.scoreClusterLocality(feasible, scores)
-	}
-	return scores
-}
-
-// scoreClusterLocality adds localityScore to the clusters that are already targets.
-func (t *task) scoreClusterLocality(feasible []*clusterv1alpha1.Cluster, scores []int64) {
-	defer t.input.Observer.startPlugin(ExtensionPointScore, PluginClusterLocality)()
-	for i, cluster := range feasible {
-		if t.isTarget(cluster.Name) {
-			scores[i] += localityScore
-		}
-	}
-}
-
-// rankedCandidates turns feasible clusters into candidates, most preferred first: by lowest
-// tier, then highest score, most available replicas, and name.
+// rankedCandidates returns the feasible clusters as candidates, most preferred first. The order of
+// preference is: lowest tier, highest score, most available replicas, name.
 func (t *task) rankedCandidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
 	estimates := t.estimateReplicas(feasible)
 	candidates := make([]candidate, len(feasible))
@@ -81,8 +58,9 @@ func (t *task) rankedCandidates(feasible []*clusterv1alpha1.Cluster, scores []in
 	return candidates
 }
 
-// estimateReplicas calls the estimator only if the result depends on capacity. Templates that go
-// to every cluster, or that are divided by fixed weights, cause no calls to members.
+// estimateReplicas returns the estimates for the feasible clusters. It calls the estimator only if
+// the result depends on capacity. Templates that go to every cluster, or that are divided by fixed
+// weights, cause no calls to members.
 func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) map[string]int32 {
 	unlimited := t.spec.Replicas == 0 && len(t.spec.Components) == 0
 	if t.input.EstimateReplicas == nil || unlimited || !t.dependsOnCapacity() {
@@ -95,8 +73,8 @@ func (t *task) dependsOnCapacity() bool {
 	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || dividesByCapacity(t.spec.Placement.ReplicaScheduling)
 }
 
-// allocatableReplicas returns the estimate for the cluster. Without an estimate it returns all
-// replicas that the workload needs.
+// allocatableReplicas returns the estimate for the cluster. Without an estimate it returns the
+// number of replicas that the workload needs.
 func (t *task) allocatableReplicas(estimates map[string]int32, name string) int64 {
 	estimate, ok := estimates[name]
 	if !ok || estimate < 0 || estimate == math.MaxInt32 {
@@ -118,7 +96,8 @@ func (t *task) affinityTier(cluster *clusterv1alpha1.Cluster) int {
 	return unmatchedTier
 }
 
-// totalAvailable returns the number of replicas that the candidates together hold or can take.
+// totalAvailable returns the number of replicas that the candidates together already have or have
+// capacity for.
 func totalAvailable(candidates []candidate) int64 {
 	sum := int64(0)
 	for i := range candidates {

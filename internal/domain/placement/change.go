@@ -23,13 +23,13 @@ func AppliedPlacement(placement *policyv1alpha1.Placement) (string, error) {
 }
 
 // PlacementChanged compares the placement with the applied placement, which is the content of
-// policyv1alpha1.AppliedPlacementAnnotation. It reports whether they differ in a field that
-// affects the present choice of clusters.
+// policyv1alpha1.AppliedPlacementAnnotation. It reports whether the placements differ in a field
+// that affects the present choice of clusters.
 //
-// An empty annotation counts as a change. An annotation that is not valid JSON does not:
-// workloads must not move because of it. With affinity groups only the group in use
-// (activeGroup, from the status) is compared. Other groups can be added, removed and reordered
-// without moving a workload.
+// An empty annotation counts as a change. An annotation that is not valid JSON does not count as a
+// change, because workloads must not move because of it. With affinity groups, only the group in
+// use is compared (activeGroup, from the status). So other groups can be added, removed and
+// reordered without moving a workload.
 func PlacementChanged(placement *policyv1alpha1.Placement, applied, activeGroup string) bool {
 	if applied == "" {
 		return true
@@ -63,9 +63,9 @@ func affinityGroupChanged(before, after []policyv1alpha1.ClusterAffinityTerm, ac
 	return i < 0 || j < 0 || !equality.Semantic.DeepEqual(before[i], after[j])
 }
 
-// ReplicasChanged reports whether the recorded targets hold another number of replicas than the
-// template requests. That is the case after the template was scaled, or after a cluster lost its
-// share.
+// ReplicasChanged reports whether the number of replicas in the recorded targets differs from the
+// number that the template requests. This is the case after the template was scaled, or after a
+// cluster with replicas was removed from the targets.
 func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if spec.Placement == nil || spec.Placement.ReplicaScheduling == nil {
 		return false
@@ -89,8 +89,8 @@ func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) 
 	}
 }
 
-// componentsChanged reports whether components are not placed yet, or were scaled after they
-// were placed. Targets without recorded components were not placed as components.
+// componentsChanged reports whether components are not placed yet, or were scaled after they were
+// placed. If the targets record no components, the workload was not placed as components.
 func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if len(spec.Components) == 0 {
 		return false
@@ -104,8 +104,8 @@ func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	})
 }
 
-// targetComponents returns the components as a target records them. A single component is not
-// recorded, because its workload has only one pod template.
+// targetComponents returns the components in the form in which a target records them. A single
+// component is not recorded, because its workload has only one pod template.
 func targetComponents(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetComponent {
 	if len(spec.Components) < 2 {
 		return nil

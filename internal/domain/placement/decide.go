@@ -17,18 +17,19 @@ type Action string
 
 // Values of Action.
 const (
-	// ActionNone means that the result is up to date and recorded.
+	// ActionNone means that the present result is up to date and recorded, so nothing needs to be
+	// done.
 	ActionNone Action = "None"
-	// ActionReject means that the binding is being deleted and is not scheduled any more.
+	// ActionReject means that the binding is being deleted and is no longer scheduled.
 	ActionReject Action = "Refuse"
-	// ActionObserve means that the result is up to date, but status.schedulerObservedGeneration
-	// is behind.
+	// ActionObserve means that the present result is up to date, but
+	// status.schedulerObservedGeneration is not.
 	ActionObserve Action = "Observe"
-	// ActionSchedule means that clusters have to be chosen.
+	// ActionSchedule means that the binding must be scheduled.
 	ActionSchedule Action = "Schedule"
 )
 
-// ScheduleType is the cause of a scheduling, as a metric label.
+// ScheduleType is the cause of a scheduling. It is used as a metric label.
 type ScheduleType string
 
 // Values of ScheduleType.
@@ -42,24 +43,25 @@ const (
 // Decision is the action for a binding and the reason for it.
 type Decision struct {
 	Action Action
-	// Type is set with ActionSchedule only.
+	// Type is set only if the action is ActionSchedule.
 	Type ScheduleType
-	// Reason names the rule that applied, for logs.
+	// Reason is the name of the rule that applied. It is logged.
 	Reason string
 }
 
 // ErrNoPlacement is returned for a binding whose spec.placement is empty.
 var ErrNoPlacement = errors.New("the binding has no placement")
 
-// Features are the feature gates and flags on which placement depends. The zero value disables
-// all of them.
+// Features are the feature gates and flags on which placement depends. The zero value disables all
+// features.
 type Features struct {
-	// MultiplePodTemplates is the gate MultiplePodTemplatesScheduling.
+	// MultiplePodTemplates reports whether the feature gate MultiplePodTemplatesScheduling is
+	// enabled.
 	MultiplePodTemplates bool
-	// WorkloadAffinity is the gate WorkloadAffinity.
+	// WorkloadAffinity reports whether the feature gate WorkloadAffinity is enabled.
 	WorkloadAffinity bool
-	// EmptyWorkload keeps selected clusters that got no replicas as targets with 0 replicas
-	// (flag --enable-empty-workload-propagation).
+	// EmptyWorkload reports whether selected clusters that got no replicas stay targets with 0
+	// replicas (flag --enable-empty-workload-propagation).
 	EmptyWorkload bool
 }
 
@@ -67,11 +69,10 @@ type Features struct {
 type ClusterLookup func(name string) *clusterv1alpha1.Cluster
 
 // Decide returns whether a binding has to be scheduled. It checks the rules in the order of the
-// switch below. The first rule that applies decides.
+// switch below, and uses the first rule that applies.
 //
-// A divided workload is sticky: when none of the first rules applies, a change of the labels or
-// taints of a cluster does not move it. An unknown target cluster does not move anything either,
-// because the cache may be behind.
+// A change of the labels or taints of a cluster is no reason to schedule a divided workload again.
+// A target cluster that is not found is no reason either, because the cache may be behind.
 func Decide(
 	meta metav1.Object,
 	spec *workv1alpha2.ResourceBindingSpec,
@@ -110,8 +111,8 @@ func scheduleDecision(kind ScheduleType, why string) Decision {
 }
 
 // RescheduleRequested reports whether a rebalance was requested after the last scheduling. The
-// workload is then placed from scratch: the first affinity group is tried again, and a division
-// by capacity ignores the present shares.
+// workload is then placed without regard to its present targets: the first affinity group is tried
+// again, and a division by capacity ignores the present shares.
 func RescheduleRequested(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) bool {
 	return spec.RescheduleTriggeredAt != nil && status.LastScheduledTime != nil &&
 		spec.RescheduleTriggeredAt.After(status.LastScheduledTime.Time)

@@ -9,8 +9,8 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// describeAffinityInUse describes, for an error message, the affinity or the affinity group that
-// is being tried. It returns an empty string if there is none.
+// describeAffinityInUse describes, for an error message, the affinity or the affinity group that is
+// being tried. It returns an empty string if no affinity is being tried.
 func (t *task) describeAffinityInUse() string {
 	if t.affinityGroup != nil {
 		return fmt.Sprintf("cluster affinity group %q", t.affinityGroup.AffinityName)
@@ -18,8 +18,8 @@ func (t *task) describeAffinityInUse() string {
 	return describeAffinity(t.spec.Placement.ClusterAffinity)
 }
 
-// describeAffinity describes the criteria of an affinity. It returns an empty string for nil,
-// which selects every cluster.
+// describeAffinity describes the criteria of an affinity. It returns an empty string for a nil
+// affinity, which selects every cluster.
 func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	if affinity == nil {
 		return ""
@@ -45,7 +45,7 @@ func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	return fmt.Sprintf("cluster affinity (%s)", joinBounded(parts))
 }
 
-// joinFirstNames lists the first maxNamedClusters names and counts the remaining ones.
+// joinFirstNames joins the first maxNamedClusters names and the number of the remaining names.
 func joinFirstNames(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamedClusters)], ", ")
 	if more := len(names) - maxNamedClusters; more > 0 {

@@ -3,35 +3,37 @@ package placement
 import (
 	"cmp"
 	"slices"
+
+	"karmada.io/karmada/internal/domain/division"
 )
 
-// clusterCapacity is a candidate in a division by capacity. replicas is the largest share that
-// the candidate can get.
+// clusterCapacity is the capacity of a candidate in a division by capacity. replicas is the largest
+// share that the candidate can get.
 type clusterCapacity struct {
 	name        string
 	replicas    int64
-	hasReplicas bool // before the division
+	hasReplicas bool // whether the cluster has replicas before the division
 }
 
-// divideByCapacity divides in proportion to the capacity of the clusters.
-func divideByCapacity(t *task, candidates []candidate, want int64) ([]Share, error) {
+// divideByCapacity divides the replicas in proportion to the capacity of the clusters.
+func divideByCapacity(t *task, candidates []candidate, want int64) ([]division.Share, error) {
 	return t.divideDynamic(candidates, want, selectAll)
 }
 
-// divideAggregated divides over as few clusters as possible. Clusters that already run the
-// workload come first.
-func divideAggregated(t *task, candidates []candidate, want int64) ([]Share, error) {
+// divideAggregated divides the replicas over as few clusters as possible. It prefers clusters that
+// already run the workload.
+func divideAggregated(t *task, candidates []candidate, want int64) ([]division.Share, error) {
 	return t.divideDynamic(candidates, want, selectFewest)
 }
 
-// capacitySelector selects the capacities over which want is divided. The capacities are passed
-// in descending order.
+// capacitySelector selects the clusters over which want is divided. capacities are passed in
+// descending order.
 type capacitySelector func(capacities []clusterCapacity, want int64) []clusterCapacity
 
 func selectAll(capacities []clusterCapacity, _ int64) []clusterCapacity { return capacities }
 
-// selectFewest returns the shortest prefix with enough capacity for want. Clusters that already
-// have replicas come first.
+// selectFewest returns as few clusters as possible that together have enough capacity for want. It
+// sorts clusters that already have replicas first, and returns the shortest sufficient prefix.
 func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
 	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int {
 		switch {
@@ -53,10 +55,10 @@ func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
 	return capacities
 }
 
-// divideDynamic adds the missing replicas to the present shares, or removes the surplus from
-// them. It changes nothing if the number is right. A requested reschedule ignores the present
-// shares.
-func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
+// divideDynamic adds missing replicas to the present shares, or removes surplus replicas from them.
+// If the number of replicas is right, it returns the present shares. If a reschedule was requested,
+// it ignores the present shares.
+func (t *task) divideDynamic(candidates []candidate, want int64, selector capacitySelector) ([]division.Share, error) {
 	current := t.currentShares(candidates)
 	placed := int64(0)
 	for _, share := range current {
@@ -79,22 +81,22 @@ func (t *task) divideDynamic(candidates []candidate, want int64, selector capaci
 
 // currentShares returns the present shares of the clusters that are still candidates, in the
 // order of spec.clusters.
-func (t *task) currentShares(candidates []candidate) []Share {
+func (t *task) currentShares(candidates []candidate) []division.Share {
 	isCandidate := make(map[string]bool, len(candidates))
 	for i := range candidates {
 		isCandidate[candidates[i].name] = true
 	}
-	var shares []Share
+	var shares []division.Share
 	for _, name := range t.previousTargets {
 		if isCandidate[name] {
-			shares = append(shares, Share{Name: name, Replicas: t.assignedReplicas[name]})
+			shares = append(shares, division.Share{Name: name, Replicas: t.assignedReplicas[name]})
 		}
 	}
 	return shares
 }
 
-// divideFresh divides as if the capacity of the present replicas were free.
-func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]Share, error) {
+// divideFresh divides the replicas as if the capacity that the present replicas use were free.
+func (t *task) divideFresh(candidates []candidate, want int64, selector capacitySelector) ([]division.Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		capacities[i] = clusterCapacity{name: candidates[i].name, replicas: candidates[i].available}
@@ -102,9 +104,9 @@ func (t *task) divideFresh(candidates []candidate, want int64, selector capacity
 	return t.divideCapacities(capacities, want, nounReplica, selector)
 }
 
-// scaleDown divides in proportion to the present shares. It ignores the real capacity, because
-// fewer replicas always fit.
-func (t *task) scaleDown(current []Share, want int64, selector capacitySelector) ([]Share, error) {
+// scaleDown divides the replicas in proportion to the present shares. It ignores the real capacity,
+// because fewer replicas always fit.
+func (t *task) scaleDown(current []division.Share, want int64, selector capacitySelector) ([]division.Share, error) {
 	capacities := make([]clusterCapacity, len(current))
 	for i, share := range current {
 		capacities[i] = clusterCapacity{name: share.Name, replicas: share.Replicas}
@@ -114,7 +116,7 @@ func (t *task) scaleDown(current []Share, want int64, selector capacitySelector)
 
 // scaleUp divides the missing replicas by free capacity and adds them to the present shares. The
 // result lists the clusters of the new division by name, then the other clusters by name.
-func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, selector capacitySelector) ([]Share, error) {
+func (t *task) scaleUp(candidates []candidate, current []division.Share, missing int64, selector capacitySelector) ([]division.Share, error) {
 	capacities := make([]clusterCapacity, len(candidates))
 	for i := range candidates {
 		name := candidates[i].name
@@ -129,13 +131,13 @@ func (t *task) scaleUp(candidates []candidate, current []Share, missing int64, s
 		isScaledUp[shares[i].Name] = true
 		shares[i].Replicas += t.assignedReplicas[shares[i].Name]
 	}
-	others := slices.DeleteFunc(slices.Clone(current), func(share Share) bool { return isScaledUp[share.Name] })
-	slices.SortFunc(others, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
+	others := slices.DeleteFunc(slices.Clone(current), func(share division.Share) bool { return isScaledUp[share.Name] })
+	slices.SortFunc(others, func(a, b division.Share) int { return cmp.Compare(a.Name, b.Name) })
 	return append(shares, others...), nil
 }
 
-// missingReplicasNoun returns the noun for missing replicas in a message: "more replica" if some
-// clusters already have replicas.
+// missingReplicasNoun returns the noun for missing replicas in a message. If some clusters already
+// have replicas, the noun is "more replica".
 func missingReplicasNoun(present int) string {
 	if present > 0 {
 		return nounMoreReplica
@@ -143,17 +145,17 @@ func missingReplicasNoun(present int) string {
 	return nounReplica
 }
 
-// divideCapacities divides want over capacities, which it reorders. noun is the noun for want in
-// an error message.
-func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]Share, error) {
+// divideCapacities divides want over capacities and changes the order of capacities. noun is the
+// noun for want in an error message.
+func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]division.Share, error) {
 	if totalCapacity(capacities) < want {
 		return nil, t.notEnoughError(want, noun, capacities)
 	}
 	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int { return cmp.Compare(b.replicas, a.replicas) })
 	chosen := selector(capacities, want)
-	parties := make([]WeightedCluster, len(chosen))
+	parties := make([]division.WeightedCluster, len(chosen))
 	for i := range chosen {
-		parties[i] = WeightedCluster{Name: chosen[i].name, Weight: chosen[i].replicas}
+		parties[i] = division.WeightedCluster{Name: chosen[i].name, Weight: chosen[i].replicas}
 	}
-	return Divide(want, parties, t.tieBreakUID()), nil
+	return division.Divide(want, parties, t.tieBreakUID()), nil
 }

@@ -9,25 +9,25 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// FitError is returned if no cluster passes the filters. Its text is the message of the
-// Scheduled condition. A retry does not help before a cluster or the binding changes.
+// FitError is returned if no cluster passes the filters. The text of the error is the message of
+// the Scheduled condition. A retry does not help before a cluster or the binding changes.
 type FitError struct {
 	// Total is the number of known clusters, including terminating ones.
 	Total int
-	// Rejections names the clusters that the affinity selects. Each cluster is listed under the
-	// first reason for which it was rejected.
+	// Rejections holds the rejected clusters that the affinity selects. Each cluster is listed
+	// under the first reason for which it was rejected.
 	Rejections []Rejection
-	// Affinity describes the affinity if it selects none of the clusters.
+	// Affinity describes the affinity if it selects no cluster.
 	Affinity string
-	// KeepsPrevious reports whether the Result that is returned with this error holds the
-	// previous targets. It is true if the user requested nothing new since the last scheduling,
-	// so only the clusters changed. The previous targets are then kept, except those that the
-	// affinity does not select any more. It is false if the user requested this placement and no
-	// cluster satisfies it. The targets are then empty.
+	// KeepsPrevious reports whether the Result that is returned with this error holds the previous
+	// targets. It is true if only clusters changed, and the user requested nothing new since the
+	// last scheduling. Then the previous targets are kept, except those that the affinity no longer
+	// selects. It is false if the user requested this placement and no cluster satisfies it. Then
+	// the targets are empty.
 	KeepsPrevious bool
 }
 
-// Error names the rejected clusters and the reason for each of them.
+// Error returns the rejected clusters and the reason for each of them.
 func (e *FitError) Error() string {
 	reason := "no cluster exists"
 	switch {
@@ -45,8 +45,7 @@ type UnschedulableError struct{ message string }
 
 func (e *UnschedulableError) Error() string { return e.message }
 
-// notEnoughError returns an error that names the requested number and the capacity of each
-// cluster.
+// notEnoughError returns an error with the requested number and the capacity of each cluster.
 func (t *task) notEnoughError(want int64, noun string, capacities []clusterCapacity) error {
 	sum := totalCapacity(capacities)
 	return &UnschedulableError{fmt.Sprintf("Clusters available replicas %d are not enough to schedule: %s wanted, room for %d%s%s.",
@@ -59,7 +58,7 @@ func (t *task) notEnoughInTiersError(want int64, candidates []candidate) error {
 		countWithNoun(want, nounReplica), totalCapacity(capacities), describeCapacities(capacities), t.rejectionSuffix())}
 }
 
-// Nouns for counted objects in messages.
+// Nouns for the objects that messages count.
 const (
 	nounReplica     = "replica"
 	nounMoreReplica = "more replica"
@@ -89,8 +88,8 @@ func totalCapacity(capacities []clusterCapacity) int64 {
 	return sum
 }
 
-// describeCapacities lists each cluster with its capacity. It returns an empty string without
-// clusters.
+// describeCapacities returns a list of the clusters with their capacities. It returns an empty
+// string if there are no clusters.
 func describeCapacities(capacities []clusterCapacity) string {
 	if len(capacities) == 0 {
 		return ""
@@ -103,8 +102,8 @@ func describeCapacities(capacities []clusterCapacity) string {
 	return " (" + joinBounded(texts) + ")"
 }
 
-// Reason returns the reason of the Scheduled condition for the outcome of Schedule: Success
-// without an error, NoClusterFit for a FitError, Unschedulable for an UnschedulableError, and
+// Reason returns the reason of the Scheduled condition for the error that Schedule returned:
+// Success for no error, NoClusterFit for a FitError, Unschedulable for an UnschedulableError, and
 // SchedulerError for every other error, such as a spread constraint that cannot be met.
 func Reason(err error) string {
 	var fit *FitError
@@ -121,8 +120,8 @@ func Reason(err error) string {
 	}
 }
 
-// stepError wraps an error with the step in which it occurred. It returns nil for nil. Users
-// read this text in the condition and in events.
+// stepError wraps an error with the step in which the error occurred. It returns nil for nil. Users
+// read the text of the error in the condition and in events.
 func stepError(step string, err error) error {
 	if err == nil {
 		return nil
@@ -130,7 +129,7 @@ func stepError(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// tooFewError returns an error that names the number that a spread constraint requires and the
+// tooFewError returns an error with the number that a spread constraint requires, and with the
 // feasible clusters or regions.
 func (t *task) tooFewError(cause error, want int, noun string, present []string) error {
 	names := ""

@@ -9,43 +9,37 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/toleration"
 )
 
 // filter rejects clusters for one kind of reason.
 type filter struct {
-	name string
+	plugin
 	// reject returns the reason why the cluster is rejected, or noReason if the cluster passes.
 	reject func(*task, *clusterv1alpha1.Cluster) reason
-	// featureGate reports whether the features enable the filter. Nil means that the filter is
-	// always enabled.
-	featureGate func(Features) bool
 }
 
-// filters returns the filters in the order in which they run. Only the first rejection of a
-// cluster is reported, so users see the order. The affinity comes first, because users are not
-// interested in clusters that they did not select.
+// filters returns the filters in the order in which they run. The order is visible to users,
+// because only the first rejection of a cluster is reported. The affinity filter is the first,
+// because users are not interested in clusters that they did not select.
 func filters() []filter {
 	return []filter{
-		{name: PluginClusterAffinity, reject: rejectAffinity},
-		{name: PluginAPIEnablement, reject: rejectMissingAPI},
-		{name: PluginTaintToleration, reject: rejectUntoleratedTaint},
-		{name: PluginSpreadConstraint, reject: rejectMissingSpreadField},
-		{name: PluginClusterEviction, reject: rejectEviction},
-		{name: PluginWorkloadAffinity, reject: rejectWorkloadAffinity, featureGate: isWorkloadAffinityEnabled},
-		{name: PluginWorkloadAntiAffinity, reject: rejectWorkloadAntiAffinity, featureGate: isWorkloadAffinityEnabled},
+		{plugin{name: PluginClusterAffinity}, rejectAffinity},
+		{plugin{name: PluginAPIEnablement}, rejectMissingAPI},
+		{plugin{name: PluginTaintToleration}, rejectUntoleratedTaint},
+		{plugin{name: PluginSpreadConstraint}, rejectMissingSpreadField},
+		{plugin{name: PluginClusterEviction}, rejectEviction},
+		{plugin{PluginWorkloadAffinity, isWorkloadAffinityEnabled}, rejectWorkloadAffinity},
+		{plugin{PluginWorkloadAntiAffinity, isWorkloadAffinityEnabled}, rejectWorkloadAntiAffinity},
 	}
 }
 
 func isWorkloadAffinityEnabled(features Features) bool { return features.WorkloadAffinity }
 
-func (f filter) isEnabled(features Features, plugins Plugins) bool {
-	return plugins.Enabled(f.name) && (f.featureGate == nil || f.featureGate(features))
-}
-
 // feasibleClusters returns the clusters that pass all filters, in the order of the input. It
-// returns a FitError if no cluster passes. Each filter sees only the clusters that passed the
-// filters before it, so each cluster is reported under its first reason.
+// returns a FitError if no cluster passes. Each filter runs only on the clusters that passed the
+// filters before it, so each cluster is reported with its first reason.
 func (t *task) feasibleClusters() ([]*clusterv1alpha1.Cluster, error) {
 	defer t.input.Observer.startExtensionPoint(ExtensionPointFilter)()
 	t.rejections = nil
@@ -80,8 +74,8 @@ func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 	return remaining
 }
 
-// applyFilter returns the clusters that pass the filter and records a rejection for each of the
-// others. Clusters that the affinity does not select are not recorded.
+// applyFilter returns the clusters that pass the filter. It records a rejection for each other
+// cluster, unless the affinity does not select the cluster.
 func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	defer t.input.Observer.startPlugin(ExtensionPointFilter, filter.name)()
 	rejected := map[reason][]string{}
@@ -99,8 +93,8 @@ func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) 
 	return passing
 }
 
-// rejectMissingAPI requires the cluster to serve the kind of the template. An incomplete API
-// list counts as not serving the kind, but does not move a template that is already in the
+// rejectMissingAPI rejects clusters that do not serve the kind of the template. A kind that is
+// missing in an incomplete API list counts as not served, unless the template is already in the
 // cluster.
 func rejectMissingAPI(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if t.isTarget(cluster.Name) || servesKind(cluster, &t.spec.Resource) {
@@ -125,9 +119,9 @@ func servesKind(cluster *clusterv1alpha1.Cluster, template *workv1alpha2.ObjectR
 	return false
 }
 
-// rejectUntoleratedTaint keeps new workloads out of tainted clusters. Workloads that are already
-// in the cluster are evicted by other controllers. A toleration whose time is over counts as
-// missing: the workload would be evicted as soon as it arrived.
+// rejectUntoleratedTaint rejects clusters with a taint that a new workload does not tolerate.
+// Workloads that are already in the cluster are evicted by other controllers. A toleration whose
+// time is over counts as missing, because the workload would be evicted immediately.
 func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if len(cluster.Spec.Taints) == 0 || t.isTarget(cluster.Name) {
 		return noReason
@@ -160,8 +154,8 @@ func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	return newReason("not selected by the cluster affinity")
 }
 
-func matchesAny(matchers []Matcher, cluster *clusterv1alpha1.Cluster) bool {
-	return slices.ContainsFunc(matchers, func(matcher Matcher) bool { return matcher.Matches(cluster) })
+func matchesAny(matchers []clusteraffinity.Matcher, cluster *clusterv1alpha1.Cluster) bool {
+	return slices.ContainsFunc(matchers, func(matcher clusteraffinity.Matcher) bool { return matcher.Matches(cluster) })
 }
 
 // affinitySelects reports whether the affinity that is being tried selects the cluster.
@@ -169,8 +163,8 @@ func (t *task) affinitySelects(cluster *clusterv1alpha1.Cluster) bool {
 	return !t.input.Plugins.Enabled(PluginClusterAffinity) || matchesAny(t.affinityMatchers, cluster)
 }
 
-// rejectMissingSpreadField requires the cluster to have a value for every field over which the
-// template is spread.
+// rejectMissingSpreadField rejects clusters without a value for a field over which the template is
+// spread.
 func rejectMissingSpreadField(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if field := MissingSpreadField(t.spec.Placement, cluster); field != "" {
 		return newReason("no " + field + " to spread by")
@@ -178,8 +172,8 @@ func rejectMissingSpreadField(t *task, cluster *clusterv1alpha1.Cluster) reason 
 	return noReason
 }
 
-// MissingSpreadField returns the first field of the Cluster that is empty although the placement
-// spreads over it. It returns an empty string if there is none.
+// MissingSpreadField returns the first field over which the placement spreads and that is empty in
+// the Cluster. It returns an empty string if no such field is empty.
 func MissingSpreadField(placement *policyv1alpha1.Placement, cluster *clusterv1alpha1.Cluster) string {
 	switch {
 	case cluster.Spec.Provider == "" && spreadConstraint(placement, policyv1alpha1.SpreadByFieldProvider) != nil:

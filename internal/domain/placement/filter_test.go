@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -66,7 +67,7 @@ func TestFilters(t *testing.T) {
 		plugins   Plugins
 		peers     Peers
 		now       time.Time
-		want      string // reason, empty if the cluster passes
+		want      string // the reason, or empty if the cluster passes
 	}{
 		"a fitting cluster passes":                        {cluster: member("a")},
 		"the API is missing":                              {cluster: member("a", withoutAPIs), want: noAPI},
@@ -211,6 +212,24 @@ func TestPlugins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := test.plugins.Enabled(PluginClusterAffinity); got != test.want {
 				t.Errorf("Enabled = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPluginNames(t *testing.T) {
+	ungated := []string{"APIEnablement", "ClusterAffinity", "ClusterEviction", "ClusterLocality", "SpreadConstraint", "TaintToleration"}
+	tests := map[string]struct {
+		features Features
+		want     []string
+	}{
+		"without features":       {want: ungated},
+		"with workload affinity": {Features{WorkloadAffinity: true}, append(ungated[:6:6], "WorkloadAffinity", "WorkloadAntiAffinity")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, PluginNames(test.features)); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})
 	}

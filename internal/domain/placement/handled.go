@@ -8,19 +8,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
 // IsHandledBy reports whether the scheduler with the given name handles the binding. The binding
-// must name the scheduler (an empty name means policyv1alpha1.DefaultSchedulerName), its
-// scheduling must not be suspended, and it must be created by a policy or another manager.
-// Attached bindings have no such label and are never scheduled.
+// must select the scheduler by name (an empty name means policyv1alpha1.DefaultSchedulerName), and
+// it must be schedulable (IsSchedulable).
 func IsHandledBy(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, schedulerName string) bool {
 	return SchedulerName(spec) == schedulerName && IsSchedulable(meta, spec)
 }
 
-// IsSchedulable reports whether some scheduler handles the binding: its scheduling is not
-// suspended, and a policy or another manager created it.
+// IsSchedulable reports whether any scheduler handles the binding: its scheduling is not suspended,
+// and the binding has the label of a policy or another manager that created it. Attached bindings
+// do not have this label and are never scheduled.
 func IsSchedulable(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec) bool {
 	return !IsSchedulingSuspended(spec) && isManaged(meta.GetLabels())
 }
@@ -33,9 +34,9 @@ func SchedulerName(spec *workv1alpha2.ResourceBindingSpec) string {
 	return spec.SchedulerName
 }
 
-// IsSchedulingUnreported reports whether the Scheduled condition is missing or belongs to an
-// older generation of the binding. A condition without a generation was written by a scheduler
-// that does not record one, and counts as a report.
+// IsSchedulingUnreported reports whether the Scheduled condition is missing or belongs to an older
+// generation of the binding. A condition without a generation counts as a report, because some
+// schedulers do not record the generation.
 func IsSchedulingUnreported(generation int64, status *workv1alpha2.ResourceBindingStatus) bool {
 	condition := conditions.Get(status.Conditions, workv1alpha2.Scheduled)
 	if condition == nil {
@@ -55,48 +56,77 @@ func isManaged(labels map[string]string) bool {
 		labels[workv1alpha2.BindingManagedByLabel] != ""
 }
 
-// IsAffectedByCluster reports whether a change of the cluster may change the targets of a
-// binding that this scheduler handles. That is the case if the cluster is a target or if the
-// affinity selects it. Callers check both the old and the new state of the cluster.
+// IsAffectedByCluster reports whether a change of the cluster may change the targets of a binding
+// that this scheduler handles. This is the case if the cluster is a target or if the affinity
+// selects the cluster. Callers check both the old and the new state of the cluster.
 //
-// With affinity groups only the group in use with its overflow groups counts and, after a
-// failure, the groups behind it. A binding whose latest generation is not scheduled yet is
-// always affected, because its next scheduling may use another group.
+// With affinity groups, only the group in use and its overflow groups are considered. After a
+// failure, the groups after the group in use are considered as well. A binding whose latest
+// generation is not scheduled yet is always affected, because its next scheduling may use another
+// group.
 func IsAffectedByCluster(
 	cluster *clusterv1alpha1.Cluster,
 	meta metav1.Object,
 	spec *workv1alpha2.ResourceBindingSpec,
 	status *workv1alpha2.ResourceBindingStatus,
 ) bool {
-	placement := spec.Placement
-	switch {
-	case slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster.Name }):
-		return true
-	case placement == nil:
-		return false
-	}
-	if len(placement.ClusterAffinities) == 0 {
-		return Matches(cluster, placement.ClusterAffinity)
-	}
-	if status.SchedulerObservedGeneration != meta.GetGeneration() {
+	if slices.ContainsFunc(spec.Clusters, func(target workv1alpha2.TargetCluster) bool { return target.Name == cluster.Name }) {
 		return true
 	}
-	failed := conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
-	for _, group := range relevantGroups(placement.ClusterAffinities, status.SchedulerObservedAffinityName, failed) {
-		if Matches(cluster, &group.ClusterAffinity) {
-			return true
-		}
-		for i := range group.OverflowAffinities {
-			if Matches(cluster, &group.OverflowAffinities[i].ClusterAffinity) {
-				return true
-			}
-		}
-	}
-	return false
+	affinities, dependsOnAll := affinitiesInUse(meta, spec, status)
+	return dependsOnAll || slices.ContainsFunc(affinities, func(affinity *policyv1alpha1.ClusterAffinity) bool { return clusteraffinity.Matches(cluster, affinity) })
 }
 
-// relevantGroups returns the groups on which the present result depends: the group in use and,
-// after a failure, the groups behind it, which the next attempt may use.
+// BindingKeys returns the keys under which an index holds a binding, so that the bindings that a
+// changed cluster may affect can be found. For every cluster for which IsAffectedByCluster returns
+// true, at least one of the keys is among the clusteraffinity.ClusterKeys of that cluster. A common
+// key does not prove that the cluster affects the binding.
+func BindingKeys(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus) []string {
+	var keys []string
+	for i := range spec.Clusters {
+		keys = append(keys, clusteraffinity.NameKey(spec.Clusters[i].Name))
+	}
+	affinities, dependsOnAll := affinitiesInUse(meta, spec, status)
+	if dependsOnAll {
+		return []string{clusteraffinity.AnyKey}
+	}
+	for _, affinity := range affinities {
+		keys = append(keys, clusteraffinity.Keys(affinity)...)
+	}
+	slices.Sort(keys)
+	if slices.Contains(keys, clusteraffinity.AnyKey) {
+		return []string{clusteraffinity.AnyKey}
+	}
+	return slices.Compact(keys)
+}
+
+// affinitiesInUse returns the affinities whose clusters may become targets in the next scheduling;
+// see IsAffectedByCluster. dependsOnAll is true if every cluster may become a target. A nil
+// affinity selects every cluster.
+func affinitiesInUse(
+	meta metav1.Object,
+	spec *workv1alpha2.ResourceBindingSpec,
+	status *workv1alpha2.ResourceBindingStatus,
+) (affinities []*policyv1alpha1.ClusterAffinity, dependsOnAll bool) {
+	placement := spec.Placement
+	switch {
+	case placement == nil:
+		return nil, false
+	case len(placement.ClusterAffinities) == 0:
+		return []*policyv1alpha1.ClusterAffinity{placement.ClusterAffinity}, false
+	case status.SchedulerObservedGeneration != meta.GetGeneration():
+		return nil, true
+	}
+	failed := conditions.HasStatus(status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse)
+	groups := relevantGroups(placement.ClusterAffinities, status.SchedulerObservedAffinityName, failed)
+	for i := range groups {
+		affinities = append(affinities, clusteraffinity.OfGroup(&groups[i], true)...)
+	}
+	return affinities, false
+}
+
+// relevantGroups returns the groups on which the present result depends. These are the group in use
+// and, after a failure, the groups after the group in use, because the next attempt may use them.
 func relevantGroups(groups []policyv1alpha1.ClusterAffinityTerm, activeGroup string, failed bool) []policyv1alpha1.ClusterAffinityTerm {
 	if len(groups) == 0 {
 		return nil
@@ -108,7 +138,8 @@ func relevantGroups(groups []policyv1alpha1.ClusterAffinityTerm, activeGroup str
 	return groups[first : first+1]
 }
 
-// groupIndex returns the index of the affinity group with that name, or 0 if there is none.
+// groupIndex returns the index of the affinity group with that name, or 0 if there is no such
+// group.
 func groupIndex(groups []policyv1alpha1.ClusterAffinityTerm, name string) int {
 	for i := range groups {
 		if groups[i].AffinityName == name {

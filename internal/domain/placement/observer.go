@@ -1,6 +1,6 @@
 package placement
 
-// Step is a step of a scheduling, as a metric label.
+// Step is a step of a scheduling. It is used as a metric label.
 type Step string
 
 // Values of Step, in the order of the steps.
@@ -11,7 +11,7 @@ const (
 	StepAssignReplicas Step = "AssignReplicas"
 )
 
-// ExtensionPoint is a point at which plugins run, as a metric label.
+// ExtensionPoint is a point at which plugins run. It is used as a metric label.
 type ExtensionPoint string
 
 // Values of ExtensionPoint.
@@ -20,15 +20,16 @@ const (
 	ExtensionPointScore  ExtensionPoint = "Score"
 )
 
-// Observer is notified of the progress of a scheduling, so that the caller can measure
-// durations. Each function is called at the beginning of an operation and returns a function
-// that is called at its end, also after an error. A nil function is not called.
+// Observer is notified of the progress of a scheduling, so that the caller can measure durations.
+// Each function is called at the start of an operation and returns the function done, which is
+// called at the end of the operation, also after an error. A nil function is not called.
 type Observer struct {
 	// Step is called for each step, once for each affinity group.
 	Step func(Step) (done func())
-	// ExtensionPoint is called when all plugins of an extension point start.
+	// ExtensionPoint is called when the first plugin of an extension point starts. done is called
+	// after all plugins of the extension point.
 	ExtensionPoint func(ExtensionPoint) (done func())
-	// Plugin is called when one plugin starts on all remaining clusters.
+	// Plugin is called when a plugin starts. The plugin runs on all remaining clusters.
 	Plugin func(point ExtensionPoint, plugin string) (done func())
 }
 

@@ -8,20 +8,22 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Peers holds the targets of the other ResourceBindings in the namespace that share a workload
-// affinity group with this binding, as one set of cluster names for each binding. Peers without
-// targets have no effect and may be omitted.
+// Peers holds the targets of the other ResourceBindings in the namespace that are in a workload
+// affinity group of this binding. Each set holds the cluster names of one ResourceBinding.
+// ResourceBindings without targets have no effect and may be omitted.
 type Peers struct {
-	// Affinity holds the members of spec.workloadAffinityGroups.affinityGroup.
+	// Affinity holds the targets of the members of spec.workloadAffinityGroups.affinityGroup.
 	Affinity []sets.Set[string]
-	// AntiAffinity holds the members of spec.workloadAffinityGroups.antiAffinityGroup.
+	// AntiAffinity holds the targets of the members of
+	// spec.workloadAffinityGroups.antiAffinityGroup.
 	AntiAffinity []sets.Set[string]
 }
 
-// peerClusters holds the clusters that workload affinity requires and that anti-affinity
+// peerClusters holds the clusters that workload affinity requires and those that anti-affinity
 // forbids.
 type peerClusters struct {
-	// required is nil if every cluster is allowed: the first workload of a group goes anywhere.
+	// required is nil if every cluster is allowed, because the first workload of a group may run in
+	// any cluster.
 	required  sets.Set[string]
 	forbidden sets.Set[string]
 }
@@ -43,7 +45,7 @@ func peerClustersOf(peers Peers) peerClusters {
 	return n
 }
 
-// rejectWorkloadAffinity requires the cluster to run every other member of the affinity group.
+// rejectWorkloadAffinity rejects clusters that do not run every other member of the affinity group.
 func rejectWorkloadAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
 	if groups == nil || groups.AffinityGroup == "" || t.isTarget(cluster.Name) ||
@@ -53,8 +55,7 @@ func rejectWorkloadAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	return newReason(fmt.Sprintf("not every workload of affinity group %q is there", groups.AffinityGroup))
 }
 
-// rejectWorkloadAntiAffinity requires the cluster to run no other member of the anti-affinity
-// group.
+// rejectWorkloadAntiAffinity rejects clusters that run another member of the anti-affinity group.
 func rejectWorkloadAntiAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	groups := t.spec.WorkloadAffinityGroups
 	if groups == nil || groups.AntiAffinityGroup == "" || t.isTarget(cluster.Name) ||

@@ -1,20 +1,20 @@
-// Package placement answers: in which clusters does a template run, with how many replicas in
-// each, and does it have to be scheduled again?
+// Package placement answers: in which clusters does a template run, with how many replicas in each,
+// and does it have to be scheduled again?
 //
-// Decide reports whether a binding has to be scheduled. Schedule then runs four steps: filter
-// (which clusters are feasible), score (which clusters are preferred), select (which clusters
-// satisfy the spread constraints) and assign (how many replicas each cluster gets). With
-// affinity groups it tries one group after the other until one succeeds.
+// Decide returns whether a binding has to be scheduled. Schedule runs four steps: filter (which
+// clusters are feasible), score (which clusters are preferred), select (which clusters satisfy the
+// spread constraints) and assign (how many replicas each cluster gets). With affinity groups,
+// Schedule tries one group after the other until one succeeds.
 //
 // Invariants:
-//   - Every function is pure and modifies no argument, so one snapshot of clusters serves any
-//     number of concurrent calls.
+//   - Every function is pure and modifies no argument, so concurrent calls can use the same
+//     snapshot of clusters.
 //   - Equal arguments give equal results in equal order. Nothing depends on the order of maps.
 //   - Divided replicas add up to the number that the template requests. A division by capacity
 //     gives no cluster more than its capacity.
 //   - Taints, API lists and the capacity of clusters never remove the last target of a workload.
-//     Targets become empty only if the user changed the placement and no cluster satisfies it,
-//     if clusters are terminating, or if the affinity does not select the clusters any more.
+//     Targets become empty only if the user changed the placement and no cluster satisfies it, if
+//     clusters are terminating, or if the affinity no longer selects the clusters.
 //   - A terminating cluster is never a target of a result, even of a result with an error.
 package placement
 
@@ -29,51 +29,55 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 )
 
 // Input holds the arguments of Schedule.
 type Input struct {
-	// Spec and Status belong to the binding. Neither is nil.
+	// Spec and Status are the spec and the status of the binding. Neither is nil.
 	Spec   *workv1alpha2.ResourceBindingSpec
 	Status *workv1alpha2.ResourceBindingStatus
-	// AppliedPlacement is the content of policyv1alpha1.AppliedPlacementAnnotation.
+	// AppliedPlacement is the value of policyv1alpha1.AppliedPlacementAnnotation.
 	AppliedPlacement string
 	// Clusters are all known clusters, in any order.
 	Clusters []*clusterv1alpha1.Cluster
-	// EstimateReplicas returns how many more replicas each of the clusters can take, or how many
-	// more sets of components if PlacesComponents. A cluster that is missing, negative or
-	// math.MaxInt32 is unknown and counts as having capacity for all replicas. The function is
-	// called only if the result depends on it, with the clusters that passed the filters: at
-	// most once for each affinity group, or twice with AvoidClusters. Nil means that every
-	// capacity is unknown.
+	// EstimateReplicas returns how much more of the workload (DemandOf) fits into each of the
+	// clusters, in sets of components if PlacesComponents returns true, otherwise in replicas. A
+	// value that is missing, negative or math.MaxInt32 means that the capacity is unknown. A
+	// cluster with unknown capacity counts as having capacity for all replicas. The function is
+	// called only if the result depends on it, with the clusters that passed the filters: at most
+	// once for each affinity group, or twice if AvoidClusters is set. A nil function means that
+	// every capacity is unknown.
 	EstimateReplicas func(clusters []*clusterv1alpha1.Cluster) map[string]int32
 	Features         Features
 	Plugins          Plugins
-	// Peers are used only with Features.WorkloadAffinity.
+	// Peers are used only if Features.WorkloadAffinity is true.
 	Peers Peers
 	// AvoidClusters are used only if the template cannot be placed without them. Present targets
-	// stay, and a placement or a reschedule that the user requested takes precedence.
+	// stay even if they are in AvoidClusters. If the user requested a placement or a reschedule,
+	// AvoidClusters has no effect.
 	AvoidClusters sets.Set[string]
-	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them,
-	// because it has a copy elsewhere.
+	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them. It
+	// is set if the template already runs in another cluster.
 	AvoidStrictly bool
-	// Now is the time at which tolerations with a duration are evaluated. At the zero time no
+	// Now is the time at which tolerations with a duration are evaluated. If Now is zero, no
 	// toleration is over.
 	Now time.Time
-	// Observer is notified of the steps.
+	// Observer is notified of the steps of the scheduling.
 	Observer Observer
 }
 
 // Result is the result of Schedule.
 type Result struct {
-	// Clusters is the new value of spec.clusters, also if an error is returned: then it holds
-	// the previous targets without terminating clusters, or none if the error is a FitError that
-	// does not keep them.
+	// Clusters is the new value of spec.clusters, even if an error is returned. With an error,
+	// Clusters holds the previous targets without terminating clusters. It is empty if the error is
+	// a FitError with KeepsPrevious=false.
 	Clusters []workv1alpha2.TargetCluster
-	// AffinityName is the affinity group in use: the group that succeeded, or the one in the
-	// status after an error. It is empty without affinity groups.
+	// AffinityName is the affinity group in use: the group that succeeded or, after an error, the
+	// group in the status. It is empty without affinity groups.
 	AffinityName string
-	// FailedGroups are the groups that failed, in the order of the attempts.
+	// FailedGroups are the groups in which the template could not be placed, in the order of the
+	// attempts.
 	FailedGroups []GroupFailure
 }
 
@@ -87,17 +91,17 @@ type GroupFailure struct {
 
 // Schedule chooses the clusters of a binding and divides its replicas over them.
 //
-// The error is a *FitError if no cluster passes the filters, an *UnschedulableError if the
-// clusters have too little capacity, ErrNoPlacement, or another error if the spread constraints
-// or the strategy cannot be satisfied; see Reason. With affinity groups it is the error of the
-// first group that was tried.
+// The error is a *FitError if no cluster passes the filters, an *UnschedulableError if the clusters
+// have too little capacity, ErrNoPlacement, or another error if the spread constraints or the
+// strategy cannot be satisfied; see Reason. With affinity groups the error is that of the first
+// group that was tried.
 //
 // If no cluster fits although the user requested nothing new since the last scheduling (see
-// PlacementChanged), the previous clusters are kept and FitError.KeepsPrevious is true: taints
-// and API lists of clusters change often, and their loss must not stop all replicas of a
-// workload at once. Known clusters that no affinity of the placement selects any more are
-// removed, because the user requested that explicitly. If the placement changed, the targets are
-// empty.
+// PlacementChanged), the previous clusters are kept and FitError.KeepsPrevious is true. They are
+// kept because taints and API lists of clusters change often, and such a change must not stop all
+// replicas of a workload at once. Known clusters that no affinity of the placement selects anymore
+// are removed, because the user requested that explicitly. If the placement changed, the targets
+// are empty.
 //
 // A terminating cluster is always removed, whatever error is returned.
 func Schedule(input Input) (Result, error) {
@@ -126,8 +130,9 @@ func (t *task) schedule() (Result, error) {
 	return Result{Clusters: clusters}, nil
 }
 
-// placeInGroups tries the affinity groups, beginning with the group in use. It tries earlier
-// groups only after a reschedule request, so that a workload does not move back by itself.
+// placeInGroups tries the affinity groups, beginning with the group in use. It tries earlier groups
+// only after a reschedule request, so that a workload does not return to an earlier group by
+// itself.
 func (t *task) placeInGroups() (Result, error) {
 	groups := t.spec.Placement.ClusterAffinities
 	first := 0
@@ -149,7 +154,8 @@ func (t *task) placeInGroups() (Result, error) {
 	return result, err
 }
 
-// failureResult returns the result for an error. It also sets FitError.KeepsPrevious.
+// failureResult returns the result for an error. If the error is a FitError, it also sets
+// KeepsPrevious in the error.
 func (t *task) failureResult(err error) Result {
 	remaining := WithoutTerminatingClusters(t.spec.Clusters, t.input.findCluster)
 	var fit *FitError
@@ -168,10 +174,10 @@ func (t *task) failureResult(err error) Result {
 // placement selects.
 func (t *task) isUnselectedTarget(target workv1alpha2.TargetCluster) bool {
 	cluster := t.input.findCluster(target.Name)
-	return cluster != nil && t.input.Plugins.Enabled(PluginClusterAffinity) && !Selects(t.spec.Placement, cluster)
+	return cluster != nil && t.input.Plugins.Enabled(PluginClusterAffinity) && !clusteraffinity.Selects(t.spec.Placement, cluster)
 }
 
-// findCluster returns the known cluster with that name, or nil.
+// findCluster returns the known cluster with that name, or nil if there is none.
 func (in *Input) findCluster(name string) *clusterv1alpha1.Cluster {
 	for _, cluster := range in.Clusters {
 		if cluster.Name == name {
@@ -181,28 +187,31 @@ func (in *Input) findCluster(name string) *clusterv1alpha1.Cluster {
 	return nil
 }
 
-// task is one scheduling: the input and the values that are computed once for all clusters and
+// task holds the input of one scheduling and the values that are computed once for all clusters and
 // groups.
 type task struct {
 	input               Input
 	spec                *workv1alpha2.ResourceBindingSpec
 	isWorkload          bool
-	rescheduleRequested bool // ignore the present shares
+	rescheduleRequested bool // if true, the present shares are ignored
 
 	filters      []filter
+	scores       []score
 	peerClusters peerClusters
-	// assignedReplicas holds the replicas of the present targets, previousTargets their order.
+	// assignedReplicas holds the replicas of the present targets. previousTargets holds the order
+	// of the present targets.
 	assignedReplicas map[string]int64
 	previousTargets  []string
 
 	regionConstraint, clusterConstraint *policyv1alpha1.SpreadConstraint
 
-	// affinityGroup is the affinity group that is being tried, or nil. affinityMatchers are the
-	// affinity of that group followed by those of its overflow groups, or the affinity of the
-	// placement. A cluster has to match one of them.
+	// affinityGroup is the affinity group that is being tried, or nil without affinity groups.
+	// affinityMatchers are the affinity of that group followed by the affinities of its overflow
+	// groups. Without affinity groups, they are the affinity of the placement. A cluster must match
+	// one of the affinityMatchers.
 	affinityGroup    *policyv1alpha1.ClusterAffinityTerm
-	affinityMatchers []Matcher
-	// rejections are the clusters that the current group selects and that were rejected.
+	affinityMatchers []clusteraffinity.Matcher
+	// rejections are the rejected clusters that the current group selects.
 	rejections []Rejection
 }
 
@@ -223,6 +232,11 @@ func newTask(input Input) *task {
 			t.filters = append(t.filters, filter)
 		}
 	}
+	for _, score := range scores() {
+		if score.isEnabled(input.Features, input.Plugins) {
+			t.scores = append(t.scores, score)
+		}
+	}
 	for _, target := range spec.Clusters {
 		if !t.isTarget(target.Name) {
 			t.previousTargets = append(t.previousTargets, target.Name)
@@ -238,25 +252,26 @@ func (t *task) isTarget(name string) bool {
 	return ok
 }
 
-// useAffinityGroup selects the affinities of the group, or of the placement if group is nil.
-// Overflow applies to replicas only, so templates without replicas stay in the group.
+// useAffinityGroup selects the affinities of the group, or those of the placement if group is nil.
+// Overflow applies only to replicas, so templates without replicas stay in the group.
 func (t *task) useAffinityGroup(group *policyv1alpha1.ClusterAffinityTerm) {
 	affinity := t.spec.Placement.ClusterAffinity
 	if affinity != nil || group == nil {
-		t.affinityGroup, t.affinityMatchers = nil, []Matcher{Compile(affinity)}
+		t.affinityGroup, t.affinityMatchers = nil, []clusteraffinity.Matcher{clusteraffinity.Compile(affinity)}
 		return
 	}
 	t.affinityGroup = group
-	t.affinityMatchers = []Matcher{Compile(&group.ClusterAffinity)}
+	t.affinityMatchers = []clusteraffinity.Matcher{clusteraffinity.Compile(&group.ClusterAffinity)}
 	if !t.isWorkload {
 		return
 	}
 	for i := range group.OverflowAffinities {
-		t.affinityMatchers = append(t.affinityMatchers, Compile(&group.OverflowAffinities[i].ClusterAffinity))
+		t.affinityMatchers = append(t.affinityMatchers, clusteraffinity.Compile(&group.OverflowAffinities[i].ClusterAffinity))
 	}
 }
 
-// placeInGroup runs all steps for one affinity group, or for the placement if group is nil.
+// placeInGroup runs all steps for one affinity group. If group is nil, it uses the affinity of the
+// placement.
 func (t *task) placeInGroup(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
 	t.useAffinityGroup(group)
 	feasible, err := t.runFilterStep()

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// capacityScoreUnit separates the two criteria in the score of a region: the capacity, and then
-// the average score of its clusters, which is at most localityScore.
+// capacityScoreUnit is the factor of the capacity in the score of a region. It makes the capacity
+// the first criterion. The second criterion is the average score of the clusters of the region,
+// which is at most maxScore for each score.
 const capacityScoreUnit = 1000
 
 // region holds the candidates of one region, most preferred first.
@@ -48,8 +49,8 @@ func regionNames(regions []region) []string {
 	return names
 }
 
-// regionScore is 1000 times the usable capacity, plus the average score of the clusters that
-// provide it.
+// regionScore returns the score of a region: 1000 times the usable capacity, plus the average score
+// of the clusters that provide this capacity.
 func (t *task) regionScore(clusters []candidate) int64 {
 	if isDuplicated(t.spec.Placement) {
 		return duplicatedRegionScore(clusters, int64(t.spec.Replicas))
@@ -59,7 +60,8 @@ func (t *task) regionScore(clusters []candidate) int64 {
 	return dividedRegionScore(clusters, share, max(t.minClusters(), t.regionConstraint.MinGroups))
 }
 
-// duplicatedRegionScore counts the clusters with capacity for all replicas.
+// duplicatedRegionScore returns the score of a region for duplicated replicas. The usable capacity
+// is the number of clusters with capacity for all replicas.
 func duplicatedRegionScore(clusters []candidate, replicas int64) int64 {
 	fitting, score := int64(0), int64(0)
 	for i := range clusters {
@@ -74,9 +76,10 @@ func duplicatedRegionScore(clusters []candidate, replicas int64) int64 {
 	return fitting*capacityScoreUnit + score/fitting
 }
 
-// dividedRegionScore counts the capacity of the region up to its even share of the replicas,
-// because the region cannot use more. The average is taken over the first clusters that have
-// enough capacity for the share together, at least minClusters of them.
+// dividedRegionScore returns the score of a region for divided replicas. The usable capacity is
+// limited to the even share of the region, because the region cannot use more. The average score is
+// computed over the first clusters that together have enough capacity for the share, but over at
+// least minClusters clusters.
 func dividedRegionScore(clusters []candidate, share int64, minClusters int) int64 {
 	available, score := int64(0), int64(0)
 	for i := range clusters {
@@ -89,7 +92,7 @@ func dividedRegionScore(clusters []candidate, share int64, minClusters int) int6
 	return min(available, share)*capacityScoreUnit + score/int64(len(clusters))
 }
 
-// minClusters is the smallest number of clusters to select.
+// minClusters returns the smallest number of clusters to select.
 func (t *task) minClusters() int {
 	if t.clusterConstraint == nil {
 		return 0
@@ -97,10 +100,10 @@ func (t *task) minClusters() int {
 	return t.clusterConstraint.MinGroups
 }
 
-// spreadByRegion selects a set of regions, then clusters in them: the most preferred cluster of
-// each region, and the most preferred of all other clusters up to the allowed number. If the
-// capacity is not sufficient, it swaps clusters inside the regions and then tries the next best
-// sets of regions.
+// spreadByRegion selects a set of regions and then clusters in these regions: the most preferred
+// cluster of each region, and then the most preferred other clusters up to the allowed number. If
+// the capacity is not sufficient, it first swaps clusters inside the regions and then tries the
+// next best sets of regions.
 func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	regions := t.groupByRegion(candidates)
 	if len(regions) < max(t.regionConstraint.MinGroups, 1) {
@@ -117,7 +120,7 @@ func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	attempts := 0
 	for i := 0; i < len(sets) && attempts < maxCapacityAttempts; i++ {
 		if !isDuplicated(t.spec.Placement) && sets[i].available < t.requiredCapacity() {
-			continue // the capacity of all its clusters is not sufficient
+			continue // the clusters of the set together do not have enough capacity
 		}
 		attempts++
 		s := t.newRegionSwap(&sets[i])
@@ -128,7 +131,7 @@ func (t *task) spreadByRegion(candidates []candidate) ([]candidate, error) {
 	return nil, t.notEnoughCapacityError(t.newRegionSwap(&sets[0]).selected)
 }
 
-// newRegionSwap makes the initial selection of clusters in a set of regions.
+// newRegionSwap returns the initial selection of clusters in a set of regions.
 func (t *task) newRegionSwap(set *regionSet) clusterSwap {
 	s := clusterSwap{selectedPerRegion: map[string]int{}}
 	for _, region := range set.regions {
@@ -147,7 +150,7 @@ func (t *task) newRegionSwap(set *regionSet) clusterSwap {
 	return s
 }
 
-// compareRegions orders regions by descending score, then by name.
+// compareRegions sorts regions by descending score, then by name.
 func compareRegions(a, b *region) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// The number of sets of regions grows exponentially with the number of regions.
-// maxSearchSteps bounds the search: it is sufficient for all sets of a dozen regions.
-// maxCapacityAttempts bounds for how many sets the capacity is checked.
+// The number of sets of regions grows exponentially with the number of regions. maxSearchSteps
+// limits the steps of the search. It is sufficient to find all sets of a dozen regions.
+// maxCapacityAttempts limits the number of sets whose capacity is checked.
 const (
 	maxSearchSteps      = 1 << 14
 	maxCapacityAttempts = 64
 )
 
-// regionBounds are the limits for a set of regions.
+// regionBounds are the limits that a set of regions must satisfy.
 type regionBounds struct {
 	minRegions, maxRegions int
 	minClusters            int
@@ -42,10 +42,10 @@ func newRegionSet(regions []*region) regionSet {
 	return set
 }
 
-// findRegionSets returns the sets of regions within the bounds that are minimal in the order of
-// the search. Small regions come first, so that few clusters are fixed by many regions. A search
-// that exceeds its steps adds the set of the best regions and the set of the largest regions.
-// The latter satisfies the bounds if any set does.
+// findRegionSets returns the sets of regions that satisfy the bounds and that are minimal in the
+// order of the search. The search starts with small regions, so that sets of many regions contain
+// few clusters. If the search exceeds its steps, the set of the best regions and the set of the
+// largest regions are added. The set of the largest regions satisfies the bounds if any set does.
 func findRegionSets(regions []region, bounds regionBounds) []regionSet {
 	s := regionSearch{bounds: bounds, remainingSteps: maxSearchSteps}
 	for i := range regions {
@@ -65,11 +65,11 @@ func findRegionSets(regions []region, bounds regionBounds) []regionSet {
 	return s.foundSets
 }
 
-// regionSearch enumerates sets of regions, depth first.
+// regionSearch finds sets of regions by a depth-first search.
 type regionSearch struct {
 	regions        []*region // fewest clusters first
 	bounds         regionBounds
-	remainingSteps int // left
+	remainingSteps int // of maxSearchSteps
 	foundSets      []regionSet
 }
 
@@ -88,7 +88,7 @@ func (s *regionSearch) walk(from int, chosen []*region, clusters int) {
 }
 
 // canComplete reports whether a set with that many regions and clusters can still satisfy the
-// bounds with regions at or after from. The largest regions are at the end.
+// bounds by adding regions at or after the index from. The largest regions are at the end.
 func (s *regionSearch) canComplete(from, regions, clusters int) bool {
 	more := min(s.bounds.maxRegions-regions, len(s.regions)-from)
 	if more < 0 || regions+more < s.bounds.minRegions {
@@ -113,9 +113,9 @@ func (s *regionSearch) addShortestPrefix(order func(a, b *region) int) {
 	}
 }
 
-// rankRegionSets orders sets by score and number of clusters. The first element is the winner:
-// the best set, or a set further down that is a prefix of it, because fewer regions are
-// preferred.
+// rankRegionSets sorts sets by score and number of clusters. The first element of the result is the
+// selected set: the best set or, because fewer regions are preferred, a later set that is a prefix
+// of the best set.
 func rankRegionSets(sets []regionSet) []regionSet {
 	slices.SortStableFunc(sets, func(a, b regionSet) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))

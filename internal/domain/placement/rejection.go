@@ -19,15 +19,15 @@ func newReason(text string) reason { return reason{singular: text, plural: text}
 
 var noReason = reason{}
 
-// Rejection names the clusters that one filter rejected for the same reason.
+// Rejection lists the clusters that one filter rejected for the same reason.
 type Rejection struct {
 	// Clusters are sorted by name.
 	Clusters []string
 	reason   reason
 }
 
-// groupRejections converts the clusters that one filter rejected to a list, which is ordered by
-// the first cluster of each reason.
+// groupRejections groups the clusters that one filter rejected by their reason. The groups are
+// sorted by their first cluster.
 func groupRejections(byReason map[reason][]string) []Rejection {
 	groups := make([]Rejection, 0, len(byReason))
 	for reason, names := range byReason {
@@ -38,8 +38,8 @@ func groupRejections(byReason map[reason][]string) []Rejection {
 	return groups
 }
 
-// listRejections lists each rejected cluster with its reason, and counts the clusters that do
-// not fit into the message.
+// listRejections returns a text with each rejected cluster and its reason. For the clusters that do
+// not fit into the message, the text contains only their number.
 func listRejections(groups []Rejection) string {
 	var parts []string
 	size, omitted := 0, 0
@@ -69,7 +69,7 @@ func (r reason) format(names []string) string {
 	return fmt.Sprintf("clusters %s: %s", strings.Join(names, ", "), r.plural)
 }
 
-// joinBounded joins as many of the texts as fit into a message, and counts the others.
+// joinBounded joins as many of the texts as fit into a message, and adds the number of the others.
 func joinBounded(texts []string) string {
 	shown, more := firstThatFit(texts, maxListBytes)
 	text := strings.Join(shown, ", ")
@@ -79,8 +79,8 @@ func joinBounded(texts []string) string {
 	return text
 }
 
-// firstThatFit returns the first texts that fit into the given number of bytes when they are
-// joined, and the number of the remaining texts.
+// firstThatFit returns as many of the first texts as fit into the given number of bytes when they
+// are joined, and the number of the remaining texts.
 func firstThatFit(texts []string, bytes int) (shown []string, more int) {
 	for i, text := range texts {
 		bytes -= len(text) + len(", ")
@@ -91,8 +91,8 @@ func firstThatFit(texts []string, bytes int) (shown []string, more int) {
 	return texts, 0
 }
 
-// rejectionSuffix lists the rejected clusters as the end of an error message. It is empty if no
-// cluster was rejected.
+// rejectionSuffix returns the end of an error message, which lists the rejected clusters. It
+// returns an empty string if no cluster was rejected.
 func (t *task) rejectionSuffix() string {
 	if len(t.rejections) == 0 {
 		return ""

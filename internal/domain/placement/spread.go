@@ -7,9 +7,11 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// Errors for spread constraints that cannot be satisfied. Users read them in the condition.
+// Errors for spread constraints that cannot be satisfied. Users read them in the Scheduled
+// condition.
 var (
 	errTooFewClusters  = errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
 	errTooFewRegions   = errors.New("the number of feasible region is less than spreadConstraint.MinGroups")
@@ -17,8 +19,8 @@ var (
 	errUnknownSpread   = errors.New("just support cluster and region spread constraint")
 )
 
-// notEnoughCapacityError returns an error that names the required capacity and the capacity of
-// each selected cluster.
+// notEnoughCapacityError returns an error with the required capacity and the capacity of each
+// selected cluster.
 func (t *task) notEnoughCapacityError(selected []candidate) error {
 	wanted := countWithNoun(t.requiredCapacity(), nounReplica)
 	if PlacesComponents(t.spec, t.input.Features) {
@@ -29,8 +31,8 @@ func (t *task) notEnoughCapacityError(selected []candidate) error {
 		len(selected), wanted, totalCapacity(capacities), describeCapacities(capacities), t.rejectionSuffix())
 }
 
-// PlacesComponents reports whether all components of the workload go to a single cluster
-// together. Capacity is then counted in sets of components.
+// PlacesComponents reports whether all components of the workload are placed together in a single
+// cluster. Capacity is then counted in sets of components.
 func PlacesComponents(spec *workv1alpha2.ResourceBindingSpec, features Features) bool {
 	if !features.MultiplePodTemplates || len(spec.Components) == 0 || spec.Placement == nil {
 		return false
@@ -39,7 +41,17 @@ func PlacesComponents(spec *workv1alpha2.ResourceBindingSpec, features Features)
 	return clusters != nil && clusters.MinGroups == 1 && clusters.MaxGroups == 1
 }
 
-// requiredCapacity is the capacity that the selected clusters need together: one set if
+// DemandOf returns the workload of a binding for which EstimateReplicas estimates the capacity of
+// clusters.
+func DemandOf(spec *workv1alpha2.ResourceBindingSpec, features Features) capacity.Demand {
+	demand := capacity.Demand{Workload: spec.Resource, Requirements: spec.ReplicaRequirements}
+	if PlacesComponents(spec, features) {
+		demand.Components = spec.Components
+	}
+	return demand
+}
+
+// requiredCapacity returns the capacity that the selected clusters need together: one set if
 // components are placed, otherwise all replicas.
 func (t *task) requiredCapacity() int64 {
 	if PlacesComponents(t.spec, t.input.Features) {
@@ -48,8 +60,8 @@ func (t *task) requiredCapacity() int64 {
 	return int64(t.spec.Replicas)
 }
 
-// ignoresSpreadConstraints reports whether every candidate is selected. Fixed weights select
-// their clusters themselves.
+// ignoresSpreadConstraints reports whether every candidate is selected. This is the case for fixed
+// weights, because the weights determine the clusters.
 func (t *task) ignoresSpreadConstraints() bool {
 	if len(t.spec.Placement.SpreadConstraints) == 0 {
 		return true
@@ -79,8 +91,8 @@ func (t *task) selectCandidates(candidates []candidate) ([]candidate, error) {
 	}
 }
 
-// spreadByCluster selects the most preferred candidates up to maxGroups. It swaps some of them
-// for less preferred candidates if the capacity is not sufficient.
+// spreadByCluster selects the most preferred candidates up to maxGroups. If the capacity is not
+// sufficient, it swaps some of them for less preferred candidates with more capacity.
 func (t *task) spreadByCluster(candidates []candidate) ([]candidate, error) {
 	if len(candidates) < t.clusterConstraint.MinGroups {
 		return nil, t.tooFewError(errTooFewClusters, t.clusterConstraint.MinGroups, "cluster", candidateNames(candidates))
@@ -110,8 +122,9 @@ func limitToMaxGroups(count int, limit *policyv1alpha1.SpreadConstraint) int {
 	return min(count, limit.MaxGroups)
 }
 
-// ensureCapacity swaps clusters until the selected ones have the required capacity, and reports
-// whether they have. Duplicated replicas do not share capacity, so they always fit.
+// ensureCapacity swaps clusters until the selected clusters have the required capacity, and reports
+// whether they have it. Duplicated replicas always fit, because clusters do not share their
+// capacity for them.
 func (t *task) ensureCapacity(s *clusterSwap) bool {
 	if isDuplicated(t.spec.Placement) {
 		return true
@@ -122,13 +135,14 @@ func (t *task) ensureCapacity(s *clusterSwap) bool {
 // clusterSwap swaps selected clusters for remaining clusters with more capacity.
 type clusterSwap struct {
 	selected, remaining []candidate
-	// selectedPerRegion counts the selected clusters of each region. No region may lose its last
-	// one. Nil means that regions do not matter.
+	// selectedPerRegion is the number of selected clusters of each region. The last selected
+	// cluster of a region is never swapped. Nil means that regions are ignored.
 	selectedPerRegion map[string]int
 }
 
 // raiseCapacity replaces selected clusters, least preferred first, by the remaining cluster with
-// the most capacity until the required capacity is reached. It reports whether it was reached.
+// the most capacity, until the required capacity is reached. It reports whether the required
+// capacity is reached.
 func (s *clusterSwap) raiseCapacity(required int64) bool {
 	for i := len(s.selected) - 1; i >= 0 && totalAvailable(s.selected) < required; i-- {
 		best := -1

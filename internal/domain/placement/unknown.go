@@ -10,8 +10,8 @@ import (
 )
 
 // UnknownClusters returns the clusters that a placement names and that do not exist, without
-// duplicates, in the order of the placement. With affinity groups it checks the group in use
-// and, after a failure, the groups behind it. An unknown name is not an error, because the
+// duplicates, in the order of the placement. With affinity groups it checks the group in use and,
+// after a failure, the groups after the group in use. An unknown name is not an error, because the
 // cluster may join later.
 func UnknownClusters(placement *policyv1alpha1.Placement, activeGroup string, failed bool, lookup ClusterLookup) []string {
 	if placement == nil {
@@ -41,8 +41,8 @@ func UnknownClusters(placement *policyv1alpha1.Placement, activeGroup string, fa
 // maxNamedClusters is the maximum number of clusters that one message names.
 const maxNamedClusters = 5
 
-// DescribeUnknownClusters returns a sentence about the clusters that a placement names and that
-// do not exist. It is empty without names.
+// DescribeUnknownClusters returns a sentence about the clusters that a placement names and that do
+// not exist. It returns an empty string if there are no names.
 func DescribeUnknownClusters(names []string) string {
 	if len(names) == 0 {
 		return ""

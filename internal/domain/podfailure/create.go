@@ -12,12 +12,13 @@ import (
 // rejected a Pod.
 const FailedCreate = "FailedCreate"
 
-// podNamePattern matches the name of a Pod, which is different at each attempt.
+// podNamePattern matches the name of a Pod in a message. The name is different at each attempt to
+// create the Pod.
 var podNamePattern = regexp.MustCompile(`pods "[^"]*"`)
 
-// FromEvents returns why Pods of a workload are rejected in a member. It uses the newest
-// FailedCreate event that is not older than since. StatefulSets and DaemonSets report the reason
-// only in events.
+// FromEvents returns the reason why Pods of a workload are rejected in a member. It parses the
+// newest FailedCreate event that is not older than since. Events are used because StatefulSets and
+// DaemonSets report the reason only in events.
 func FromEvents(events []corev1.Event, since time.Time) (failure Failure, ok bool) {
 	newest := since
 	for i := range events {

@@ -1,7 +1,7 @@
 // Package podfailure answers: why do the Pods of a workload not run?
 //
-// The status of a workload counts its Pods and does not give the reason for missing Pods.
-// Invariants: the result is the same for the same Pods in any order and has a bounded size. It
+// The status of a workload counts its Pods, but does not contain the reason for missing Pods.
+// Invariants: the result is the same for the same Pods in any order and has a limited size. It
 // contains nothing that changes by itself, such as times, names of Pods or retry delays, because
 // each change causes a write.
 package podfailure
@@ -18,7 +18,8 @@ import (
 
 // Reasons that summarize several reasons of the kubelet.
 const (
-	// ImagePullBackOff summarizes all reasons between which a Pod without its image alternates.
+	// ImagePullBackOff summarizes all reasons between which a Pod alternates as long as its image
+	// cannot be pulled.
 	ImagePullBackOff = "ImagePullBackOff"
 	crashLoopBackOff = "CrashLoopBackOff"
 )
@@ -31,8 +32,8 @@ type Failure struct {
 	Reason, Message string
 }
 
-// MostCommon returns the failure that most of the Pods share. ok is false if no Pod fails. Pods that are
-// being created or deleted do not fail.
+// MostCommon returns the failure that most of the failing Pods share. ok is false if no Pod fails.
+// Pods that are being created or deleted do not count as failing.
 func MostCommon(pods []corev1.Pod) (failure Failure, ok bool) {
 	counts := map[Failure]int{}
 	for i := range pods {
@@ -69,8 +70,8 @@ func newFailure(reason, message string) Failure {
 	return Failure{Reason: reason, Message: conditions.Truncate(message, maxMessageBytes)}
 }
 
-// containerFailure returns the reason why a container waits. A container that waits without a
-// failure is being created.
+// containerFailure returns the reason why a container waits. It returns false for a container that
+// waits because it is being created.
 func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus) (Failure, bool) {
 	waiting := status.State.Waiting
 	if waiting == nil {
@@ -88,7 +89,8 @@ func containerFailure(pod *corev1.Pod, status *corev1.ContainerStatus) (Failure,
 	}
 }
 
-// requestedImage returns the image in the spec of the Pod. The status may name another one.
+// requestedImage returns the image in the spec of the Pod, because the status may contain another
+// name of the image.
 func requestedImage(pod *corev1.Pod, status *corev1.ContainerStatus) string {
 	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if container.Name == status.Name {

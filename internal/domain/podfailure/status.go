@@ -9,8 +9,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// FromStatus returns the failure in a reflected status. ok is false if there is none or if the status
-// cannot be parsed.
+// FromStatus returns the failure in a reflected status. ok is false if the status contains no
+// failure or cannot be parsed.
 func FromStatus(status *runtime.RawExtension) (failure Failure, ok bool) {
 	if status == nil {
 		return failure, false
@@ -33,7 +33,7 @@ func FromStatus(status *runtime.RawExtension) (failure Failure, ok bool) {
 	return failure, false
 }
 
-// AddTo returns a reflected status with an additional condition for the failure. It returns nil
+// AddTo returns the reflected status with an additional condition for the failure. It returns nil
 // for a workload without a status.
 func (f Failure) AddTo(status *runtime.RawExtension) (*runtime.RawExtension, error) {
 	if status == nil {

@@ -3,44 +3,45 @@ package policy
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// UserStateAnnotation holds the UserHash of a template of a Lazy policy. On a
-// binding it is the state of the template from which the binding was made. On a
-// template it is the state in which the template was claimed without a binding.
-// The annotation distinguishes a change by the user from a restart of the controller.
-const UserStateAnnotation = "policy.karmada.io/user-state"
-
-// Trigger is the reason for which a template is reconciled.
+// Trigger is the reason why a template is reconciled.
 type Trigger int
 
 const (
-	// TemplateChanged covers creation, changes, and the list at start-up.
+	// TemplateChanged means that the template was created or changed, or that it was listed at the
+	// start of the process.
 	TemplateChanged Trigger = iota
 	// PolicyChanged means that a policy was added or changed.
 	PolicyChanged
+	// RulesChanged means that the interpreter rules for the kind of the template changed. It has no
+	// effect on the templates of Lazy policies, because their bindings are changed only after the
+	// user changes the template.
+	RulesChanged
 )
 
 // Activation describes what a policy may do to the binding of a template in one pass.
 type Activation struct {
-	// Deferred means that only the claim is written. The binding is neither created
-	// nor updated until the user changes the template.
+	// Deferred means that only the claim is written. The binding is neither created nor updated
+	// until the user changes the template.
 	Deferred bool
-	// UserState is the value for UserStateAnnotation: on the binding, or on the
-	// template together with the claim when Deferred. It is empty for policies
+	// UserState is the value for policyv1alpha1.UserStateAnnotation. It is written to the binding
+	// or, if Deferred is true, to the template together with the claim. It is empty for policies
 	// that are not Lazy.
 	UserState string
 }
 
-// DecideActivation decides whether a pass may change the binding. Policies that are not
-// Lazy always may. A Lazy policy may if the user changed the template since the
-// recorded state. binding is nil if there is none.
+// DecideActivation decides whether a pass may change the binding. If the policy is not Lazy, every
+// pass may change the binding. If the policy is Lazy, a pass may change the binding only if the
+// user changed the template since the recorded state. binding is nil if there is no binding.
 //
 //	recorded state     cause            result
 //	the same           any              deferred
 //	different          any              activated
 //	none               TemplateChanged  activated: the template is new
-//	none               PolicyChanged    deferred: the template was waiting
+//	none               another cause    deferred: the template was waiting
 func DecideActivation(policy Object, template *unstructured.Unstructured, binding metav1.Object, cause Trigger) (Activation, error) {
 	if !IsLazy(policy) {
 		return Activation{}, nil
@@ -52,16 +53,32 @@ func DecideActivation(policy Object, template *unstructured.Unstructured, bindin
 	recorded := recordedState(template, binding)
 	deferred := recorded == state
 	if recorded == "" {
-		deferred = cause == PolicyChanged
+		deferred = cause != TemplateChanged
 	}
 	return Activation{Deferred: deferred, UserState: state}, nil
 }
 
-// recordedState returns the state on the binding, if there is one, because the binding
-// was made from that state. The state on a template is only that of a deferred claim.
+// SetUserState records the user's state on a template or binding. An empty state removes the
+// annotation. If the state changes, the object gets a new map of annotations, so the old map is not
+// modified.
+func SetUserState(object metav1.Object, state string) {
+	if object.GetAnnotations()[policyv1alpha1.UserStateAnnotation] == state {
+		return
+	}
+	annotations := copyMap(object.GetAnnotations())
+	delete(annotations, policyv1alpha1.UserStateAnnotation)
+	if state != "" {
+		annotations[policyv1alpha1.UserStateAnnotation] = state
+	}
+	object.SetAnnotations(nilIfEmpty(annotations))
+}
+
+// recordedState returns the state that is recorded on the binding, if there is one, because the
+// binding was created from that state. Otherwise it returns the state on the template, which is
+// recorded only with a deferred claim.
 func recordedState(template *unstructured.Unstructured, binding metav1.Object) string {
 	if binding != nil {
-		return binding.GetAnnotations()[UserStateAnnotation]
+		return binding.GetAnnotations()[policyv1alpha1.UserStateAnnotation]
 	}
-	return template.GetAnnotations()[UserStateAnnotation]
+	return template.GetAnnotations()[policyv1alpha1.UserStateAnnotation]
 }

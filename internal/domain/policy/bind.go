@@ -14,38 +14,32 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// TemplateStateAnnotation is set on a binding. Its value is the RelevantHash of the
-// template at the version in spec.resource.resourceVersion. A write to the status of
-// the template does not change the hash, so the binding is not updated. Without the
-// annotation every restart would rewrite every binding.
-const TemplateStateAnnotation = "policy.karmada.io/template-state"
-
-// BindingInput holds the sources of a binding. Bind does not modify them, and the
-// binding shares no memory with them.
+// BindingInput holds the sources of a binding. UpdateBinding does not modify them, and the binding
+// shares no memory with them.
 type BindingInput struct {
-	// Template is the stored template after the claim was written. The binding
-	// records its uid and resourceVersion.
+	// Template is the stored template after the claim was written. The binding records the UID and
+	// the resourceVersion of the template.
 	Template *unstructured.Unstructured
 	Policy   Object
 
-	// Components of the template. They are set if the interpreter of the kind
-	// supports components; Replicas is then 0 and Requirements nil. All three are
-	// zero for a template that is not a workload.
+	// Components are the components of the template. They are set if the interpreter of the kind
+	// supports components. Replicas is then 0 and Requirements is nil. All three fields are zero
+	// for a template that is not a workload.
 	Components   []workv1alpha2.Component
 	Replicas     int32
 	Requirements *workv1alpha2.ReplicaRequirements
 
-	// SchedulePriority is the value of the PriorityClass that the policy names;
-	// nil removes the field.
+	// SchedulePriority is the value of the PriorityClass that the policy refers to. Nil removes the
+	// field.
 	SchedulePriority *int32
-	// WorkloadAffinity reports whether the feature gate of that name is enabled.
+	// WorkloadAffinity reports whether the feature gate WorkloadAffinity is enabled.
 	WorkloadAffinity bool
-	// UserState is Activation.UserState; empty removes the annotation.
+	// UserState is Activation.UserState. An empty value removes the annotation.
 	UserState string
 }
 
-// OwnerError reports that a binding belongs to a deleted template of the same
-// name. The error ends when the garbage collector removes that binding.
+// OwnerError reports that a binding belongs to a deleted template of the same name. The error no
+// longer occurs after the garbage collector has removed that binding.
 type OwnerError struct {
 	Binding                string
 	ActualUID, ExpectedUID types.UID
@@ -70,11 +64,10 @@ func (e *CollisionError) Error() string {
 		e.Binding, describeReference(e.Owner), describeReference(e.Requester))
 }
 
-// UpdateBinding updates a binding from its template and the policy that claims the template.
-// An object without a name (binding.New) is filled for creation. Fields of other
-// writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of
-// scheduling, status) are not changed. On error (*OwnerError, *CollisionError) the
-// binding is not changed.
+// UpdateBinding updates a binding from its template and the policy that claims the template. If the
+// binding has no name (binding.New), it also fills in the fields that a new binding needs. Fields
+// of other writers (clusters, eviction tasks, requiredBy, rescheduling, suspension of scheduling,
+// status) are not changed. On error (*OwnerError, *CollisionError) the binding is not changed.
 func UpdateBinding(existing binding.Object, in BindingInput) error {
 	reference := referenceTo(in.Template)
 	if err := CheckBindingOwner(existing, in.Template); err != nil {
@@ -85,7 +78,7 @@ func UpdateBinding(existing binding.Object, in BindingInput) error {
 		return err
 	}
 	recorded := existing.BindingSpec().Resource
-	if existing.GetAnnotations()[TemplateStateAnnotation] == state && recorded.UID == reference.UID && recorded.ResourceVersion != "" {
+	if existing.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation] == state && recorded.UID == reference.UID && recorded.ResourceVersion != "" {
 		reference.ResourceVersion = recorded.ResourceVersion
 	}
 	bindMetadata(existing, in, state)
@@ -108,9 +101,9 @@ func referenceTo(template *unstructured.Unstructured) workv1alpha2.ObjectReferen
 	}
 }
 
-// CheckBindingOwner returns an error (*OwnerError, *CollisionError) if a binding belongs to
-// an object other than the template. Objects are compared by uid, so the API version
-// in which the template is read does not matter.
+// CheckBindingOwner returns an error (*OwnerError, *CollisionError) if a binding belongs to an
+// object other than the template. It compares the UIDs of the objects, so the API version in which
+// the template is read does not matter.
 func CheckBindingOwner(existing binding.Object, template *unstructured.Unstructured) error {
 	if existing.GetName() == "" {
 		return nil
@@ -130,8 +123,8 @@ func CheckBindingOwner(existing binding.Object, template *unstructured.Unstructu
 	return nil
 }
 
-// IsBindingOf reports whether a binding is for the template of that kind and name in
-// the namespace of the binding. A binding without a template is for every template.
+// IsBindingOf reports whether a binding belongs to the template of that kind and name in the
+// namespace of the binding. It returns true for a binding without a template.
 func IsBindingOf(existing binding.Object, kind schema.GroupKind, name string) bool {
 	held := existing.BindingSpec().Resource
 	return held.Name == "" ||
@@ -156,10 +149,10 @@ func bindMetadata(existing binding.Object, in BindingInput, state string) {
 	}
 	ClaimOf(in.Policy).Apply(existing)
 	annotations := copyMap(existing.GetAnnotations())
-	annotations[TemplateStateAnnotation] = state
-	delete(annotations, UserStateAnnotation)
+	annotations[policyv1alpha1.TemplateStateAnnotation] = state
+	delete(annotations, policyv1alpha1.UserStateAnnotation)
 	if in.UserState != "" {
-		annotations[UserStateAnnotation] = in.UserState
+		annotations[policyv1alpha1.UserStateAnnotation] = in.UserState
 	}
 	setMetadata(existing, copyMap(existing.GetLabels()), annotations)
 }

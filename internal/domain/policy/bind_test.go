@@ -72,11 +72,11 @@ func wantMetadata() metav1.ObjectMeta {
 	}
 }
 
-// withoutTemplateState removes TemplateStateAnnotation. TestBindIgnoresStatusOfTemplate
-// covers it.
+// withoutTemplateState removes policyv1alpha1.TemplateStateAnnotation, because
+// TestBindIgnoresStatusOfTemplate checks this annotation.
 func withoutTemplateState(b binding.Object) binding.Object {
 	annotations := b.GetAnnotations()
-	delete(annotations, TemplateStateAnnotation)
+	delete(annotations, policyv1alpha1.TemplateStateAnnotation)
 	b.SetAnnotations(annotations)
 	return b
 }
@@ -221,10 +221,10 @@ func TestBindUpdates(t *testing.T) {
 		},
 		"the user state is recorded": {
 			input: func(in *BindingInput) { in.UserState = "abc" },
-			want:  func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
+			want:  func(b *workv1alpha2.ResourceBinding) { b.Annotations[policyv1alpha1.UserStateAnnotation] = "abc" },
 		},
 		"the user state is removed if the policy is no longer lazy": {
-			before: func(b *workv1alpha2.ResourceBinding) { b.Annotations[UserStateAnnotation] = "abc" },
+			before: func(b *workv1alpha2.ResourceBinding) { b.Annotations[policyv1alpha1.UserStateAnnotation] = "abc" },
 		},
 	}
 	for name, test := range tests {

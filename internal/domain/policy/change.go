@@ -10,12 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// HasRelevantChange reports whether an update of a template can change its binding.
-// Updates of status, managedFields and resourceVersion alone cannot. Neither object
-// is modified.
+// HasRelevantChange reports whether an update of a template can change the binding of the template.
+// Updates of only status, managedFields and resourceVersion cannot change it. Neither object is
+// modified.
 func HasRelevantChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(
 		copyWithout(before.Object, "managedFields", "resourceVersion"),
@@ -23,30 +24,30 @@ func HasRelevantChange(before, after *unstructured.Unstructured) bool {
 	)
 }
 
-// HasUserChange reports whether an update of a template changes more than Karmada's own
-// metadata: labels and annotations with ".karmada.io" in their key. generation is
-// ignored as well, because every change of the spec increments it.
+// HasUserChange reports whether an update of a template changes more than the metadata of Karmada,
+// which are labels and annotations with clusterv1alpha1.DomainSuffix in their key. The generation
+// is ignored as well, because every change of the spec increments it.
 func HasUserChange(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(userContent(before), userContent(after))
 }
 
-// UserHash returns a hash of the content of a template that users write. The hashes
-// of two objects are equal exactly if HasUserChange is false (up to collisions of 64
-// bits). The hash is stored, so it must be the same in all processes and releases.
+// UserHash returns a hash of the content of a template that users write. The hashes of two objects
+// are equal exactly if HasUserChange returns false (except for collisions of 64-bit hashes). The
+// hash is stored, so it must be the same in all processes and releases.
 func UserHash(template *unstructured.Unstructured) (string, error) {
 	return hashContent(template, userContent(template))
 }
 
-// RelevantHash returns a hash of the content of a template that can change its
-// binding. The hashes of two states are equal exactly if HasRelevantChange is false (up
-// to collisions of 64 bits). The hash is stored, so it must be the same in all
-// processes and releases.
+// RelevantHash returns a hash of the content of a template that can change the binding of the
+// template. The hashes of two states are equal exactly if HasRelevantChange returns false (except
+// for collisions of 64-bit hashes). The hash is stored, so it must be the same in all processes and
+// releases.
 func RelevantHash(template *unstructured.Unstructured) (string, error) {
 	return hashContent(template, copyWithout(template.Object, "managedFields", "resourceVersion"))
 }
 
 func hashContent(template *unstructured.Unstructured, content map[string]any) (string, error) {
-	// encoding/json sorts map keys, so the bytes are canonical.
+	// encoding/json sorts map keys, so equal content gives equal bytes.
 	data, err := json.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("encoding %s %s/%s: %w", template.GetKind(), template.GetNamespace(), template.GetName(), err)
@@ -76,11 +77,12 @@ func userContent(template *unstructured.Unstructured) map[string]any {
 	return object
 }
 
-// onlyUserKeys drops the keys of Karmada, except for the key that only users set.
+// onlyUserKeys returns the values without the keys of Karmada. It keeps the one key of Karmada that
+// only users set.
 func onlyUserKeys(values map[string]any) map[string]any {
 	rest := make(map[string]any, len(values))
 	for key, value := range values {
-		if key == policyv1alpha1.NamespaceSkipAutoPropagationLabel || !strings.Contains(key, ".karmada.io") {
+		if key == policyv1alpha1.NamespaceSkipAutoPropagationLabel || !strings.Contains(key, clusterv1alpha1.DomainSuffix) {
 			rest[key] = value
 		}
 	}

@@ -12,25 +12,26 @@ import (
 // Claim identifies the policy that claims an object (a template or its binding).
 // Claims are comparable with ==. The zero value means "no claim".
 type Claim struct {
-	// Namespace of a PropagationPolicy; empty for a ClusterPropagationPolicy.
+	// Namespace is the namespace of a PropagationPolicy. It is empty for a
+	// ClusterPropagationPolicy.
 	Namespace string
 	Name      string
-	// ID is the permanent id of the policy. A policy that was deleted and
-	// recreated under the same name has a different id.
+	// ID is the permanent ID of the policy. A policy that was deleted and recreated under the same
+	// name has a different ID.
 	ID string
 }
 
-// ClaimOf returns the claim of a policy. Its ID is empty if the policy did not pass
-// the admission webhook. Such a claim must not be applied.
+// ClaimOf returns the claim of a policy. The ID of the claim is empty if the policy did not pass
+// the admission webhook. A claim without an ID must not be applied.
 func ClaimOf(policy Object) Claim {
 	claim := Claim{Namespace: policy.GetNamespace(), Name: policy.GetName()}
 	claim.ID = policy.GetLabels()[claim.label()]
 	return claim
 }
 
-// ClaimedBy returns the claim that is recorded on an object, and false if there is
-// none. A claim is valid only if all its keys have values. The claim of a
-// PropagationPolicy takes precedence.
+// ClaimedBy returns the claim that is recorded on an object, and false if there is no claim. A
+// claim is valid only if all its keys have values. The claim of a PropagationPolicy takes
+// precedence.
 func ClaimedBy(object metav1.Object) (Claim, bool) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	claim := Claim{
@@ -51,19 +52,20 @@ func ClaimedBy(object metav1.Object) (Claim, bool) {
 	return Claim{}, false
 }
 
-// IsReleased reports whether a policy released the binding that was made for it: the
-// binding has the annotation of Bind but no claim, and no other binding requires it.
-// Its Works stay in place, and changes of the template no longer reach it.
+// IsReleased reports whether the policy for which a binding was created has released the binding:
+// the binding has the annotation that UpdateBinding sets but no claim, and no other binding
+// requires it. The Works of such a binding stay in place, and changes of the template no longer
+// reach them.
 func IsReleased(of binding.Object) bool {
-	_, made := of.GetAnnotations()[TemplateStateAnnotation]
+	_, made := of.GetAnnotations()[policyv1alpha1.TemplateStateAnnotation]
 	_, claimed := ClaimedBy(of)
 	return made && !claimed && len(of.BindingSpec().RequiredBy) == 0
 }
 
-// IsCluster reports whether the claim is that of a ClusterPropagationPolicy.
+// IsCluster reports whether the claim belongs to a ClusterPropagationPolicy.
 func (c Claim) IsCluster() bool { return c.Namespace == "" }
 
-// String returns namespace/name, or the name alone for a ClusterPropagationPolicy.
+// String returns namespace/name, or only the name for a ClusterPropagationPolicy.
 func (c Claim) String() string {
 	if c.IsCluster() {
 		return c.Name
@@ -79,16 +81,16 @@ func (c Claim) DisplayName() string {
 	return "PropagationPolicy " + c.String()
 }
 
-// MatchesPolicy reports whether the claim has the namespace and name of that policy. The id is
-// ignored: policies are looked up by name, so a recreated policy takes over.
+// MatchesPolicy reports whether the claim has the namespace and name of that policy. The ID is
+// ignored, because policies are looked up by name and a recreated policy takes over the claim.
 func (c Claim) MatchesPolicy(policy Object) bool {
 	return c.Namespace == policy.GetNamespace() && c.Name == policy.GetName()
 }
 
-// Apply writes the claim to an object and reports whether the object changed. The
-// claim of a PropagationPolicy removes the claim of a ClusterPropagationPolicy, but
-// not the reverse: an object with a complete claim of a PropagationPolicy is never
-// matched against ClusterPropagationPolicies.
+// Apply writes the claim to an object and reports whether the object changed. The claim of a
+// PropagationPolicy removes the claim of a ClusterPropagationPolicy. The reverse never happens,
+// because an object with a complete claim of a PropagationPolicy is never matched against
+// ClusterPropagationPolicies.
 func (c Claim) Apply(object metav1.Object) (changed bool) {
 	labels := copyMap(object.GetLabels())
 	annotations := copyMap(object.GetAnnotations())
@@ -101,9 +103,9 @@ func (c Claim) Apply(object metav1.Object) (changed bool) {
 	return setMetadata(object, labels, annotations)
 }
 
-// Remove deletes the claim and the recorded user state from an object, and reports
-// whether the object changed. An object with a different id is not changed: another
-// policy may have claimed it in the meantime.
+// Remove deletes the claim and the recorded user state from an object, and reports whether the
+// object changed. It does not change an object with a different ID, because another policy may have
+// claimed the object in the meantime.
 func (c Claim) Remove(object metav1.Object) (changed bool) {
 	if c.ID == "" || object.GetLabels()[c.label()] != c.ID {
 		return false
@@ -114,7 +116,7 @@ func (c Claim) Remove(object metav1.Object) (changed bool) {
 	for key := range c.annotations() {
 		delete(annotations, key)
 	}
-	delete(annotations, UserStateAnnotation)
+	delete(annotations, policyv1alpha1.UserStateAnnotation)
 	return setMetadata(object, labels, annotations)
 }
 
@@ -153,7 +155,8 @@ func setMetadata(object metav1.Object, labels, annotations map[string]string) (c
 	return changed
 }
 
-// nilIfEmpty returns nil for an empty map, as an object read from the API server has it.
+// nilIfEmpty returns nil for an empty map, because objects read from the API server have nil
+// instead of an empty map.
 func nilIfEmpty(values map[string]string) map[string]string {
 	if len(values) == 0 {
 		return nil

@@ -44,7 +44,7 @@ func TestClaimApplyAndRemove(t *testing.T) {
 		"a lost annotation is repaired":               {before: claimMetadata{propagationClaim.Labels, map[string]string{ppNS: "shop"}}, update: applyClaim, claim: pp, want: propagationClaim, changed: true},
 		"a claim is removed":                          {before: propagationClaim, update: removeClaim, claim: pp, want: unclaimed, changed: true},
 		"a cluster claim is removed":                  {before: clusterClaim, update: removeClaim, claim: cp, want: unclaimed, changed: true},
-		"a recorded state is removed with the claim":  {before: claimMetadata{propagationClaim.Labels, map[string]string{ppNS: "shop", ppName: "web", UserStateAnnotation: "1"}}, update: removeClaim, claim: pp, want: unclaimed, changed: true},
+		"a recorded state is removed with the claim":  {before: claimMetadata{propagationClaim.Labels, map[string]string{ppNS: "shop", ppName: "web", policyv1alpha1.UserStateAnnotation: "1"}}, update: removeClaim, claim: pp, want: unclaimed, changed: true},
 		"a claim with another id is not removed":      {before: propagationClaim, update: removeClaim, claim: stale, want: propagationClaim},
 		"the claim of the other kind is not removed":  {before: propagationClaim, update: removeClaim, claim: cp, want: propagationClaim},
 		"a claim without id removes nothing":          {before: unclaimed, update: removeClaim, claim: Claim{Name: "all"}, want: unclaimed},
@@ -110,16 +110,16 @@ func TestIsReleased(t *testing.T) {
 		want                bool
 	}{
 		"claimed by a PropagationPolicy": {
-			labels: propagationClaim.Labels, annotations: map[string]string{ppNS: "shop", ppName: "web", TemplateStateAnnotation: "1"},
+			labels: propagationClaim.Labels, annotations: map[string]string{ppNS: "shop", ppName: "web", policyv1alpha1.TemplateStateAnnotation: "1"},
 		},
 		"claimed by a ClusterPropagationPolicy": {
-			labels: clusterClaim.Labels, annotations: map[string]string{cpName: "all", TemplateStateAnnotation: "1"},
+			labels: clusterClaim.Labels, annotations: map[string]string{cpName: "all", policyv1alpha1.TemplateStateAnnotation: "1"},
 		},
-		"released by its policy": {annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
-		"an incomplete claim":    {labels: propagationClaim.Labels, annotations: map[string]string{TemplateStateAnnotation: "1"}, want: true},
+		"released by its policy": {annotations: map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"}, want: true},
+		"an incomplete claim":    {labels: propagationClaim.Labels, annotations: map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"}, want: true},
 		"not made for a policy":  {},
 		"released, but required by another binding": {
-			annotations: map[string]string{TemplateStateAnnotation: "1"},
+			annotations: map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"},
 			requiredBy:  []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment"}},
 		},
 	}

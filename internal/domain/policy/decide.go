@@ -11,33 +11,33 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Policies gives Decide access to the existing policies. Index implements it.
+// Policies provides the existing policies to Decide. Index implements it.
 type Policies interface {
 	// Get returns a policy by name, or nil. namespace is empty for a
 	// ClusterPropagationPolicy.
 	Get(namespace, name string) Object
-	// Best returns the policy for an unclaimed template, or nil.
+	// Best returns the policy that is best for an unclaimed template, or nil.
 	Best(template *unstructured.Unstructured) Object
 }
 
-// Decision is the action for one template: one of Ignore, Wait, Apply, Release
-// and Retry.
+// Decision is the action for one template: IgnoreTemplate, WaitForPolicy, ApplyPolicy, ReleaseClaim
+// or RetryLater.
 type Decision interface{ isDecision() }
 
-// IgnoreTemplate means that no policy applies: the template does not exist or belongs to a
-// controller. The caller stops tracking it, also as a waiting template.
+// IgnoreTemplate means that no policy applies, because the template does not exist or belongs to a
+// controller. The caller stops tracking the template, even if it waits for a policy.
 type IgnoreTemplate struct{}
 
-// WaitForPolicy means that no policy selects the template yet. The caller tracks the template,
-// so that a policy that is created later finds it.
+// WaitForPolicy means that no policy selects the template yet. The caller tracks the template, so
+// that it is reconciled when a matching policy is created.
 type WaitForPolicy struct{}
 
-// ApplyPolicy means: claim the template for the policy and update its binding, as soon as
-// the overrides that the policy depends on exist (CheckDependentOverrides).
+// ApplyPolicy means that the caller claims the template for the policy and updates its binding, as
+// soon as the overrides that the policy depends on exist (CheckDependentOverrides).
 type ApplyPolicy struct{ Policy Object }
 
-// ReleaseClaim means: remove the claim from the binding, then from the template. The
-// policy was deleted or no longer selects the template. The update of the template
+// ReleaseClaim means that the caller removes the claim from the binding and then from the template,
+// because the policy was deleted or no longer selects the template. The update of the template
 // triggers the next decision.
 type ReleaseClaim struct{ Claim Claim }
 
@@ -50,16 +50,16 @@ func (ApplyPolicy) isDecision()    {}
 func (ReleaseClaim) isDecision()   {}
 func (RetryLater) isDecision()     {}
 
-// ErrTerminating reports that the policy that claims a template is being deleted. The
-// deletion of the policy releases the template.
+// ErrTerminating reports that the policy that claims a template is being deleted. The template is
+// released when the policy is deleted.
 var ErrTerminating = errors.New("the claiming policy is being deleted")
 
-// ErrNoPermanentID reports that a policy did not pass admission and cannot claim.
+// ErrNoPermanentID reports that a policy cannot claim templates, because it did not pass admission.
 var ErrNoPermanentID = errors.New("the policy has no permanent id")
 
-// Decide returns the decision for one template; nil means that the template does not
-// exist. A claimed template stays with its policy. The policy is found by name, so a
-// recreated policy takes over with its new id.
+// Decide returns the decision for one template. A nil template means that the template does not
+// exist. A claimed template stays with its policy. The policy is looked up by name, so a recreated
+// policy takes over the template with its new ID.
 func Decide(template *unstructured.Unstructured, policies Policies) Decision {
 	if template == nil || template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel] != "" {
 		return IgnoreTemplate{}
@@ -81,8 +81,8 @@ func decideClaimed(template *unstructured.Unstructured, claim Claim, policy Obje
 	if isTerminating(policy) {
 		return RetryLater{Err: fmt.Errorf("policy %s: %w", claim, ErrTerminating)}
 	}
-	// A policy never applies to other namespaces. A template that was copied from
-	// another namespace still carries the labels of a claim.
+	// A policy never applies to other namespaces. The check is needed because a template that was
+	// copied from another namespace still has the labels of a claim.
 	if !inScope(policy, template) || !Selects(policy, template) {
 		return ReleaseClaim{Claim: claim}
 	}

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 func claimedTemplate(by Object) *unstructured.Unstructured {
@@ -90,7 +92,7 @@ func TestActivate(t *testing.T) {
 	state := userHash(t, template)
 	withState := func(state string) *unstructured.Unstructured {
 		object := newDeployment("shop", "web", map[string]string{"app": "web"})
-		object.SetAnnotations(map[string]string{UserStateAnnotation: state})
+		object.SetAnnotations(map[string]string{policyv1alpha1.UserStateAnnotation: state})
 		return object
 	}
 	notLazy := newPolicy("shop", "web", withSelectors(webByName))
@@ -104,6 +106,7 @@ func TestActivate(t *testing.T) {
 		"a change of a policy that is not lazy is applied":                  {policy: notLazy, template: template, cause: PolicyChanged},
 		"a template created after the policy is propagated":                 {policy: policy, template: template, cause: TemplateChanged},
 		"a template that waited for the policy is only claimed":             {policy: policy, template: template, cause: PolicyChanged, deferred: true},
+		"changed rules do not propagate a template that waited":             {policy: policy, template: template, cause: RulesChanged, deferred: true},
 		"a restart does not propagate a claimed template":                   {policy: policy, template: withState(state), cause: TemplateChanged, deferred: true},
 		"a claimed template is propagated when the user changes it":         {policy: policy, template: withState("before"), cause: TemplateChanged},
 		"a change of the policy does not update the binding":                {policy: policy, template: template, binding: withState(state), cause: PolicyChanged, deferred: true},
@@ -187,7 +190,7 @@ func TestPreemptionCandidatesBetweenOldAndNewPriority(t *testing.T) {
 
 func withPreemption(p Object) { p.PropagationSpec().Preemption = "Always" }
 
-// bindingOrNil keeps a nil pointer from becoming a non-nil interface.
+// bindingOrNil converts a binding to an interface. It converts a nil pointer to a nil interface.
 func bindingOrNil(binding *unstructured.Unstructured) metav1.Object {
 	if binding == nil {
 		return nil

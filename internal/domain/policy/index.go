@@ -10,21 +10,19 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Index holds policies so that a template is compared only with selectors that can
-// select it. Selectors are indexed by kind, and within a kind by name, by one label
-// that they require (once for each accepted value), or as selectors of all objects.
-// Label selectors are compiled once. The time of a lookup grows with the labels of
-// the template and the selectors that share one of them, not with the number of
-// policies. Only selectors that require no label, such as "tier is not test", are
-// checked one by one.
+// Index holds policies so that a template is compared only with selectors that can select it.
+// Selectors are indexed by kind. Within a kind, selectors are indexed by name, by one label that
+// they require (once for each accepted value), or as selectors of all objects. Label selectors are
+// compiled once. The time of a lookup depends on the number of labels of the template and of
+// selectors that share one of these labels, not on the number of policies. Only selectors that
+// require no label, such as "tier is not test", are checked one by one.
 //
-// Index has no lock. Concurrent reads are safe, but callers must serialize Put and
-// Delete with all other calls. Policies that are passed to Put must not be changed
-// until they are replaced.
+// Index has no lock. Concurrent reads are safe, but callers must serialize Put and Delete with all
+// other calls. Policies that are passed to Put must not be changed until they are replaced.
 type Index struct {
 	policies map[types.NamespacedName]Object
 	entries  map[indexKey][]*entry
-	// byKind holds the policies by kind alone, sorted by name; see NearestMiss.
+	// byKind holds the policies by kind only, sorted by name. NearestMiss uses it.
 	byKind map[kindKey][]Object
 }
 
@@ -54,7 +52,7 @@ func NewIndex() *Index {
 	}
 }
 
-// Put adds a policy, or replaces the one of its namespace and name.
+// Put adds a policy, or replaces the policy with the same namespace and name.
 func (x *Index) Put(policy Object) {
 	x.Delete(policy.GetNamespace(), policy.GetName())
 	x.policies[namespacedName(policy)] = policy
@@ -66,8 +64,8 @@ func (x *Index) Put(policy Object) {
 	}
 }
 
-// Delete removes a policy. namespace is empty for a ClusterPropagationPolicy.
-// Deleting a policy that is not in the index does nothing.
+// Delete removes a policy. namespace is empty for a ClusterPropagationPolicy. Delete does nothing
+// if the policy is not in the index.
 func (x *Index) Delete(namespace, name string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	policy, ok := x.policies[key]
@@ -95,8 +93,7 @@ func (x *Index) remove(key indexKey, s *entry) {
 	x.entries[key] = list
 }
 
-// Get returns the policy of that name, or nil. namespace is empty for a
-// ClusterPropagationPolicy.
+// Get returns the policy with that name, or nil. namespace is empty for a ClusterPropagationPolicy.
 func (x *Index) Get(namespace, name string) Object {
 	return x.policies[types.NamespacedName{Namespace: namespace, Name: name}]
 }
@@ -118,11 +115,12 @@ func (x *Index) Best(template *unstructured.Unstructured) Object {
 	return nil
 }
 
-// bestInNamespace searches one scope: the policies of one namespace, or the cluster policies.
+// bestInNamespace returns the best entry of one scope: of the policies of one namespace, or of the
+// cluster policies.
 func (x *Index) bestInNamespace(p templateProperties, policyNamespace string) *entry {
 	var best *entry
 	for key := range p.indexKeys(policyNamespace) {
-		// The entries of a key are sorted by rank, so the first match is the best.
+		// The entries of a key are sorted by rank, so the first match is the best match.
 		for _, s := range x.entries[key] {
 			if best != nil && s.compare(&best.candidate) >= 0 {
 				break
@@ -140,9 +138,9 @@ func (s *entry) matches(of labels.Set) bool {
 	return !isTerminating(s.policy) && (s.labels == nil || s.labels.Matches(of))
 }
 
-// compareEntries orders by rank, then by label selector. Two selectors of one policy
-// with the same rank and key can have different label selectors. The second criterion
-// makes the order total, so that remove finds the right entry.
+// compareEntries compares by rank, then by label selector. Two selectors of one policy with the
+// same rank and key can have different label selectors. The label selector makes the order total,
+// so that remove finds the right entry.
 func compareEntries(a, b *entry) int {
 	if order := a.compare(&b.candidate); order != 0 {
 		return order

@@ -56,8 +56,8 @@ func TestIndexableRequirements(t *testing.T) {
 	}
 }
 
-// The policies of large control planes, most of them for one kind. Every decision must
-// take less than 1 ms.
+// BenchmarkDecide measures decisions with the policies of a large control plane, most of them for
+// one kind. Every decision must take less than 1 ms.
 func BenchmarkDecide(b *testing.B) {
 	const policies, namespaces = 10_000, 100
 	byName := func(i int) policyv1alpha1.ResourceSelector {

@@ -26,9 +26,9 @@ func newTemplateProperties(template *unstructured.Unstructured) templateProperti
 	}
 }
 
-// indexKeys yields every index key that matches the template in one policy namespace:
-// the key of its name, the keys of its labels, and the key of selectors of all
-// objects; each for selectors of the template's namespace and of all namespaces.
+// indexKeys yields every index key that matches the template in one policy namespace: the key of
+// its name, the keys of its labels, and the key of selectors of all objects. It yields each of
+// these keys twice: for selectors of the template's namespace, and for selectors of all namespaces.
 func (p templateProperties) indexKeys(policyNamespace string) func(yield func(indexKey) bool) {
 	return func(yield func(indexKey) bool) {
 		if p.indexKeysForNamespace(policyNamespace, p.key.namespace, yield) && p.key.namespace != "" {
@@ -67,10 +67,10 @@ type labelRequirement struct {
 	anyValue   bool
 }
 
-// indexableRequirements chooses one requirement of a selector that a template can meet only if it
-// has the label, and returns the accepted labels. rest is the selector that remains to
-// be checked, or nil if the returned labels are the whole selector. A requirement with
-// few values is preferred, because fewer templates match it.
+// indexableRequirements chooses one requirement of a selector that only templates with a certain
+// label can meet, and returns the accepted labels. rest is the selector that remains to be checked,
+// or nil if the returned labels are equivalent to the whole selector. A requirement with few values
+// is preferred, because fewer templates match it.
 func indexableRequirements(selector labels.Selector) (required []labelRequirement, rest labels.Selector) {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
@@ -92,8 +92,9 @@ func indexableRequirements(selector labels.Selector) (required []labelRequiremen
 	return required, selector
 }
 
-// acceptedLabels returns nil for a requirement that a template without the label can
-// meet. complete reports whether the result is equivalent to the requirement.
+// acceptedLabels returns the labels that meet a requirement. It returns nil for a requirement that
+// a template without the label can meet. complete reports whether the result is equivalent to the
+// requirement.
 func acceptedLabels(requirement *labels.Requirement) (accepted []labelRequirement, complete bool) {
 	switch requirement.Operator() {
 	case selection.In, selection.Equals, selection.DoubleEquals:

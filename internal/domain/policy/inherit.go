@@ -6,9 +6,9 @@ import (
 )
 
 // MergeSuspension merges the suspension of a policy into the suspension of a binding. The
-// policy owns the fields of dispatching. The field scheduling belongs to the writer
-// that set it on the binding and is kept, even if it is false. The arguments are not
-// modified, and the result shares no memory with them.
+// dispatching fields are taken from the policy. The field scheduling belongs to the writer that set
+// it on the binding and is kept, even if it is false. The arguments are not modified, and the
+// result shares no memory with them.
 func MergeSuspension(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Suspension) *workv1alpha2.Suspension {
 	var scheduling *bool
 	if binding != nil && binding.Scheduling != nil {
@@ -24,9 +24,9 @@ func MergeSuspension(policy *policyv1alpha1.Suspension, binding *workv1alpha2.Su
 	return merged
 }
 
-// WorkloadAffinityGroups returns the workload affinity groups of a template. A group is
-// "key=value" for a label key of the placement that the template has, even with an
-// empty value. It returns nil if the template is in no group.
+// WorkloadAffinityGroups returns the workload affinity groups of a template. A group is "key=value"
+// for a label key of the placement that the template has, even if the value is empty. It returns
+// nil if the template is in no group.
 func WorkloadAffinityGroups(placement *policyv1alpha1.Placement, templateLabels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
 	if placement.WorkloadAffinity == nil {
 		return nil

@@ -35,8 +35,8 @@ func Selects(policy Object, template *unstructured.Unstructured) bool {
 	return ImplicitPriority(policy.PropagationSpec().ResourceSelectors, template) != MatchNone
 }
 
-// matchSelector compares apiVersion strings exactly, because templates are read in
-// the preferred version of their kind only.
+// matchSelector returns how specifically a selector selects a template. It compares the apiVersion
+// as text, because templates are read only in the preferred version of their kind.
 func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) MatchPriority {
 	if selector.APIVersion != template.GetAPIVersion() || selector.Kind != template.GetKind() {
 		return MatchNone
@@ -60,7 +60,7 @@ func matchSelector(selector *policyv1alpha1.ResourceSelector, template *unstruct
 	return MatchNone
 }
 
-// compileSelector returns false for an invalid selector. An invalid selector selects
+// compileSelector parses a label selector. It returns false for an invalid selector, which selects
 // nothing, so that it cannot claim objects by mistake.
 func compileSelector(selector *metav1.LabelSelector) (labels.Selector, bool) {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Names of policies outlive the program that made them.
+// TestGeneratedNamesAreStable checks that generated names never change, because policies with these
+// names are stored.
 func TestGeneratedNamesAreStable(t *testing.T) {
 	if got, want := generatedName("rand", "ns-foo", "foo"), "foo-b4978784"; got != want {
 		t.Errorf("got %s, want %s", got, want)

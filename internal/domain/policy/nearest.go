@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/domain/spelling"
 )
 
-// NearMiss is a policy that selects the kind of a template, but not the template.
+// NearMiss is a policy that selects the kind of a template, but not the template itself.
 type NearMiss struct {
 	Policy Object
 	// Differences explain why the nearest selector does not select the
@@ -24,7 +24,8 @@ type NearMiss struct {
 	distance    int
 }
 
-// String names the policy and why it does not select the template.
+// String returns the name of the policy and the reasons why the policy does not select the
+// template.
 func (m NearMiss) String() string {
 	return fmt.Sprintf("%s comes nearest: %s", DisplayName(m.Policy), strings.Join(m.Differences, "; "))
 }
@@ -32,8 +33,8 @@ func (m NearMiss) String() string {
 // DisplayName returns the kind and name of a policy for messages to users.
 func DisplayName(policy Object) string { return ClaimOf(policy).DisplayName() }
 
-// The weights of differences. A distance of farDistance or more is not regarded as a
-// mistake: a selector for all namespaces excludes most objects on purpose.
+// The weights of differences. A selector at a distance of farDistance or more does not count as a
+// mistake, because a selector for all namespaces excludes most objects on purpose.
 const (
 	versionDistance     = 1
 	caseDistance        = 1
@@ -43,11 +44,10 @@ const (
 	farDistance         = 10
 )
 
-// NearestMiss returns the candidate that is closest to selecting the template. It
-// returns false if a candidate selects the template, or if no candidate is close. A
-// candidate for the kind is close if it is limited to the namespace of the template.
-// A candidate for all namespaces is close only if it nearly selects the template.
-// The order of the candidates is irrelevant.
+// NearestMiss returns the candidate that is closest to selecting the template. It returns false if
+// a candidate selects the template, or if no candidate is close. A candidate for the kind is close
+// if it is limited to the namespace of the template. A candidate for all namespaces is close only
+// if it nearly selects the template. The order of the candidates is irrelevant.
 func NearestMiss(template *unstructured.Unstructured, candidates []Object) (NearMiss, bool) {
 	var nearest NearMiss
 	for _, candidate := range candidates {
@@ -71,7 +71,7 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Near
 	return nearest, nearest.Policy != nil
 }
 
-// Compare is negative when m is nearer than other.
+// Compare returns a negative number if m is closer than other.
 func (m *NearMiss) Compare(other *NearMiss) int {
 	if m.distance == other.distance && IsCluster(m.Policy) != IsCluster(other.Policy) {
 		if IsCluster(m.Policy) {
@@ -82,7 +82,8 @@ func (m *NearMiss) Compare(other *NearMiss) int {
 	return cmp.Or(cmp.Compare(m.distance, other.distance), cmp.Compare(m.Policy.GetName(), other.Policy.GetName()))
 }
 
-// compareSelector returns false if the selector is for other kinds or namespaces.
+// compareSelector returns the differences between a selector and the template. It returns false if
+// the selector is for other kinds or namespaces.
 func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) (NearMiss, bool) {
 	if !strings.EqualFold(selector.Kind, template.GetKind()) ||
 		selector.Namespace != "" && selector.Namespace != template.GetNamespace() {
@@ -120,7 +121,8 @@ func (m *NearMiss) compareVersion(selector *policyv1alpha1.ResourceSelector, tem
 	}
 }
 
-// compareObject compares the name, or the labels if the selector has no name.
+// compareObject adds the differences between the selector and the template. It compares the name,
+// or the labels if the selector has no name.
 func (m *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	name := template.GetName()
 	switch {
@@ -136,8 +138,8 @@ func (m *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, temp
 	}
 }
 
-// isSimilarName reports whether one of two object names may be a misspelling or a
-// variant of the other.
+// isSimilarName reports whether one of two object names may be a misspelling or a variant of the
+// other name.
 func isSimilarName(a, b string) bool {
 	const enough = 3
 	return spelling.Similar(a, b) ||
@@ -165,11 +167,11 @@ func (m *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set)
 	}
 }
 
-// maxCandidates limits how many policies of each scope NearestMiss compares.
+// maxCandidates is the maximum number of policies that NearestMiss compares in each scope.
 const maxCandidates = 256
 
-// kindKey is the index key of the policies of one scope that select a kind. Version
-// and letter case are ignored.
+// kindKey is the index key of the policies of one scope that select a kind. The key ignores the
+// version and the letter case of the kind.
 type kindKey struct{ policyNamespace, kind string }
 
 func kindKeys(policy Object) []kindKey {
@@ -183,9 +185,9 @@ func kindKeys(policy Object) []kindKey {
 	return keys
 }
 
-// NearestMiss returns the result of the function NearestMiss for the policies of the
-// index. If more than maxCandidates policies select the kind, only those whose names
-// are alphabetically next to the name of the template are compared.
+// NearestMiss returns the result of the function NearestMiss for the policies of the index. If more
+// than maxCandidates policies select the kind, it compares only the policies whose names are
+// alphabetically next to the name of the template.
 func (x *Index) NearestMiss(template *unstructured.Unstructured) (NearMiss, bool) {
 	kind := strings.ToLower(template.GetKind())
 	candidates := x.candidatesNear(kindKey{"", kind}, template.GetName())

@@ -121,7 +121,7 @@ func TestCheckMatch(t *testing.T) {
 	}
 	bound := func(change func(*workv1alpha2.ResourceBinding)) binding.Object {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web-deployment", Annotations: map[string]string{TemplateStateAnnotation: "1"},
+			Namespace: "shop", Name: "web-deployment", Annotations: map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(web, web.GroupVersionKind())},
 		}}
 		change(b)

@@ -18,8 +18,8 @@ import (
 type NoMatchError struct {
 	// Nearest is the policy that is closest to selecting the template, or nil.
 	Nearest *NearMiss
-	// Released is the name of the binding that a policy released; empty if there is
-	// none.
+	// Released is the name of the binding that a policy released. It is empty if there is no such
+	// binding.
 	Released string
 }
 
@@ -35,10 +35,10 @@ func (e *NoMatchError) Error() string {
 	return conditions.LimitMessage(text)
 }
 
-// CheckMatch returns a *NoMatchError for a template that no policy selects, if a user
-// apparently intended to propagate it: a policy nearly selects it, or a policy
-// released its binding. It returns nil for all other templates, which are most objects
-// of a control plane. bound is the binding of the template, or nil.
+// CheckMatch returns a *NoMatchError for a template that no policy selects, if a user apparently
+// intended to propagate the template: a policy nearly selects it, or a policy released its binding.
+// It returns nil for all other templates, because most objects of a control plane are not meant to
+// be propagated. bound is the binding of the template, or nil.
 func CheckMatch(template *unstructured.Unstructured, bound binding.Object, nearest func(*unstructured.Unstructured) (NearMiss, bool)) error {
 	if template.GetDeletionTimestamp() != nil {
 		return nil
@@ -62,8 +62,8 @@ func CheckMatch(template *unstructured.Unstructured, bound binding.Object, neare
 	return noMatch
 }
 
-// isSystemObject reports whether the object was created by Kubernetes or a controller
-// and not by a user. Users do not expect policies for such objects.
+// isSystemObject reports whether the object was created by Kubernetes or by a controller and not by
+// a user. Users do not expect policies for such objects.
 func isSystemObject(template *unstructured.Unstructured) bool {
 	if metav1.GetControllerOf(template) != nil || template.GetLabels()["kubernetes.io/bootstrapping"] != "" {
 		return true

@@ -1,21 +1,20 @@
-// Package policy answers: which propagation policy claims a template, and how does
-// the claim change the binding of the template?
+// Package policy answers: which propagation policy claims a template, and how does the claim change
+// the binding of the template?
 //
-// A template is any object that a user stores in the control plane. A policy
-// selects templates. The chosen policy claims the template with labels and
-// annotations that identify the policy. A binding is built that carries the settings
-// of the policy to the scheduler.
+// A template is any object that a user stores in the control plane. A policy selects templates. The
+// chosen policy claims the template with labels and annotations that identify the policy. A binding
+// is created for the template. The binding contains the settings of the policy, so that the
+// scheduler can use them.
 //
 // Invariants:
 //   - PropagationPolicy and ClusterPropagationPolicy share one code path;
-//   - policies are chosen by a total order over (scope, explicit priority, implicit
-//     priority, name): the choice depends neither on time nor on the order of the
-//     policies;
-//   - the choice is made once: a claimed template stays with its policy until
-//     the policy stops matching, is deleted, or is preempted;
-//   - a claim is removed only if its id matches the id of the policy;
-//   - this package does not call the API server: functions return a decision, or
-//     change their argument and report whether it changed.
+//   - policies are chosen by a total order over (scope, explicit priority, implicit priority,
+//     name): the choice depends neither on time nor on the order of the policies;
+//   - the choice is made once: a claimed template stays with its policy until the policy no longer
+//     selects it, is deleted, or is preempted;
+//   - a claim is removed only if its ID matches the ID of the policy;
+//   - this package does not call the API server: functions return a decision, or change their
+//     argument and report whether the argument changed.
 package policy
 
 import (
@@ -37,15 +36,14 @@ var (
 	_ Object = (*policyv1alpha1.ClusterPropagationPolicy)(nil)
 )
 
-// IsCluster reports whether the policy is a ClusterPropagationPolicy. It checks the
-// namespace only: a policy from an API server has a namespace exactly if it is a
-// PropagationPolicy.
+// IsCluster reports whether the policy is a ClusterPropagationPolicy. It checks only the namespace,
+// because a policy from an API server has a namespace exactly if it is a PropagationPolicy.
 func IsCluster(policy Object) bool {
 	return policy.GetNamespace() == ""
 }
 
-// PermanentIDLabel returns the key of the label that holds the permanent id of such a
-// policy, on the policy itself and on the objects that it claims.
+// PermanentIDLabel returns the key of the label that holds the permanent ID of a policy of this
+// kind. The policy itself and the objects that it claims have this label.
 func PermanentIDLabel(policy Object) string {
 	return ClaimOf(policy).label()
 }
@@ -58,8 +56,8 @@ func ExplicitPriority(policy Object) int32 {
 	return 0
 }
 
-// IsLazy reports whether a change of the policy takes effect on a template only with
-// the next change of the template by the user.
+// IsLazy reports whether a change of the policy takes effect on a template only when the user next
+// changes the template.
 func IsLazy(policy Object) bool {
 	return policy.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
 }

@@ -21,7 +21,7 @@ func newObject(apiVersion, kind, namespace, name string, labels map[string]strin
 	return u
 }
 
-// policyOption changes a policy under construction.
+// policyOption changes a new policy of a test.
 type policyOption func(Object)
 
 func newPolicy(namespace, name string, edits ...policyOption) Object {

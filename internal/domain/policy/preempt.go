@@ -8,10 +8,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
-// Preempts reports whether a policy takes a template over from the policy that claims
-// it. claimant is the policy of the claim, nil if it cannot be found. If its
-// priority is needed, a nil claimant is an error. Implicit priority and name are
-// ignored.
+// Preempts reports whether a policy (preemptor) takes a template over from the policy that claims
+// the template. claimant is the policy of the claim, or nil if it cannot be found. If the priority
+// of the claimant is needed, a nil claimant is an error. Implicit priority and name are ignored.
 //
 //	preemptor                 claimed by                       preempts
 //	PropagationPolicy         another PropagationPolicy        with higher spec.priority
@@ -36,10 +35,10 @@ func CanPreempt(policy Object) bool {
 	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
 }
 
-// PreemptionCandidates returns the policies that may preempt another policy of their kind after
-// its spec.priority was lowered from before to after: the policies with an explicit
-// priority between the two values, highest first. candidates are the policies of that
-// kind and, for PropagationPolicies, of that namespace.
+// PreemptionCandidates returns the policies that may preempt another policy of their kind after the
+// spec.priority of that policy was lowered from before to after. These are the policies with an
+// explicit priority between the two values, highest first. candidates are the policies of that kind
+// and, for PropagationPolicies, of that namespace.
 func PreemptionCandidates(before, after int32, candidates []Object) []Object {
 	var overtakers []Object
 	for _, policy := range candidates {

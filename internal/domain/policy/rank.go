@@ -6,12 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Best returns the policy that claims an unclaimed template, or nil if no policy
-// selects it. A PropagationPolicy in the namespace of the template precedes every
-// ClusterPropagationPolicy; then the higher explicit priority wins, then the higher
-// implicit priority, then the smaller name. Policies that are being deleted and
-// PropagationPolicies of other namespaces are ignored. The order of candidates is
-// irrelevant.
+// Best returns the policy that claims an unclaimed template, or nil if no policy selects the
+// template. A PropagationPolicy in the namespace of the template takes precedence over every
+// ClusterPropagationPolicy. Then the higher explicit priority takes precedence, then the higher
+// implicit priority, then the alphabetically smaller name. Policies that are being deleted and
+// PropagationPolicies of other namespaces are ignored. The order of candidates is irrelevant.
 //
 // Best compares every candidate. Index.Best returns the same result from an index.
 func Best(template *unstructured.Unstructured, candidates []Object) Object {
@@ -38,8 +37,8 @@ func inScope(policy Object, template *unstructured.Unstructured) bool {
 	return IsCluster(policy) || policy.GetNamespace() == template.GetNamespace()
 }
 
-// candidate is a policy with its rank. The rank is copied, so sorted lists stay
-// sorted if the policy object changes.
+// candidate is a policy with its rank. The rank is a copy, so sorted lists stay sorted if the
+// policy object changes.
 type candidate struct {
 	policy   Object
 	cluster  bool

@@ -113,7 +113,7 @@ func nameOf(policy Object) string {
 	return ClaimOf(policy).String()
 }
 
-// generatePolicies generates policies that often match and often have equal ranks.
+// generatePolicies generates policies that often select the template and often have equal ranks.
 func generatePolicies(t *rapid.T) []Object {
 	selector := rapid.Custom(func(t *rapid.T) policyv1alpha1.ResourceSelector {
 		s := rapid.SampledFrom([]policyv1alpha1.ResourceSelector{

@@ -9,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// SuspensionChange is the event for the owner of a template after the suspension of its
-// binding changed.
+// SuspensionChange describes a change of the suspension of a binding in an event for the owner of
+// the template.
 type SuspensionChange struct {
 	// Suspended reports whether scheduling or dispatching is suspended now.
 	Suspended bool
@@ -34,7 +34,8 @@ func DescribeSuspension(before, after binding.Object) (SuspensionChange, bool) {
 	return SuspensionChange{Suspended: true, Message: conditions.LimitMessage(current)}, true
 }
 
-// suspensionText returns what is suspended and by which object; empty if nothing is.
+// suspensionText returns what is suspended and which object suspends it. It returns an empty string
+// if nothing is suspended.
 func suspensionText(of binding.Object) string {
 	suspension := of.BindingSpec().Suspension
 	if suspension == nil {

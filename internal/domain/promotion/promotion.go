@@ -1,9 +1,9 @@
-// Package promotion answers: which template and which policy does the control plane need
-// to manage an existing object of a member? The policy keeps the object in its cluster.
+// Package promotion answers: which template and which policy does the control plane need to manage
+// an existing object of a member? The policy keeps the object in its cluster.
 //
 // Invariants:
-//   - The template contains the fields that a user would write, and no fields that the
-//     member cluster or an earlier control plane set.
+//   - The template contains only the fields that a user would write, and no fields that the member
+//     cluster or an earlier control plane set.
 //   - The object in the member is taken over and never recreated.
 //   - The policy selects only this object and only this cluster.
 package promotion
@@ -23,9 +23,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// NewTemplate returns the template for a member object. Its conflict resolution is Overwrite:
-// otherwise the control plane would not take over an object that it does not own. A
-// conflict resolution that the object already has is kept.
+// NewTemplate returns the template for a member object. It sets the conflict resolution Overwrite,
+// because otherwise the control plane would not take over an object that it does not own. If the
+// object already has a conflict resolution, it is kept.
 func NewTemplate(memberObject *unstructured.Unstructured) *unstructured.Unstructured {
 	template := memberObject.DeepCopy()
 	resolution, found := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
@@ -53,10 +53,10 @@ func ManagingWork(memberObject *unstructured.Unstructured) string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// NewPolicy returns the policy that keeps an object in its cluster: a PropagationPolicy in
-// the namespace of the template, or a ClusterPropagationPolicy for a cluster-scoped
-// object. If name is empty, it is generated. If dependencies is true, the dependencies of
-// the object are propagated too.
+// NewPolicy returns the policy that keeps an object in its cluster: a PropagationPolicy in the
+// namespace of the template, or a ClusterPropagationPolicy for a cluster-scoped object. If name is
+// empty, a name is generated. If dependencies is true, the dependencies of the object are
+// propagated too.
 func NewPolicy(template *unstructured.Unstructured, cluster, name string, dependencies bool) policy.Object {
 	kind := template.GroupVersionKind()
 	name = cmp.Or(name, policy.GeneratedName(kind, template.GetNamespace(), template.GetName()))
@@ -93,7 +93,7 @@ func CheckPromotable(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// NamespacedName returns namespace/name, or the name alone for a cluster-scoped object.
+// NamespacedName returns namespace/name, or only the name for a cluster-scoped object.
 func NamespacedName(object metav1.Object) string {
 	if object.GetNamespace() == "" {
 		return object.GetName()

@@ -18,10 +18,10 @@ type Discovery struct {
 	Failed    map[schema.GroupVersion]error
 }
 
-// ServedVersions returns the versions in which a server serves a kind, in the order of the server. The
-// kind is Absent only if the groups are known, every version of its group was read, and no
-// version has the kind. The server may still store objects of the kind. The result is Unknown if
-// a version of the group could not be read and no other version has the kind.
+// ServedVersions returns the versions in which a server serves a kind, in the order of the server.
+// The kind is Absent only if the groups are known, every version of its group was read, and no
+// version contains the kind. The server may still store objects of an absent kind. The result is
+// Unknown if a version of the group could not be read and no other version contains the kind.
 func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability) {
 	if d.Groups == nil || len(d.Groups.Groups) == 0 {
 		return nil, Unknown
@@ -52,7 +52,8 @@ func (d Discovery) ServedVersions(kind schema.GroupKind) ([]string, Availability
 	}
 }
 
-// UnreadVersions returns the versions of a group whose resources were neither read nor failed.
+// UnreadVersions returns the versions of a group whose resources were not read and for which no
+// read failed.
 func (d Discovery) UnreadVersions(group string) []schema.GroupVersion {
 	return slices.DeleteFunc(d.versionsOfGroup(group), func(version schema.GroupVersion) bool {
 		return d.Resources[version] != nil || d.Failed[version] != nil
@@ -76,8 +77,8 @@ func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
 }
 
 // IsObjectAbsent reports whether an error proves that a server serves the kind and has no object
-// with the name. A server that does not know the path also returns NotFound. Such an answer
-// proves nothing about objects: it does not name the object, or is no Status.
+// with the name. A server that does not serve the path also returns NotFound. Such an error does
+// not prove that the object is absent: it does not contain the name of the object, or is no Status.
 func IsObjectAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -1,8 +1,8 @@
 // Package servedkinds answers, from the results of discovery: does an API server serve a kind, and
-// must its watch run?
+// must the watch of the kind run?
 //
 // A kind is absent only if a successful response proves it. A failed, empty or partial response
-// proves nothing about the kind, so its watch stays unchanged.
+// proves nothing about the kind, so the watch of the kind stays unchanged.
 package servedkinds
 
 import (
@@ -23,14 +23,15 @@ const (
 	Unknown Availability = iota
 	// Served means that objects of the kind can be listed and watched.
 	Served
-	// Absent means that the server does not have the kind.
+	// Absent means that the server does not serve the kind.
 	Absent
 )
 
-// KindAvailability evaluates a discovery for a kind. resources and err are the response for the group version
-// of the kind. groups are all groups that the server listed, or nil if that request failed. A
-// group version that is not found counts as absent only if the listed groups do not contain it
-// either, because the server behind it may be unavailable.
+// KindAvailability returns the availability of a kind from a discovery. resources and err are the
+// response for the group version of the kind. groups are all groups that the server listed, or nil
+// if that request failed. If the group version is not found, the kind is absent only if the listed
+// groups do not contain the group version either. Otherwise the server of the group version may be
+// unavailable.
 func KindAvailability(kind schema.GroupVersionKind, groups *metav1.APIGroupList, resources *metav1.APIResourceList, err error) Availability {
 	switch {
 	case err == nil:
@@ -70,12 +71,12 @@ func lacksGroupVersion(groups *metav1.APIGroupList, version schema.GroupVersion)
 	})
 }
 
-// WatchState is the state of the watch of one kind. The zero value is a running watch.
+// WatchState is the state of the watch of one kind. The zero value means that the watch runs.
 type WatchState struct {
-	// Stopped is true from the end of the watch until the kind is served again.
+	// Stopped is true from the time at which the watch is stopped until the kind is served again.
 	Stopped bool
-	// AbsentSince is the time of the first absent result, or zero if the kind was not reported
-	// absent since it was last served.
+	// AbsentSince is the time at which the kind was first reported as absent since it was last
+	// served. It is zero if the kind is not reported as absent.
 	AbsentSince time.Time
 }
 
@@ -91,8 +92,8 @@ const (
 	StartWatch
 )
 
-// Next returns the new state and the action for a discovery result. The watch of an absent kind
-// stops after the delay, because a server that has just started may lack kinds for a moment.
+// Next returns the new state and the action for a discovery result. The watch of an absent kind is
+// stopped only after the delay, because a server that has just started may not serve all kinds yet.
 func (w WatchState) Next(answer Availability, now time.Time, delay time.Duration) (WatchState, WatchAction) {
 	switch {
 	case answer == Served && w.Stopped:

@@ -1,7 +1,7 @@
 // Package spelling answers: which known name did the user probably mean?
 //
-// Invariants: the result depends on the names only, not on their order. A name that differs too
-// much from all known names has no result.
+// Invariants: the result depends only on the names, not on their order. For a name that differs too
+// much from all known names, there is no result.
 package spelling
 
 import "strings"
@@ -13,8 +13,8 @@ func Similar(a, b string) bool {
 	return similar
 }
 
-// Nearest returns the candidate that is most similar to the name, or "" if none is similar. Of
-// equally similar candidates it returns the first one in byte order.
+// Nearest returns the candidate that is most similar to the name, or "" if no candidate is similar.
+// Of equally similar candidates it returns the first one in byte order.
 func Nearest(name string, candidates []string) string {
 	nearest, best := "", 0
 	folded := strings.ToLower(name)
@@ -27,9 +27,9 @@ func Nearest(name string, candidates []string) string {
 	return nearest
 }
 
-// misspellingDistance returns the distance of two names and whether it is small enough for a
-// misspelling. Lengths that differ too much are rejected without computing the distance, because
-// object names may be long and may be compared with many policies.
+// misspellingDistance returns the distance of two names, and reports whether the distance is small
+// enough for a misspelling. Names whose lengths differ too much are rejected without computing the
+// distance, because object names may be long and may be compared with many policies.
 func misspellingDistance(a, b string) (distance int, similar bool) {
 	limit := maxEdits(a, b)
 	if abs(len(a)-len(b)) > limit {
@@ -39,7 +39,7 @@ func misspellingDistance(a, b string) (distance int, similar bool) {
 	return distance, distance <= limit
 }
 
-// maxEdits is the number of edits that still count as a misspelling: one for every four
+// maxEdits returns the number of edits that still count as a misspelling: one for every four
 // characters, and at least one.
 func maxEdits(a, b string) int { return max(1, max(len(a), len(b))/4) }
 

@@ -5,7 +5,7 @@
 //   - The result does not depend on the order in which policies are passed.
 //   - A taint is identified by its key and effect. It occurs at most once, and a policy changes
 //     neither the value nor the time of an existing taint.
-//   - Taints that no policy names stay.
+//   - Taints that are in no policy stay unchanged.
 package taint
 
 import (
@@ -17,14 +17,14 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/conditions"
-	"karmada.io/karmada/internal/domain/placement"
 )
 
 // ApplyPolicies returns the taints of a cluster after all policies that target it are applied,
 // oldest first and then by name. Each policy adds its taints if its AddOnConditions match, then
-// removes them if its RemoveOnConditions match. It sees the taints that the policies before it
-// left. A new taint gets the given time. The arguments are not modified.
+// removes them if its RemoveOnConditions match. It is applied to the result of the policies before
+// it. A new taint gets the given time. The arguments are not modified.
 func ApplyPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.ClusterTaintPolicy, now metav1.Time) []corev1.Taint {
 	byAge := make([]*policyv1alpha1.ClusterTaintPolicy, len(policies))
 	for i := range policies {
@@ -48,9 +48,9 @@ func ApplyPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.C
 	return keepTimeAdded(taints, cluster.Spec.Taints)
 }
 
-// keepTimeAdded restores the time of taints that existed before. A taint that an older policy
-// removes and a younger one adds was never absent. With a new time at each reconcile, a
-// toleration with a duration would never end.
+// keepTimeAdded restores the time of taints that existed before. If an older policy removes a taint
+// and a younger policy adds it again, the taint was never absent. If such a taint got a new time at
+// each reconcile, a toleration with a duration would never end.
 func keepTimeAdded(taints, before []corev1.Taint) []corev1.Taint {
 	for i := range taints {
 		at := slices.IndexFunc(before, func(previous corev1.Taint) bool {
@@ -66,11 +66,12 @@ func keepTimeAdded(taints, before []corev1.Taint) []corev1.Taint {
 // Targets reports whether the policy selects the cluster. A policy without target clusters
 // selects all clusters.
 func Targets(policy *policyv1alpha1.ClusterTaintPolicy, cluster *clusterv1alpha1.Cluster) bool {
-	return placement.Matches(cluster, policy.Spec.TargetClusters)
+	return clusteraffinity.Matches(cluster, policy.Spec.TargetClusters)
 }
 
-// NeedsReevaluation reports whether a change of a cluster may change the taints that policies add: the
-// status of a condition changed, or a field by which policies select clusters.
+// NeedsReevaluation reports whether a change of a cluster may change the taints that policies add.
+// This is the case if the status of a condition changed, or a field by which policies select
+// clusters.
 func NeedsReevaluation(older, newer *clusterv1alpha1.Cluster) bool {
 	return !slices.EqualFunc(older.Status.Conditions, newer.Status.Conditions, func(a, b metav1.Condition) bool {
 		return a.Type == b.Type && a.Status == b.Status

@@ -33,7 +33,7 @@ func conditionNotIn(conditionType string, statuses ...metav1.ConditionStatus) po
 	return match
 }
 
-// allOf returns a list of conditions that all have to match.
+// allOf returns a list of conditions that must all match.
 func allOf(matches ...policyv1alpha1.MatchCondition) []policyv1alpha1.MatchCondition { return matches }
 
 type policy = policyv1alpha1.ClusterTaintPolicy

@@ -19,13 +19,13 @@ func IdentityOf(object *unstructured.Unstructured) Identity {
 	return Identity{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// IdentityError describes one identifying field in which a manifest differs from its template.
+// IdentityError describes one field of the identity in which a manifest differs from its template.
 type IdentityError struct {
-	// Path is a JSON pointer.
+	// Path is the JSON pointer to the field.
 	Path string
 	// Field describes the field to users.
 	Field string
-	// Want is the value in the template, Got the value in the manifest.
+	// Want is the value in the template. Got is the value in the manifest.
 	Want, Got string
 }
 
@@ -34,8 +34,8 @@ func (v IdentityError) Error() string {
 	return fmt.Sprintf("the %s must stay %q, and is %q", v.Field, v.Want, v.Got)
 }
 
-// Violations returns the identifying fields in which a manifest differs from its template, in a
-// fixed order.
+// Violations returns an error for each field of the identity in which a manifest differs from its
+// template, in a fixed order.
 func (i Identity) Violations(manifest Identity) []IdentityError {
 	var violations []IdentityError
 	for _, field := range []IdentityError{
@@ -51,11 +51,11 @@ func (i Identity) Violations(manifest Identity) []IdentityError {
 	return violations
 }
 
-// GrantsRights reports whether objects of a kind grant rights in their namespace, set its limits or
-// redirect its traffic. An author who may write policies in a namespace may not write these
-// objects: the Kubernetes roles edit and admin do not allow it, or check for escalation. An
-// OverridePolicy must therefore not write them either. The list contains kinds of Kubernetes
-// only, because it is not known which other kinds an author may not write.
+// GrantsRights reports whether objects of a kind grant rights in their namespace, set limits of the
+// namespace or redirect traffic of the namespace. An author who may write policies in a namespace
+// may not write these objects: the Kubernetes roles edit and admin do not allow it, or check for
+// escalation. So an OverridePolicy must not write these objects either. The list contains only
+// kinds of Kubernetes, because it is not known which other kinds an author may not write.
 func GrantsRights(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
@@ -67,7 +67,7 @@ func GrantsRights(kind schema.GroupKind) bool {
 	return false
 }
 
-// FirstChangedField returns the first field, ordered by name, in which two objects differ. Metadata
+// FirstChangedField returns the first field, sorted by name, in which two objects differ. Metadata
 // and API version are ignored.
 func FirstChangedField(before, after *unstructured.Unstructured) (path string, changed bool) {
 	fields := slices.Sorted(maps.Keys(before.Object))

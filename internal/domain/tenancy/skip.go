@@ -10,15 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
+	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	remedyv1alpha1 "karmada.io/karmada/api/remedy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 // SkippedAPIs is the set of kinds that are never templates. The zero value is empty. A control
-// plane starts with DefaultSkippedAPIs.
+// plane uses at least DefaultSkippedAPIs.
 type SkippedAPIs struct {
 	groups   sets.Set[string]
 	versions sets.Set[schema.GroupVersion]
-	// kinds holds kinds in lower case, because users may write any case.
+	// kinds holds the kinds in lower case, because users may write kinds in any case.
 	kinds sets.Set[schema.GroupVersionKind]
 }
 
@@ -27,8 +34,8 @@ type SkippedAPIs struct {
 func DefaultSkippedAPIs() SkippedAPIs {
 	return SkippedAPIs{
 		groups: sets.New(
-			"cluster.karmada.io", "policy.karmada.io", "work.karmada.io", "config.karmada.io",
-			"networking.karmada.io", "autoscaling.karmada.io", "remedy.karmada.io", "apps.karmada.io",
+			clusterv1alpha1.GroupName, policyv1alpha1.GroupName, workv1alpha1.GroupName, configv1alpha1.GroupName,
+			networkingv1alpha1.GroupName, autoscalingv1alpha1.GroupName, remedyv1alpha1.GroupName, appsv1alpha1.GroupName,
 			"events.k8s.io",
 		),
 		versions: sets.New(schema.GroupVersion{Group: "coordination.k8s.io", Version: "v1"}),
@@ -37,15 +44,16 @@ func DefaultSkippedAPIs() SkippedAPIs {
 }
 
 // ParseSkippedAPIs parses the value of --skipped-propagating-apis and adds it to the defaults.
-// Tokens are separated by ';', empty tokens are ignored:
+// The value consists of tokens that are separated by ';'. Empty tokens are ignored:
 //
 //	group               the whole group
 //	group/version       all kinds of a group version
 //	v1/Kind,...         kinds of the core group
 //	group/version/Kind,... kinds of a group version
 //
-// A token with two parts that starts with "v1" always names core kinds. Kinds are compared
-// without regard to case. A token in another form is an error that quotes the token.
+// A token with two parts that starts with "v1" always lists kinds of the core group. Kinds are
+// compared without regard to case. ParseSkippedAPIs returns an error that contains the token if a
+// token has another form.
 func ParseSkippedAPIs(expression string) (SkippedAPIs, error) {
 	skipped := DefaultSkippedAPIs()
 	for token := range strings.SplitSeq(expression, ";") {
@@ -98,9 +106,9 @@ func (s SkippedAPIs) Skips(gvk schema.GroupVersionKind) bool {
 		s.kinds.Has(gvk.GroupVersion().WithKind(strings.ToLower(gvk.Kind)))
 }
 
-// IsWatchable reports whether a served resource can hold templates: it is not skipped, is no
-// subresource, and can be listed, watched and deleted. The caller passes only resources of the
-// preferred version of each group, because other versions contain the same objects.
+// IsWatchable reports whether a served resource can hold templates. Such a resource is not skipped,
+// is no subresource, and can be listed, watched and deleted. The caller passes only resources of
+// the preferred version of each group, because other versions contain the same objects.
 func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.APIResource) bool {
 	if strings.Contains(resource.Name, "/") || s.Skips(version.WithKind(resource.Kind)) {
 		return false
@@ -113,14 +121,14 @@ func (s SkippedAPIs) IsWatchable(version schema.GroupVersion, resource metav1.AP
 	return true
 }
 
-// SkippedNamespaces selects objects that are skipped because of their namespace. The zero value
-// skips the namespaces of the control plane.
+// SkippedNamespaces identifies the namespaces whose objects are never templates. The zero value
+// skips only the namespaces of the control plane.
 type SkippedNamespaces struct {
 	patterns []*regexp.Regexp
 }
 
-// ParseSkippedNamespaces compiles the values of --skipped-propagating-namespaces.
-// Each expression has to match a whole namespace name.
+// ParseSkippedNamespaces compiles the values of --skipped-propagating-namespaces. Each value is a
+// regular expression that must match a whole namespace name.
 func ParseSkippedNamespaces(expressions []string) (SkippedNamespaces, error) {
 	skipped := SkippedNamespaces{}
 	for _, expression := range expressions {
@@ -133,10 +141,10 @@ func ParseSkippedNamespaces(expressions []string) (SkippedNamespaces, error) {
 	return skipped, nil
 }
 
-// Skips reports whether the object is never a template because of its namespace. The namespace
-// of a cluster-scoped object is empty, and an expression may match that. For a Namespace object
-// its own name is checked too: a policy that selects all Namespaces must not propagate those of
-// the control plane.
+// Skips reports whether the object is never a template because of its namespace. The namespace of a
+// cluster-scoped object is empty, and an expression may match the empty namespace. For a Namespace
+// object the name of the Namespace is checked too, because a policy that selects all Namespaces
+// must not propagate the Namespaces of the control plane.
 func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name string) bool {
 	if s.skipsName(namespace) {
 		return true
@@ -148,7 +156,8 @@ func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name st
 	case "Namespace":
 		return s.skipsName(name)
 	case "ConfigMap":
-		// Every API server writes its own. This rule is needed if kube-.* is not skipped.
+		// Every API server writes this ConfigMap itself. The rule is needed if kube-.* is not
+		// skipped.
 		return namespace == "kube-system" && name == "extension-apiserver-authentication"
 	}
 	return false

@@ -1,14 +1,15 @@
 // Package tenancy answers: may the author of a policy or binding refer to an object and propagate
-// it, and if not, why not?
+// the object, and if not, why not?
 //
 // A namespaced policy or binding acts with the rights of its author, who has rights only in that
-// namespace. The components act with the rights of an administrator of every cluster. The rules
-// are therefore checked when an object is admitted, and again when it is used. The second check
-// covers objects that were stored earlier or while admission was disabled.
+// namespace. The components act with the rights of an administrator of every cluster, so they must
+// enforce the rights of the author. The rules are checked when an object is admitted, and again
+// when the object is used. The second check covers objects that were stored earlier or while
+// admission was disabled.
 //
 // Invariants:
-//   - An error names the object, the violated rule and the remedy.
-//   - A result depends on the arguments only.
+//   - An error contains the object, the violated rule and the remedy.
+//   - A result depends only on the arguments.
 //   - An object that cannot be proven to be allowed is forbidden.
 package tenancy
 
@@ -35,7 +36,7 @@ func newForbiddenError(format string, args ...any) *ForbiddenError {
 	return &ForbiddenError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Scope is the scope of a kind, if it is known.
+// Scope is the scope of a kind, or UnknownScope.
 type Scope int
 
 // Values of Scope.
@@ -45,9 +46,9 @@ const (
 	NamespaceScope
 )
 
-// CheckReference returns an error unless a binding in the namespace may refer to the object. The
-// namespace of a ClusterResourceBinding is empty. A ResourceBinding may refer to a namespaced
-// kind in its own namespace, a ClusterResourceBinding to a cluster-scoped kind. An empty
+// CheckReference returns an error unless a binding in the namespace may refer to the object.
+// namespace is empty for a ClusterResourceBinding. A ResourceBinding may refer to a namespaced kind
+// in its own namespace. A ClusterResourceBinding may refer to a cluster-scoped kind. An empty
 // reference is allowed.
 func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Scope) *ForbiddenError {
 	switch {
@@ -69,8 +70,8 @@ func CheckReference(namespace string, to workv1alpha2.ObjectReference, scope Sco
 	return nil
 }
 
-// IsAllowedReference reports whether a binding in the namespace may refer to the object, without knowing
-// the scope of its kind.
+// IsAllowedReference reports whether a binding in the namespace may refer to the object. It does
+// not need the scope of the kind.
 func IsAllowedReference(namespace string, to workv1alpha2.ObjectReference) bool {
 	return CheckReference(namespace, to, UnknownScope) == nil
 }
@@ -79,8 +80,8 @@ func formatReference(to workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %q", to.Kind, to.Name)
 }
 
-// PropagationRules holds the flags of the control plane about kinds and namespaces that are never
-// propagated.
+// PropagationRules holds the kinds and namespaces that are never propagated because of flags of the
+// control plane.
 type PropagationRules struct {
 	APIs       SkippedAPIs
 	Namespaces SkippedNamespaces
@@ -106,7 +107,7 @@ func (p PropagationRules) Check(kind schema.GroupVersionKind, key types.Namespac
 // removeReferenceHint is the remedy for a reference to an object that is never propagated.
 const removeReferenceHint = "remove the selector or the binding that refers to it"
 
-// formatObject formats an object for a message.
+// formatObject returns a description of an object for use in a message.
 func formatObject(kind string, key types.NamespacedName) string {
 	return kind + " " + strings.TrimPrefix(key.String(), "/")
 }
@@ -131,8 +132,8 @@ func CredentialSecrets(cluster *clusterv1alpha1.Cluster) []types.NamespacedName 
 	return secrets
 }
 
-// CheckCredentials returns an error for a Secret that holds the credentials of clusters, or nil if
-// there are no such clusters.
+// CheckCredentials returns an error for a Secret that holds the credentials of the given clusters.
+// It returns nil if there are no clusters.
 func CheckCredentials(secret types.NamespacedName, clusters []string) *ForbiddenError {
 	if len(clusters) == 0 {
 		return nil
@@ -144,8 +145,8 @@ func CheckCredentials(secret types.NamespacedName, clusters []string) *Forbidden
 type Author struct {
 	// Namespace is the namespace in which the author has rights.
 	Namespace string
-	// ClusterWide is true for objects that only an administrator of the control plane can create: a
-	// ClusterPropagationPolicy, and a binding that such a policy claims.
+	// ClusterWide is true if only an administrator of the control plane can create the object of
+	// the author: a ClusterPropagationPolicy, or a binding that such a policy claims.
 	ClusterWide bool
 }
 
@@ -155,9 +156,9 @@ func (p Author) covers(namespace string) bool {
 	return p.ClusterWide || namespace != "" && namespace == p.Namespace
 }
 
-// CheckDependency returns an error unless the author may propagate the object as a dependency. The
-// namespace of a cluster-scoped object is empty. The name of objects that are selected by labels
-// is empty.
+// CheckDependency returns an error unless the author may propagate the object as a dependency.
+// key.Namespace is empty for a cluster-scoped object. key.Name is empty for objects that are
+// selected by labels.
 func (p Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
 	if p.covers(key.Namespace) {
 		return nil
@@ -173,8 +174,8 @@ func (p Author) CheckDependency(kind string, key types.NamespacedName) *Forbidde
 		object, p.Namespace, where)
 }
 
-// MayTakeOver reports whether the author may take over an object that already exists in a member:
-// only an object in the namespace of the author, and never a Namespace.
+// MayTakeOver reports whether the author may take over an object that already exists in a member.
+// An author may take over only objects in the namespace of the author, and never a Namespace.
 func (p Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
 	if p.ClusterWide {
 		return true
@@ -182,8 +183,9 @@ func (p Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
 	return p.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
 }
 
-// CheckDelivery returns an error unless the author may deliver the object to a member: only an object
-// in the namespace of the author, and never an object in a namespace of the control plane.
+// CheckDelivery returns an error unless the author may deliver the object to a member. An author
+// may deliver only objects in the namespace of the author, and never an object in a namespace of
+// the control plane.
 func (p Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
 		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))

@@ -1,7 +1,7 @@
 // Package toleration answers: may a workload be scheduled to a tainted cluster, and how long may
-// it stay there?
+// the workload stay in that cluster?
 //
-// Invariants: every function is pure; a taint without a time never ends a toleration; a longer
+// Invariants: every function is pure; a toleration of a taint without a time never ends; a longer
 // toleration never leads to an earlier deadline.
 package toleration
 
@@ -12,8 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Tolerates compares a toleration with a taint in the same way as for Pods: an empty key or
-// effect matches any, and an empty operator means Equal. Lt and Gt match nothing.
+// Tolerates reports whether a toleration tolerates a taint, in the same way as for Pods: an empty
+// key or effect matches any key or effect, and an empty operator means Equal. The operators Lt and
+// Gt never match.
 func Tolerates(toleration *corev1.Toleration, taint *corev1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect {
 		return false
@@ -42,7 +43,7 @@ func FirstMatch(tolerations []corev1.Toleration, taint *corev1.Taint) *corev1.To
 }
 
 // Deadline is the time until which a workload may stay in a tainted cluster. The zero value means
-// that it may stay for ever.
+// that there is no time limit.
 type Deadline struct {
 	// Taint is the taint that leads to the eviction, or nil if there is none.
 	Taint *corev1.Taint
@@ -50,14 +51,15 @@ type Deadline struct {
 	Until time.Time
 }
 
-// IsOver reports whether the time has passed.
+// IsOver reports whether the deadline has passed.
 func (d Deadline) IsOver(now time.Time) bool { return d.Taint != nil && !now.Before(d.Until) }
 
 // EvictionDeadline returns how long a workload with these tolerations may stay in a cluster with
-// these taints. Only taints with the effect NoExecute evict: an untolerated taint evicts at
-// once, and a taint that is tolerated for a time evicts when that time has passed since the
-// taint was added. For each taint only its first matching toleration is used. Such a toleration
-// then counts for all taints that it tolerates.
+// these taints. Only taints with the effect NoExecute evict the workload. If such a taint is not
+// tolerated, the workload is evicted immediately. If the taint is tolerated for a limited time, the
+// workload is evicted when that time has passed since the taint was added. For each taint, only the
+// first matching toleration is used. A toleration that is used for one taint then applies to all
+// taints that it tolerates.
 func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Deadline {
 	var matching []*corev1.Toleration
 	for i := range taints {
@@ -85,10 +87,11 @@ func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) De
 	return deadline
 }
 
-// maxSeconds is the largest number of seconds in a time.Duration.
+// maxSeconds is the largest number of whole seconds that a time.Duration can hold.
 const maxSeconds = int64(math.MaxInt64 / time.Second)
 
-// tolerationEnd returns when a toleration of a taint ends. ends is false if it never ends.
+// tolerationEnd returns when a toleration of a taint ends. ends is false if the toleration never
+// ends.
 func tolerationEnd(toleration *corev1.Toleration, taint *corev1.Taint) (until time.Time, ends bool) {
 	if toleration.TolerationSeconds == nil || taint.TimeAdded == nil {
 		return time.Time{}, false

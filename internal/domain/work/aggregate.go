@@ -17,19 +17,20 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// AggregateOptions are facts about the clusters of a binding that its Works do not contain. The
-// zero value has no such facts.
+// AggregateOptions are facts about the clusters of a binding that the Works of the binding do not
+// contain. The zero value means that no such facts are known.
 type AggregateOptions struct {
-	// NotReadySince returns since when a cluster has not been ready. It returns the zero time for a
-	// cluster that is ready or whose readiness is unknown.
+	// NotReadySince returns the time since when a cluster is not ready. It returns the zero time
+	// for a cluster that is ready or whose readiness is unknown.
 	NotReadySince func(cluster string) time.Time
 	// RenderErrors maps a cluster to the reason why no Work could be rendered from the current
 	// template.
 	RenderErrors map[string]string
-	// PurgedClusters are the clusters that must be empty before any other cluster gets the template.
+	// PurgedClusters are the clusters from which the Work must be deleted before any other cluster
+	// gets the template.
 	PurgedClusters sets.Set[string]
-	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes; 0 means
-	// MaxStatusBytes.
+	// MaxStatusBytes is the limit for the reflected status of one cluster, in bytes. The value 0
+	// means the constant MaxStatusBytes.
 	MaxStatusBytes int
 }
 
@@ -41,32 +42,34 @@ func (c AggregateOptions) notReadySince(cluster string) time.Time {
 }
 
 // Aggregation is the state of a template, aggregated from the Works of its binding and from
-// Circumstances.
+// AggregateOptions.
 type Aggregation struct {
 	// Items are the statuses, one for each cluster, sorted by the name of the cluster.
 	Items []workv1alpha2.AggregatedStatusItem
-	// outdated are clusters to which an earlier generation of their Work was applied and the
-	// current one was not.
+	// outdated are the clusters to which an earlier generation of their Work was applied and the
+	// current generation was not.
 	outdated map[string]bool
-	// notReadySince maps each cluster that is not ready to the time since when.
+	// notReadySince maps each cluster that is not ready to the time since when it is not ready.
 	notReadySince map[string]time.Time
-	// suspended are clusters to which dispatching is suspended. suspensionObserved are those
-	// of them whose Work has a condition that shows the suspension of the current generation.
+	// suspended are the clusters to which dispatching is suspended. suspensionObserved are the
+	// suspended clusters whose Work has a condition that shows the suspension of the current
+	// generation.
 	suspended, suspensionObserved map[string]bool
-	// suspensionCauses maps a cluster to what it lacks if the suspension of dispatching is the
-	// only known cause.
+	// suspensionCauses maps a cluster to the part of its Work that is missing in the cluster, if
+	// the suspension of dispatching is the only known cause.
 	suspensionCauses map[string]string
-	// purging are clusters that must be empty before other clusters get changes.
+	// purging are the clusters from which the Work must be deleted before other clusters get
+	// changes.
 	purging map[string]bool
 }
 
 // Aggregate aggregates the Works of a binding. It ignores Works in deletion and Works outside any
 // execution namespace.
 //
-// The status from a member counts only once the Work is applied: before that it may belong to
-// another object that was in the member. Health is Unknown if a Work does not hold the
-// template or its member has not reported a status yet. If a cluster is not ready, its last
-// status stays, with a message that names the time of that status.
+// The status from a member is used only after the Work is applied, because before that the status
+// may belong to another object in the member. Health is Unknown if a Work does not contain the
+// template, or if its member has not reported a status yet. If a cluster is not ready, its last
+// status stays, and the message contains the time of that status.
 func Aggregate(works []*workv1alpha1.Work, template workv1alpha2.ObjectReference, circumstances AggregateOptions) Aggregation {
 	account := Aggregation{
 		Items:    make([]workv1alpha2.AggregatedStatusItem, 0, len(works)+len(circumstances.RenderErrors)),
@@ -114,7 +117,7 @@ func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template 
 	a.Items = append(a.Items, item)
 }
 
-// statusCutMessage returns the message for a template whose status in a cluster was reflected
+// statusCutMessage returns the message that the status of a template in a cluster was reflected
 // only in part.
 func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
 	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusCut)
@@ -124,8 +127,8 @@ func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 	return cut.Message
 }
 
-// missingState returns what a cluster lacks of its Work. It is empty if the cluster has the
-// current generation.
+// missingState describes which state of its Work is missing in a cluster. It returns an empty
+// string if the cluster has the current generation.
 func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 	switch {
 	case !item.Applied:
@@ -137,7 +140,8 @@ func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) stri
 	}
 }
 
-// addPurging records that other clusters wait for a cluster, which may not be ready itself.
+// addPurging records that other clusters wait until the Work is deleted from a cluster. If the
+// cluster is not ready, addPurging records that too.
 func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions) {
 	a.purging[cluster] = true
 	if since := circumstances.notReadySince(cluster); !since.IsZero() {
@@ -145,9 +149,9 @@ func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions)
 	}
 }
 
-// notReadyMessage contains the time of the change instead of the current time. It leaves out
-// the reason, which may change often. So the message stays the same until the cluster is ready
-// again.
+// notReadyMessage returns the message for a cluster that is not ready. It contains the time of the
+// change instead of the current time, and omits the reason, because the reason may change often. So
+// the message stays the same until the cluster is ready again.
 func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
 	at := since.UTC().Format(time.RFC3339)
 	if item.Applied {
@@ -156,8 +160,8 @@ func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) st
 	return fmt.Sprintf("cluster %s is not ready since %s", item.ClusterName, at)
 }
 
-// addRenderErrors sets the message of each cluster for which no Work could be rendered. The
-// status that the member has for an earlier template still counts.
+// addRenderErrors sets the message of each cluster for which no Work could be rendered. The status
+// that the member reports for an earlier template is kept.
 func (a *Aggregation) addRenderErrors(unrendered map[string]string) {
 	remaining := maps.Clone(unrendered)
 	for i := range a.Items {
@@ -175,8 +179,9 @@ func (a *Aggregation) addRenderErrors(unrendered map[string]string) {
 	}
 }
 
-// HasUnappliedGeneration reports whether an earlier generation of a Work was applied and the current one was
-// not yet. A condition without an observed generation counts as current.
+// HasUnappliedGeneration reports whether an earlier generation of a Work was applied but the
+// current generation is not applied yet. A condition without an observed generation counts as
+// current.
 func HasUnappliedGeneration(work *workv1alpha1.Work) bool {
 	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
 	return applied != nil && applied.Status == metav1.ConditionTrue &&
@@ -184,16 +189,16 @@ func HasUnappliedGeneration(work *workv1alpha1.Work) bool {
 }
 
 // IsSuspensionObserved reports whether the delivery of a Work is suspended and the controller that
-// delivers it has observed that. If the member has an earlier generation then, it keeps that
-// generation.
+// delivers the Work has observed the suspension. A member that has an earlier generation then keeps
+// that generation.
 func IsSuspensionObserved(work *workv1alpha1.Work) bool {
 	dispatching := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDispatching)
 	return IsSuspended(work) && dispatching != nil && dispatching.Status == metav1.ConditionFalse &&
 		(dispatching.ObservedGeneration == 0 || dispatching.ObservedGeneration >= work.Generation)
 }
 
-// limitSize cuts statuses and messages down to equal shares if they are larger than a binding
-// may be. So the agent of one cluster cannot prevent the statuses of the others from being
+// limitSize cuts statuses and messages to equal shares if together they exceed the size limit of a
+// binding. So the agent of one cluster cannot prevent the statuses of other clusters from being
 // stored.
 func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	total := 0
@@ -217,9 +222,9 @@ func (a *Aggregation) limitSize(template workv1alpha2.ObjectReference) {
 	}
 }
 
-// aggregatedItem returns the status of the template from a Work, and a message on what was cut
-// off from it. The agent of a cluster in pull mode writes the Works of the cluster itself, and
-// it is not trusted to respect the size limit.
+// aggregatedItem returns the status of the template from a Work, and a message if a part of the
+// status was cut off. The size is checked here because the agent of a cluster in pull mode writes
+// the Works of the cluster itself and is not trusted to respect the size limit.
 func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alpha2.ObjectReference, limit int) (item workv1alpha2.AggregatedStatusItem, cut string) {
 	item = workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
 	applied := conditions.Get(work.Status.Conditions, workv1alpha1.WorkApplied)
@@ -244,9 +249,9 @@ func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alph
 	return item, cut
 }
 
-// manifestStatusOf returns the status of the template as the member reported it; nil if there
-// is none. It does not decode manifests, because it runs for every Work of a binding whenever
-// one of them changes. The statuses contain the identifiers of their objects.
+// manifestStatusOf returns the status of the template that the member reported, or nil if there is
+// none. It identifies the status by the identifier of its object. It does not decode manifests,
+// because it runs for every Work of a binding whenever one of the Works changes.
 func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
 	kind := schema.FromAPIVersionAndKind(template.APIVersion, template.Kind)
 	for i := range work.Status.ManifestStatuses {
@@ -261,8 +266,8 @@ func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 	return nil
 }
 
-// EqualStatusItems reports whether two lists are equal. The order of fields in the JSON of their
-// statuses makes no difference.
+// EqualStatusItems reports whether two lists are equal. The order of fields in the JSON of the
+// statuses is ignored.
 func EqualStatusItems(a, b []workv1alpha2.AggregatedStatusItem) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha2.AggregatedStatusItem) bool {
 		return left.ClusterName == right.ClusterName && left.Applied == right.Applied &&

@@ -26,8 +26,8 @@ func webManifestStatus(text string) workv1alpha1.ManifestStatus {
 	}
 }
 
-// workWithStatus is the Work of a cluster whose condition Applied has the given status; ""
-// means no condition.
+// workWithStatus returns the Work of a cluster. applied is the status of its condition Applied; ""
+// means that the Work does not have this condition.
 func workWithStatus(t *testing.T, cluster string, applied metav1.ConditionStatus, statuses ...workv1alpha1.ManifestStatus) *workv1alpha1.Work {
 	t.Helper()
 	result := renderedWork(t, nil)
@@ -97,7 +97,8 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// A large status that an agent writes does not suppress the statuses of other clusters.
+// TestAggregationSizeLimit checks that a large status from one agent does not remove the statuses
+// of other clusters.
 func TestAggregationSizeLimit(t *testing.T) {
 	large := func(bytes int) workv1alpha1.ManifestStatus {
 		return webManifestStatus(`{"replicas":2,"log":"` + strings.Repeat("x", bytes) + `"}`)
@@ -213,7 +214,8 @@ func TestSameItems(t *testing.T) {
 	}
 }
 
-// notReadySinceNoon returns a function by which the given clusters are not ready since noon.
+// notReadySinceNoon returns a function that reports noon for the given clusters as the time since
+// when they are not ready.
 func notReadySinceNoon(clusters ...string) func(string) time.Time {
 	return func(cluster string) time.Time {
 		if slices.Contains(clusters, cluster) {

@@ -8,16 +8,15 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/domain/division"
 )
 
-// divideCompletions sets the share of one target in the completions of a Job. They are divided
-// over all targets in proportion to the replicas, so that the shares add up to the completions
-// of the template. Nothing is divided if no target has replicas or the replicas are not
+// divideCompletions sets the share of one target in the completions of a Job. The completions are
+// divided over all targets in proportion to their replicas, so that the shares add up to the
+// completions of the template. Nothing is divided if no target has replicas or the replicas are not
 // divided.
 func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
-	kind := manifest.GroupVersionKind().GroupKind()
-	if kind != (schema.GroupKind{Group: "batch", Kind: "Job"}) || spec.Replicas <= 0 || !binding.IsDivided(spec) {
+	if !hasDividedCompletions(spec, manifest.GroupVersionKind()) {
 		return nil
 	}
 	completions, found, err := unstructured.NestedInt64(manifest.Object, "spec", "completions")
@@ -37,21 +36,26 @@ func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.R
 	return nil
 }
 
-// completionsShare returns the share of one target. divided is false if no target has
-// replicas.
+// hasDividedCompletions reports whether the completions of a template of that kind are divided.
+func hasDividedCompletions(spec *workv1alpha2.ResourceBindingSpec, kind schema.GroupVersionKind) bool {
+	return kind.GroupKind() == (schema.GroupKind{Group: "batch", Kind: "Job"}) && spec.Replicas > 0 && binding.IsDivided(spec)
+}
+
+// completionsShare returns the share of one target in the completions of a Job. divided is false if
+// no target has replicas.
 func completionsShare(
 	completions int64, targets []workv1alpha2.TargetCluster, target, tieUID string,
 ) (part int64, divided bool) {
-	parties := make([]placement.WeightedCluster, 0, len(targets))
+	parties := make([]division.WeightedCluster, 0, len(targets))
 	weight := int64(0)
 	for _, each := range targets {
-		parties = append(parties, placement.WeightedCluster{Name: each.Name, Weight: int64(each.Replicas)})
+		parties = append(parties, division.WeightedCluster{Name: each.Name, Weight: int64(each.Replicas)})
 		weight += int64(each.Replicas)
 	}
 	if weight == 0 {
 		return 0, false
 	}
-	for _, share := range placement.Divide(completions, parties, tieUID) {
+	for _, share := range division.Divide(completions, parties, tieUID) {
 		if share.Name == target {
 			return share.Replicas, true
 		}

@@ -13,9 +13,9 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// conflictResolution returns how to resolve a conflict with an object that exists in the
-// member: the annotation of the manifest if its value is known, else the field of the binding.
-// A binding takes over only objects within its reach.
+// conflictResolution returns how a conflict with an object that exists in the member is resolved.
+// It returns the annotation of the manifest if the value is known, else the field of the binding. A
+// binding takes over only objects that its author may take over.
 func conflictResolution(manifest *unstructured.Unstructured, bound binding.Object) string {
 	const overwrite, abort = workv1alpha2.ResourceConflictResolutionOverwrite, workv1alpha2.ResourceConflictResolutionAbort
 	resolution := manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]
@@ -31,18 +31,18 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 	return resolution
 }
 
-// CanTakeOver reports whether a Work may take over the member object of a manifest that requests
-// it. A Work of a ResourceBinding takes over objects of the binding's namespace, unless a
-// ClusterOverridePolicy moved the object to another namespace. A Work without a namespaced
-// binding may take over any object, because its author has rights for the whole cluster.
+// CanTakeOver reports whether a Work may take over a member object if the manifest requests this. A
+// Work of a ResourceBinding takes over objects of the binding's namespace, unless a
+// ClusterOverridePolicy moved the object to another namespace. A Work without a ResourceBinding may
+// take over any object, because its author has rights for the whole cluster.
 func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
 	party, _, ok := partyOf(work)
 	return !ok || party.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
 // CheckDeliverable returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
-// member. This also covers Works that were stored before bindings and overrides were checked:
-// the objects that they delivered are neither deleted nor written again.
+// member. The check also applies to Works that were stored before bindings and overrides were
+// checked: the objects that such Works delivered are neither deleted nor written again.
 func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
 	party, bound, ok := partyOf(work)
 	if !ok {
@@ -55,8 +55,8 @@ func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructur
 	return nil
 }
 
-// partyOf returns on whose behalf a Work acts, and its ResourceBinding. ok is false for Works
-// without one, which administrators and the components create.
+// partyOf returns the author on whose behalf a Work acts, and the ResourceBinding of the Work. ok
+// is false for Works without a ResourceBinding, which administrators and the components create.
 func partyOf(work *workv1alpha1.Work) (party tenancy.Author, bound types.NamespacedName, ok bool) {
 	bound, ok = binding.ReferencedBinding(work, true)
 	return tenancy.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok

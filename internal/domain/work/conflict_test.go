@@ -45,7 +45,7 @@ func TestBindingTakeoverStaysInReach(t *testing.T) {
 	}
 }
 
-// TestWorkTakeoverStaysInReach covers Works whose manifests request to overwrite member objects.
+// TestWorkTakeoverStaysInReach checks Works whose manifests request to overwrite member objects.
 func TestWorkTakeoverStaysInReach(t *testing.T) {
 	coordinates := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "b"}
 	overridden := map[string]string{policyv1alpha1.AppliedClusterOverrides: "[]"}

@@ -10,9 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// DeletionHeldCondition returns the condition that the Work is being deleted and its objects stay in
-// the cluster until a user confirms or the deletion is explained. The caller sets the time of
-// the transition.
+// DeletionHeldCondition returns the condition that reports that the deletion of the Work is held:
+// its objects stay in the cluster until a user confirms the deletion or an explanation is found.
+// The caller sets the time of the transition.
 func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard.Reason) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -43,9 +43,9 @@ func DeletionHeldCondition(work *workv1alpha1.Work, cluster string, reason guard
 	return condition
 }
 
-// RestoreNotConfirmedCondition returns the condition that the Work is being deleted and its objects
-// stay in the cluster until a user confirms the restore of the control plane. The caller sets
-// the time of the transition.
+// RestoreNotConfirmedCondition returns the condition that reports that the deletion of the Work is
+// held: its objects stay in the cluster until a user confirms the restore of the control plane. The
+// caller sets the time of the transition.
 func RestoreNotConfirmedCondition(work *workv1alpha1.Work, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -53,9 +53,9 @@ func RestoreNotConfirmedCondition(work *workv1alpha1.Work, message string) metav
 	}
 }
 
-// KindNotServedCondition returns the condition that the objects of a deleted Work cannot be read in the
-// cluster. Either its API server does not serve their kind but may store them, or it does not
-// tell whether it serves the kind.
+// KindNotServedCondition returns the condition that reports that the objects of a deleted Work
+// cannot be read in the cluster. Either the API server of the cluster does not serve their kind but
+// may store the objects, or it is unknown whether the API server serves the kind.
 func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkDeletionHeld, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -65,29 +65,29 @@ func KindNotServedCondition(work *workv1alpha1.Work, cluster, message string) me
 	}
 }
 
-// IsHeldAsMassDeletion reports whether the deletion of a Work was stopped as part of a mass
-// deletion in its cluster or in many clusters.
+// IsHeldAsMassDeletion reports whether the deletion of a Work is held as part of a mass deletion in
+// its cluster or in many clusters.
 func IsHeldAsMassDeletion(work *workv1alpha1.Work) bool {
 	held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld)
 	return held != nil && held.Status == metav1.ConditionTrue &&
 		(held.Reason == workv1alpha1.WorkMassDeletionStoppedReason || held.Reason == workv1alpha1.WorkClusterChangedReason || held.Reason == workv1alpha1.WorkFleetDeletionStoppedReason)
 }
 
-// MassDeletionMessage returns the message on a mass deletion that was stopped in a cluster,
-// with the command that confirms it.
+// MassDeletionMessage returns the message that a mass deletion in a cluster is held. The message
+// contains the command that confirms the deletion.
 func MassDeletionMessage(cluster string) string {
 	return fmt.Sprintf("A large part of what cluster %s holds was about to be deleted, and nothing that a user did explains it. "+
 		"The objects stay in the cluster. If it is right, confirm all that was begun so far: %s", cluster, confirmCommand(cluster))
 }
 
-// FleetDeletionMessage returns the message on a mass deletion that was stopped in many
-// clusters, with the command that confirms it.
+// FleetDeletionMessage returns the message that a mass deletion in many clusters is held. The
+// message contains the command that confirms the deletion.
 func FleetDeletionMessage(losses string) string {
 	return fmt.Sprintf("%s were about to be deleted within minutes, and nothing that a user did explains it. "+
 		"The objects stay in the clusters. If it is right, confirm all that was begun so far: %s", losses, confirmCommand("--all"))
 }
 
-// confirmCommand returns the command that confirms the deletions in a cluster, or in all.
+// confirmCommand returns the command that confirms the deletions in a cluster, or in all clusters.
 func confirmCommand(cluster string) string {
 	return fmt.Sprintf(`kubectl annotate cluster %s --overwrite %s="$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)"`,
 		cluster, workv1alpha1.ConfirmDeletionsAnnotation)

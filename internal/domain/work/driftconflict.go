@@ -10,9 +10,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// RepairBackoff is the history of the repairs of one member object. If a client in the member undoes
-// each of them, repairing at once would be an endless loop. So repairs in close succession are
-// delayed more and more. The zero value is an object that was never repaired.
+// RepairBackoff is the history of the repairs of one member object. If a client in the member
+// reverts each repair, immediate repairs would be an endless loop. So the delay increases with each
+// repair in close succession. The zero value means that the object was never repaired.
 type RepairBackoff struct {
 	// CloseRepairs is the number of repairs in close succession.
 	CloseRepairs int
@@ -21,15 +21,15 @@ type RepairBackoff struct {
 }
 
 const (
-	// repairsWithoutDelay are made at once, so that a user who changes an object by hand sees
-	// it change back.
+	// repairsWithoutDelay is the number of repairs that are made immediately, so that a user who
+	// changes an object by hand sees that the change is reverted.
 	repairsWithoutDelay = 5
-	// initialRepairDelay is the delay of the repair that follows them. Each later delay is
-	// twice as long, up to maxRepairDelay.
+	// initialRepairDelay is the delay of the first repair after repairsWithoutDelay. Each later
+	// delay is twice as long, up to maxRepairDelay.
 	initialRepairDelay = time.Second
 	maxRepairDelay     = time.Minute
-	// resetAfter is how long a repair must last, in addition to twice its delay, until the
-	// drift conflict is over.
+	// resetAfter is how long a repair must last, in addition to twice its delay, before the drift
+	// conflict is over.
 	resetAfter = 10 * time.Second
 )
 
@@ -41,10 +41,12 @@ func (c RepairBackoff) repairDelay() time.Duration {
 	return min(initialRepairDelay<<min(c.CloseRepairs-repairsWithoutDelay, 10), maxRepairDelay)
 }
 
-// resetTime returns when the last repair has lasted long enough to end the drift conflict.
+// resetTime returns the time at which the drift conflict is over if the last repair lasts until
+// then.
 func (c RepairBackoff) resetTime() time.Time { return c.LastRepair.Add(2*c.repairDelay() + resetAfter) }
 
-// RemainingDelay returns the time until the next repair may be made; 0 means at once.
+// RemainingDelay returns the time until the next repair may be made. The value 0 means that it may
+// be made immediately.
 func (c RepairBackoff) RemainingDelay(now time.Time) time.Duration {
 	if c.repairDelay() == 0 {
 		return 0
@@ -60,7 +62,8 @@ func (c RepairBackoff) WithRepair(now time.Time) RepairBackoff {
 	return RepairBackoff{CloseRepairs: c.CloseRepairs + 1, LastRepair: now}
 }
 
-// IsDriftConflict reports whether repairs do not last, and the minimum time until it may report false.
+// IsDriftConflict reports whether the object has a drift conflict, because its repairs do not last.
+// left is the minimum time until the conflict can be over.
 func (c RepairBackoff) IsDriftConflict(now time.Time) (rages bool, left time.Duration) {
 	if c.CloseRepairs < repairsWithoutDelay || now.After(c.resetTime()) {
 		return false, 0
@@ -68,9 +71,9 @@ func (c RepairBackoff) IsDriftConflict(now time.Time) (rages bool, left time.Dur
 	return true, c.resetTime().Sub(now) + time.Millisecond
 }
 
-// DriftContestedCondition returns the condition DriftContested, given a description of each object with a
-// drift conflict. Without descriptions the condition is False. The caller sets the time of the
-// transition.
+// DriftContestedCondition returns the condition DriftContested. descriptions contains a description
+// of each object with a drift conflict. Without descriptions the condition is False. The caller
+// sets the time of the transition.
 func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	if len(descriptions) == 0 {
 		return metav1.Condition{
@@ -88,9 +91,9 @@ func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) met
 	}
 }
 
-// DescribeDriftConflict returns which object has a drift conflict, which client causes it, and what
-// to do. observed is the object with its managed fields, nil if it was deleted. ourManager is the
-// field manager of Karmada.
+// DescribeDriftConflict describes which object has a drift conflict, which client causes the
+// conflict, and what the user can do. observed is the object with its managed fields, or nil if the
+// object was deleted. ourManager is the field manager of Karmada.
 func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
 	client := "an unknown client"
 	action := "changes"
@@ -109,11 +112,12 @@ func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unst
 }
 
 // lastFieldManager returns the field manager that wrote the object last. It ignores ourManager and
-// those that write only a subresource, except scale. It returns "" if the managed fields do
-// not show it.
+// field managers that write only a subresource other than scale. It returns "" if the managed
+// fields do not show the last field manager.
 //
-// An API server records no time for a scale, and it removes the entry when another client sets
-// the replicas. So the client that scaled is the last one if no other client wrote after us.
+// An API server records no time for a write of the subresource scale, and it removes the entry of
+// that write when another client sets the replicas. So the client that scaled the object is the
+// last one if no other client wrote the object after ourManager.
 func lastFieldManager(observed *unstructured.Unstructured, ourManager string) string {
 	var last, ourLast, scaler metav1.ManagedFieldsEntry
 	for _, entry := range observed.GetManagedFields() {

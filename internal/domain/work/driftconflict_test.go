@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// repairedTimes is the history after n repairs without a pause.
+// repairedTimes returns the history after n repairs in immediate succession.
 func repairedTimes(n int) RepairBackoff {
 	var contest RepairBackoff
 	for range n {
@@ -67,7 +67,7 @@ func TestRepairRateIsLimited(t *testing.T) {
 			contest = contest.WithRepair(now)
 			made++
 		}
-		// The delay reaches a minute after about a dozen repairs.
+		// After about a dozen repairs, the delay is one minute.
 		if made > repairsWithoutDelay+7+60 {
 			t.Errorf("%d repairs within an hour", made)
 		}

@@ -14,13 +14,13 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// minNamespaceAge is the age from which an execution namespace counts as complete. The
-// controllers create the Works of a namespace within minutes.
+// minNamespaceAge is the age from which an execution namespace is expected to contain all Works.
+// The controllers create the Works of a namespace within minutes.
 const minNamespaceAge = 10 * time.Minute
 
-// CheckWorksComplete returns nil if the execution namespace holds all Works of the cluster, as far
-// as the state of the namespace shows. space is nil if the namespace does not exist. The error
-// explains why Works may be missing.
+// CheckWorksComplete returns nil if the state of the execution namespace indicates that the
+// namespace contains all Works of the cluster. Otherwise the error describes why Works may be
+// missing. namespace is nil if the namespace does not exist.
 func CheckWorksComplete(name string, namespace *corev1.Namespace, now time.Time) error {
 	switch {
 	case namespace == nil:
@@ -34,8 +34,8 @@ func CheckWorksComplete(name string, namespace *corev1.Namespace, now time.Time)
 	}
 }
 
-// ExpectedObjects are the objects that bindings expect in some clusters, whether their Works exist or
-// not.
+// ExpectedObjects are the objects that bindings expect in some clusters, no matter whether the
+// Works of the bindings exist.
 type ExpectedObjects map[string]*expectedInCluster
 
 type expectedInCluster struct {
@@ -52,7 +52,8 @@ func NewExpectedObjects(clusters ...string) ExpectedObjects {
 	return awaited
 }
 
-// AddBinding adds the objects that a binding expects. A binding in deletion counts too.
+// AddBinding adds the objects that a binding expects. It also adds the objects of a binding in
+// deletion.
 func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	template := spec.Resource
 	version, err := schema.ParseGroupVersion(template.APIVersion)
@@ -70,9 +71,9 @@ func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	}
 }
 
-// Has reports whether a binding expects an object in a cluster: by the UID of its template, or
-// by kind and name if the template was created again. The object needs only its metadata and
-// kind.
+// Has reports whether a binding expects an object in a cluster. It compares the UID of the
+// template, and also the kind, namespace and name, because the template may have been created
+// again. Only the metadata and the kind of the object are needed.
 func (a ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
 	in := a[cluster]
 	if in == nil {
@@ -83,8 +84,9 @@ func (a ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured
 		in.objects.Has(objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()})
 }
 
-// DeletionCascades reports whether deleting an object of a kind also deletes objects that
-// Karmada does not manage: the objects in a Namespace, or those of a CustomResourceDefinition.
+// DeletionCascades reports whether the deletion of an object of a kind also deletes objects that
+// Karmada does not manage: the objects in a Namespace, or the objects of a
+// CustomResourceDefinition.
 func DeletionCascades(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} ||
 		kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}

@@ -58,7 +58,8 @@ func newCluster(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// resourceBinding is a binding with targets m1, m2, ... of the given replicas.
+// resourceBinding returns a binding with the targets m1, m2 and so on, which have the given
+// replicas.
 func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 	result := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web-deployment",
@@ -71,7 +72,7 @@ func resourceBinding(replicas ...int32) *workv1alpha2.ResourceBinding {
 	return result
 }
 
-// inputForFirstTarget is the input for the first target of a binding.
+// inputForFirstTarget returns the RenderInput for the first target of a binding.
 func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object) RenderInput {
 	target := binding.TargetClusters(of.BindingSpec())[0]
 	return RenderInput{
@@ -80,7 +81,7 @@ func inputForFirstTarget(template *unstructured.Unstructured, of binding.Object)
 	}
 }
 
-// setReplicas sets spec.replicas, if there are any.
+// setReplicas sets spec.replicas if the object has this field.
 func setReplicas(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "replicas"); !found {
 		return object, nil

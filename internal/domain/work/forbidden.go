@@ -14,11 +14,12 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// MissingRule is an RBAC rule that Karmada lacks in a member.
+// MissingRule is an RBAC rule that Karmada needs but does not have in a member.
 type MissingRule struct {
-	// User is the user that lacks the rule.
+	// User is the user that does not have the rule.
 	User string
-	// Verb, Group, Resource and Namespace are the rule. Namespace is empty for all namespaces.
+	// Verb, Group, Resource and Namespace are the fields of the rule. Namespace is empty for all
+	// namespaces.
 	Verb, Group, Resource, Namespace string
 }
 
@@ -26,8 +27,8 @@ type MissingRule struct {
 // Quotas and admission use other messages with the same code 403.
 var deniedPattern = regexp.MustCompile(`User "([^"]+)" cannot ([a-z]+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
-// ParseMissingRule parses the missing rule from the error message of a member. ok is false for
-// messages that do not name a missing rule.
+// ParseMissingRule parses the missing rule from the error message of a member. ok is false if the
+// message does not contain a missing rule.
 func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 	found := deniedPattern.FindStringSubmatch(message)
 	if found == nil {
@@ -36,7 +37,7 @@ func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 	return MissingRule{User: found[1], Verb: found[2], Resource: found[3], Group: found[4], Namespace: found[5]}, true
 }
 
-// String returns the rule as it is written in a role.
+// String returns the rule in the form in which a role contains it.
 func (r MissingRule) String() string {
 	where := ""
 	if r.Namespace != "" {
@@ -45,10 +46,11 @@ func (r MissingRule) String() string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", r.Group, r.Resource, r.Verb, where)
 }
 
-// ForbiddenError is a failure because Karmada lacks a rule in a member.
+// ForbiddenError is an error that occurred because Karmada does not have a rule in a member.
 type ForbiddenError struct {
 	Rule MissingRule
-	// role is the ClusterRole that limits Karmada in the member, empty if unknown.
+	// role is the ClusterRole that limits Karmada in the member. It is empty if the role is
+	// unknown.
 	role string
 	err  error
 }
@@ -68,8 +70,8 @@ func (e *ForbiddenError) Error() string {
 // Unwrap returns the error of the member.
 func (e *ForbiddenError) Unwrap() error { return e.err }
 
-// ExplainForbidden adds the missing rule to each failure that has such a cause. role is the
-// ClusterRole that limits Karmada in the member, empty if unknown.
+// ExplainForbidden adds the missing rule to each failure that a missing rule caused. role is the
+// ClusterRole that limits Karmada in the member. It is empty if the role is unknown.
 func ExplainForbidden(failures []error, role string) []error {
 	explained := make([]error, len(failures))
 	for i, failure := range failures {
@@ -84,9 +86,9 @@ func ExplainForbidden(failures []error, role string) []error {
 	return explained
 }
 
-// StatusCollectedCondition returns the condition that the status of the objects is read from the
-// cluster. denials are the reasons why some kinds cannot be watched there. The caller sets the
-// time of the transition.
+// StatusCollectedCondition returns the condition that reports whether the status of the objects is
+// collected from the cluster. denials are the reasons why some kinds cannot be watched in the
+// cluster. The caller sets the time of the transition.
 func StatusCollectedCondition(work *workv1alpha1.Work, denials []error) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,
@@ -99,7 +101,7 @@ func StatusCollectedCondition(work *workv1alpha1.Work, denials []error) metav1.C
 	return condition
 }
 
-// isForbidden reports whether one of the failures is a missing rule.
+// isForbidden reports whether a missing rule caused one of the failures.
 func isForbidden(failures []error) bool {
 	for _, failure := range failures {
 		if forbidden := (*ForbiddenError)(nil); errors.As(failure, &forbidden) {

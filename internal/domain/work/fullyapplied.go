@@ -20,13 +20,13 @@ const (
 	outdatedMessage    = "the present version is not applied"
 )
 
-// FullyAppliedCondition returns the condition that all expected clusters have the current template, and
-// no others have it. generation is that of the binding. The caller sets the time of the
-// transition.
+// FullyAppliedCondition returns the condition that reports whether all expected clusters, and no
+// other clusters, have the current template. generation is the generation of the binding. The
+// caller sets the time of the transition.
 //
-// The message names as many clusters as fit, in the order of their names, each with its first
-// cause. If suspension is the only cause, the message does not mention a failure. The reason
-// stays the same, because clients rely on it.
+// The message lists as many clusters as fit, sorted by name, each with its first cause. If
+// suspension is the only cause, the message does not mention a failure. The reason stays the same,
+// because clients rely on it.
 func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -61,8 +61,8 @@ func (a Aggregation) failureMessage(byCluster map[string]string) string {
 	return causes.Enumerate(workv1alpha2.FullyAppliedFailedMessage+": ", byCluster)
 }
 
-// HasPendingApply reports whether an expected cluster does not have the current generation of its Work
-// yet and is likely to get it soon.
+// HasPendingApply reports whether an expected cluster does not have the current generation of its
+// Work yet and will probably get that generation soon.
 func (a Aggregation) HasPendingApply(expected sets.Set[string]) bool {
 	for cluster := range expected {
 		if _, unready := a.notReadySince[cluster]; a.outdated[cluster] && !unready && !a.suspensionObserved[cluster] {
@@ -72,8 +72,9 @@ func (a Aggregation) HasPendingApply(expected sets.Set[string]) bool {
 	return false
 }
 
-// causesByCluster maps a cluster to the reason why it does not have the current template, or
-// has it without being expected to.
+// causesByCluster maps each cluster without its desired state to the cause. The desired state of an
+// expected cluster is the current template. The desired state of any other cluster is that it does
+// not have the template.
 func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {
@@ -92,7 +93,7 @@ func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]strin
 	return byCluster
 }
 
-// purgeCause returns why a cluster that is no longer expected blocks other clusters.
+// purgeCause returns the reason why a cluster that is no longer expected blocks other clusters.
 func (a Aggregation) purgeCause(cluster string) string {
 	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
 	if since, unready := a.notReadySince[cluster]; unready {
@@ -101,7 +102,8 @@ func (a Aggregation) purgeCause(cluster string) string {
 	return cause
 }
 
-// failureCause returns "" for a cluster that has its desired state.
+// failureCause returns the reason why a cluster does not have its desired state, or "" if the
+// cluster has it.
 func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expected bool) string {
 	since, unready := a.notReadySince[item.ClusterName]
 	switch {
@@ -122,7 +124,7 @@ func (a Aggregation) failureCause(item *workv1alpha2.AggregatedStatusItem, expec
 	}
 }
 
-// remarksByCluster returns remarks on clusters that have the template.
+// remarksByCluster maps each expected cluster that is not ready or suspended to a remark.
 func (a Aggregation) remarksByCluster(expected sets.Set[string]) map[string]string {
 	byCluster := map[string]string{}
 	for cluster := range expected {

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// prunedDepth is how deep Prune changes maps: spec.template.metadata.labels is the deepest map
-// from which it removes keys.
+// prunedDepth is the depth down to which Prune changes maps: spec.template.metadata.labels is the
+// deepest map from which Prune removes keys.
 const prunedDepth = 5
 
-// PrunedHash returns a hash of the fields of an object that count as drift if the member
-// changes them. Objects that differ only in status and fields of the API server have the same
-// hash. It depends only on the content, so another process computes the same hash as long as
-// Prune removes the same fields.
+// PrunedHash returns a hash of the fields of an object that count as drift if the member changes
+// them. Objects that differ only in the status and in fields of the API server have the same hash.
+// The hash depends only on the content of the object, so another process computes the same hash as
+// long as Prune removes the same fields.
 //
-// It runs for every object in every pass. So it does not copy what it only reads, and does not
-// encode it as text.
+// It runs for every object in every pass. Therefore it does not copy values that it only reads, and
+// does not encode them as text.
 func PrunedHash(object *unstructured.Unstructured) uint64 {
 	sum := digest(fnvOffset)
 	sum.writeValue(prunedCopy(object).Object)
@@ -33,7 +33,7 @@ func prunedCopy(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return copied
 }
 
-// copyMaps copies nested maps down to a depth and shares everything else.
+// copyMaps copies nested maps down to the given depth and shares all other values.
 func copyMaps(from map[string]any, depth int) map[string]any {
 	copied := maps.Clone(from)
 	if depth == 1 {
@@ -47,7 +47,7 @@ func copyMaps(from map[string]any, depth int) map[string]any {
 	return copied
 }
 
-// The FNV-1a hash of 64 bits.
+// The constants of the 64-bit FNV-1a hash.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
@@ -66,7 +66,7 @@ func (d *digest) writeValue(value any) {
 	case string:
 		d.writeText('s', typed)
 	case int64:
-		d.writeHeader('i', uint64(typed)) //nolint:gosec // the bits count, not the number
+		d.writeHeader('i', uint64(typed)) // the bits count, not the number
 	case float64:
 		d.writeNumber(typed)
 	case []any:
@@ -88,8 +88,8 @@ func (d *digest) writeValue(value any) {
 	}
 }
 
-// writeNumber hashes 1.0 and 1 equally, because the type that a decoder returns depends on how
-// the number was written.
+// writeNumber writes a number to the hash. It treats 1.0 and 1 as equal, because the type that a
+// decoder returns depends on how the number was written.
 func (d *digest) writeNumber(value float64) {
 	if whole := int64(value); float64(whole) == value {
 		d.writeValue(whole)
@@ -108,7 +108,7 @@ func (d *digest) writeText(kind byte, text string) {
 func (d *digest) writeHeader(kind byte, value uint64) {
 	d.writeByte(kind)
 	for shift := 0; shift < 64; shift += 8 {
-		d.writeByte(byte(value >> shift)) //nolint:gosec // one byte after the other
+		d.writeByte(byte(value >> shift)) // one byte after the other
 	}
 }
 

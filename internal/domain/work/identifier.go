@@ -12,8 +12,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// IdentifyManifest returns the manifest of a Work from which a member object was made: the first with
-// the same apiVersion, kind, namespace and name.
+// IdentifyManifest returns the identifier of the manifest of a Work from which a member object was
+// created. This is the first manifest with the same apiVersion, kind, namespace and name.
 func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Unstructured) (workv1alpha1.ResourceIdentifier, error) {
 	wanted := objectIdentifier(object)
 	for ordinal, manifest := range manifests {
@@ -29,8 +29,8 @@ func IdentifyManifest(manifests []workv1alpha1.Manifest, object *unstructured.Un
 	return workv1alpha1.ResourceIdentifier{}, fmt.Errorf("the Work has no manifest of %s %s", object.GetAPIVersion(), describeObject(object))
 }
 
-// MergeManifestStatus returns the list with the entry, which replaces the one of the same
-// manifest. Entries of manifests that the Work no longer has are dropped. The list is in the
+// MergeManifestStatus adds an entry to the list. The entry replaces an existing entry of the same
+// manifest. Entries of manifests that the Work no longer has are removed. The list is sorted in the
 // order of the manifests.
 func MergeManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, entry workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest,
@@ -42,8 +42,8 @@ func MergeManifestStatus(
 	return kept
 }
 
-// DropManifestStatus returns the list without the entry of a manifest whose member object is
-// gone, and without entries of manifests that the Work no longer has.
+// DropManifestStatus removes from the list the entry of a manifest whose member object was deleted,
+// and the entries of manifests that the Work no longer has.
 func DropManifestStatus(
 	statuses []workv1alpha1.ManifestStatus, gone workv1alpha1.ResourceIdentifier, manifests []workv1alpha1.Manifest,
 ) []workv1alpha1.ManifestStatus {
@@ -56,8 +56,8 @@ func DropManifestStatus(
 	return kept
 }
 
-// EqualManifestStatuses reports whether two lists are equal. The order of fields in the JSON of
-// their statuses makes no difference.
+// EqualManifestStatuses reports whether two lists are equal. The order of fields in the JSON of the
+// statuses is ignored.
 func EqualManifestStatuses(a, b []workv1alpha1.ManifestStatus) bool {
 	return slices.EqualFunc(a, b, func(left, right workv1alpha1.ManifestStatus) bool {
 		return left.Identifier == right.Identifier && left.Health == right.Health &&
@@ -82,7 +82,8 @@ func objectIdentifier(object *unstructured.Unstructured) workv1alpha1.ResourceId
 	}
 }
 
-// manifestIdentifier decodes only the fields that identify the manifest. The ordinal stays 0.
+// manifestIdentifier returns the identifier of a manifest. It decodes only the fields that identify
+// the manifest and leaves the ordinal 0.
 func manifestIdentifier(manifest workv1alpha1.Manifest) (workv1alpha1.ResourceIdentifier, error) {
 	var head struct {
 		metav1.TypeMeta `json:",inline"`

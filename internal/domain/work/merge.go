@@ -15,14 +15,13 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// overrideAnnotations are annotations of a Work that are removed as soon as they are out of
-// date.
+// overrideAnnotations are the annotations of a Work that are removed when they are outdated.
 var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.AppliedOverrides}
 
-// Merge brings the stored Work to the desired state, and reports whether the result differs
-// from the stored one. Labels, annotations, finalizers and owners of other writers stay.
-// Finalizers are sorted. The spec is replaced. The permanent ID of the stored Work stays,
-// because member objects have it as a label.
+// Merge brings the stored Work to the desired state, and reports whether the result differs from
+// the stored Work. Labels, annotations, finalizers and owners of other writers are kept. Finalizers
+// are sorted. The spec is replaced. The permanent ID of the stored Work is kept, because member
+// objects have it as a label. A Work that differs only in RenderedFromAnnotation is not changed.
 func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error) {
 	desired, err := withPermanentID(desired, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {
@@ -40,7 +39,7 @@ func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error)
 	result.Spec.Workload.Manifests = keepStoredText(stored.Spec.Workload.Manifests, result.Spec.Workload.Manifests)
 
 	changed := !maps.Equal(result.Labels, stored.Labels) ||
-		!maps.Equal(result.Annotations, stored.Annotations) ||
+		!maps.Equal(withoutRenderedFrom(result.Annotations), withoutRenderedFrom(stored.Annotations)) ||
 		!slices.Equal(result.Finalizers, stored.Finalizers) ||
 		!equality.Semantic.DeepEqual(result.OwnerReferences, stored.OwnerReferences) ||
 		!sameSpec(&result.Spec, &stored.Spec)
@@ -50,8 +49,15 @@ func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error)
 	return result, true, nil
 }
 
-// sameSpec compares manifests as texts. A comparison through reflection, byte by byte, would
-// be most of the cost of a pass that changes nothing.
+func withoutRenderedFrom(annotations map[string]string) map[string]string {
+	rest := maps.Clone(annotations)
+	delete(rest, workv1alpha1.RenderedFromAnnotation)
+	return rest
+}
+
+// sameSpec reports whether two specs are equal. It compares manifests as texts, because a
+// comparison by reflection, byte by byte, would take most of the time of a pass that changes
+// nothing.
 func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 	sameText := func(x, y workv1alpha1.Manifest) bool { return bytes.Equal(x.Raw, y.Raw) }
 	left, right := *a, *b
@@ -60,15 +66,15 @@ func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 }
 
 // HasBinding reports whether a binding owns the Work. An object that is propagated without a policy
-// and is also selected by one has a single Work for both. The binding wins, and the other
-// controller does not write the Work.
+// and is also selected by a policy has a single Work for both. The binding takes precedence, and
+// the other controller does not write the Work.
 func HasBinding(stored *workv1alpha1.Work) bool {
 	return stored.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" ||
 		stored.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
 }
 
-// withPermanentID returns the desired Work with the permanent ID of the stored Work, if that
-// has one. Usually it was rendered with that ID, so nothing changes.
+// withPermanentID returns the desired Work with the permanent ID of the stored Work, if the stored
+// Work has an ID. Usually the desired Work was rendered with that ID, so nothing changes.
 func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work, error) {
 	if id == "" || id == desired.Labels[workv1alpha1.WorkPermanentIDLabel] {
 		return desired, nil
@@ -81,10 +87,10 @@ func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work,
 	return adopted, nil
 }
 
-// PrepareForStorage prepares a new or changed Work, in place, for storage: it sets a permanent ID,
-// taken from newID if the Work has none, prunes the manifests, and adds the ID and the lists
-// of managed labels and annotations to them. Works that were rendered with an ID are complete
-// already and stay the same, byte for byte.
+// PrepareForStorage prepares a new or changed Work, in place, for storage. If the Work has no
+// permanent ID, it sets an ID from newID. It prunes the manifests and adds the ID and the lists of
+// managed labels and annotations to them. A Work that was rendered with an ID is complete already
+// and is not changed.
 func PrepareForStorage(work *workv1alpha1.Work, newID func() string) error {
 	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" {
@@ -114,8 +120,8 @@ func prepareManifests(work *workv1alpha1.Work, id string) error {
 	return nil
 }
 
-// keepStoredText keeps the stored text of every manifest that equals the desired one, because
-// two writers may lay out one object differently.
+// keepStoredText keeps the stored text of every manifest that equals the desired manifest, because
+// two writers may write the same object as different text.
 func keepStoredText(stored, desired []workv1alpha1.Manifest) []workv1alpha1.Manifest {
 	if len(stored) != len(desired) {
 		return desired
@@ -143,14 +149,15 @@ func equalManifests(a, b workv1alpha1.Manifest) bool {
 	return reflect.DeepEqual(left.Object, right.Object)
 }
 
-// sortedUnion returns the sorted union without duplicates; nil if it is empty.
+// sortedUnion returns the sorted union without duplicates. It returns nil if the union is empty.
 func sortedUnion(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// mergedOwners returns the present owners, with the desired ones replaced or appended.
+// mergedOwners returns the present owners. Each desired owner replaces the same owner in the list
+// or is appended.
 func mergedOwners(present, desired []metav1.OwnerReference) []metav1.OwnerReference {
 	all := slices.Clone(present)
 	for _, owner := range desired {

@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// addOriginMetadata sets the labels and annotations of a manifest that name its Work and its
+// addOriginMetadata sets the labels and annotations of a manifest that refer to its Work and its
 // template.
 func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier metav1.Object) {
 	addLabels(manifest, map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
@@ -30,12 +30,12 @@ func addOriginMetadata(manifest, template *unstructured.Unstructured, carrier me
 	addAnnotations(manifest, origin)
 }
 
-// recordManagedKeys sets the annotations that list the keys of the labels and annotations of
-// the manifest, including these two. If a member object lists a key that its manifest no
-// longer has, then the key was removed in the control plane and not in the member. It must be
-// the last change to the metadata of the manifest.
+// recordManagedKeys sets the annotations that list the keys of the labels and annotations of the
+// manifest, including these two annotations. If a member object lists a key that its manifest no
+// longer has, then the key was removed in the control plane and not in the member.
+// recordManagedKeys must be the last change to the metadata of the manifest.
 func recordManagedKeys(manifest *unstructured.Unstructured) {
-	// Both keys must exist before the annotations are listed.
+	// Both annotations must exist before the keys are listed, because the list includes them.
 	addAnnotations(manifest, map[string]string{
 		workv1alpha2.ManagedAnnotations: "",
 		workv1alpha2.ManagedLabels:      joinedKeys(manifest.GetLabels()),
@@ -58,8 +58,8 @@ func addAnnotations(object metav1.Object, added map[string]string) {
 	object.SetAnnotations(mergedMap(object.GetAnnotations(), added))
 }
 
-// mergedMap returns a new map with the entries of both; those of added win. It returns nil if
-// there are no entries.
+// mergedMap returns a new map with the entries of both maps. The entries of added take precedence.
+// It returns nil if there are no entries.
 func mergedMap(present, added map[string]string) map[string]string {
 	if len(present)+len(added) == 0 {
 		return nil

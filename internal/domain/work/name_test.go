@@ -26,8 +26,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// FuzzName checks that every valid object has a valid Work name, as long as the name of the object
-// leaves room for the hash.
+// FuzzName checks that every valid object has a valid Work name, provided that the name of the
+// object is short enough to append the hash.
 func FuzzName(f *testing.F) {
 	f.Add("ClusterRole", "", "system:foo:Bar")
 	f.Add("Deployment", "default", "nginx")
@@ -39,7 +39,8 @@ func FuzzName(f *testing.F) {
 		if validation.IsDNS1123Subdomain(name) == nil && len(name) <= 240 && validation.IsDNS1123Subdomain(got) != nil {
 			t.Errorf("%q gives the invalid name %q", name, got)
 		}
-		// The case of some non-ASCII letters cannot be converted back. Kinds are ASCII.
+		// Some non-ASCII letters change if they are converted to another case and back. Kinds
+		// contain only ASCII letters.
 		if isASCII(kind) && got != Name(strings.ToUpper(kind), namespace, name) {
 			t.Errorf("the case of the kind %q matters", kind)
 		}

@@ -6,9 +6,9 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// OrphanWorks returns the Works of a binding that must be removed: those in clusters that are not
-// expected, and those with an outdated name. names maps a cluster to the current name of its
-// Work. The name changes if an override renames the object. Works outside any execution
+// OrphanWorks returns the Works of a binding that must be deleted: the Works in clusters that are
+// not expected, and the Works with an outdated name. names maps a cluster to the current name of
+// its Work, because the name changes if an override renames the object. Works outside any execution
 // namespace are ignored.
 func OrphanWorks(works []*workv1alpha1.Work, expected sets.Set[string], names map[string]string) []*workv1alpha1.Work {
 	var orphans []*workv1alpha1.Work

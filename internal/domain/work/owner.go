@@ -9,14 +9,14 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// MayWrite reports whether the object that exists in the member may be changed to the
-// manifest: it was created for the same Work, or the manifest requests to overwrite and the
-// Work may do so (see CanTakeOver). If not, owner is the Work that owns the object, empty if no
-// Work does.
+// MayWrite reports whether the object that exists in the member may be changed to the manifest.
+// This is the case if the object was created for the same Work, or if the manifest requests to
+// overwrite the object and the Work may take it over (see CanTakeOver). If not, owner is the Work
+// that owns the object. owner is empty if no Work owns it.
 //
-// A user who removes the managed label from a member object takes it away from Karmada. A
-// manifest that a user wrote without the label never set it on the object. Then only the
-// permanent ID shows the owner.
+// If a user removes the managed label from a member object, Karmada no longer manages the object.
+// If a user created the Work with a manifest without the managed label, the object never had the
+// label. Then only the permanent ID shows the owner.
 func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstructured) (ok bool, owner string) {
 	overwrite := workv1alpha2.ResourceConflictResolutionOverwrite
 	if manifest.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == overwrite && CanTakeOver(work, manifest) {
@@ -31,19 +31,20 @@ func MayWrite(work *workv1alpha1.Work, observed, manifest *unstructured.Unstruct
 	return false, describeOwner(observed)
 }
 
-// MayDelete reports whether the member object is deleted together with its Work. An object
-// without the managed label, or of another Work, stays.
+// MayDelete reports whether the member object is deleted together with its Work. An object without
+// the managed label, and an object of another Work, is not deleted.
 func MayDelete(observed, manifest *unstructured.Unstructured) bool {
 	return isManaged(observed) && hasSameOrigin(observed, manifest)
 }
 
-// ConflictError is the error for a member object that Karmada may not change. It names the
-// owner and how to take the object over. The user must resolve it.
+// ConflictError is the error for a member object that Karmada may not change. It contains the owner
+// and describes how a user can make Karmada take over the object. The user must resolve the
+// conflict.
 type ConflictError struct {
 	Member string
-	// Kind and Path are the object in the member. The path is [namespace/]name.
+	// Kind and Path identify the object in the member. Path is [namespace/]name.
 	Kind, Path string
-	// Owner is the Work that owns the object, empty if there is none.
+	// Owner is the Work that owns the object. It is empty if no Work owns the object.
 	Owner string
 }
 
@@ -70,19 +71,19 @@ func isManaged(object *unstructured.Unstructured) bool {
 	return object.GetLabels()[workv1alpha1.ManagedByKarmadaLabel] == workv1alpha1.ManagedByKarmadaLabelValue
 }
 
-// hasSameID reports whether the member object has the permanent ID of the manifest's Work.
+// hasSameID reports whether the member object has the permanent ID of the Work of the manifest.
 func hasSameID(observed, manifest *unstructured.Unstructured) bool {
 	id := manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]
 	return id != "" && observed.GetLabels()[workv1alpha1.WorkPermanentIDLabel] == id
 }
 
-// hasSameOrigin reports whether the member object was made from the manifest's Work. If either
-// side has no ID, nothing speaks against it.
+// hasSameOrigin reports whether the member object was created from the Work of the manifest. If the
+// object or the manifest has no ID, it returns true.
 //
-// A Work that is deleted while its member is unreachable, and created again when the member is
-// back, has a new ID. The object that it left behind is then recognized by the UID of its
-// template, which no other control plane has. An object without a template is recognized by
-// the name of its Work.
+// If a Work is deleted while its member is unreachable, and created again when the member is
+// reachable again, the new Work has a new ID. The object of the deleted Work is then identified by
+// the UID of its template, because no other control plane has that UID. An object without a
+// template is identified by the name of its Work.
 func hasSameOrigin(observed, manifest *unstructured.Unstructured) bool {
 	left := observed.GetLabels()[workv1alpha1.WorkPermanentIDLabel]
 	right := manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]

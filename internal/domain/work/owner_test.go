@@ -10,8 +10,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// labelledConfigMap is a ConfigMap with the labels and annotations of a Work; empty ones are
-// left out.
+// labelledConfigMap returns a ConfigMap with the labels and annotations of a Work. Empty labels and
+// annotations are omitted.
 func labelledConfigMap(managed, workID, templateUID, workName, resolution string) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	result.SetNamespace("shop")

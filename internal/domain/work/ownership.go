@@ -15,18 +15,19 @@ import (
 type Ownership int
 
 const (
-	// Unmanaged objects do not have the labels and annotations of Karmada, or a controller in
-	// the member created them from an object that has.
+	// Unmanaged means that the object does not have the labels and annotations of Karmada, or that
+	// a controller in the member created it from an object that has them.
 	Unmanaged Ownership = iota
-	// OwnedElsewhere objects have annotations that name a Work of another cluster, for example of
-	// another control plane.
+	// OwnedElsewhere means that the annotations of the object refer to a Work of another cluster,
+	// for example of another control plane.
 	OwnedElsewhere
-	// Owned objects were created for a Work that exists and holds them.
+	// Owned means that the object was created for a Work that exists and contains the object.
 	Owned
-	// Adoptable objects were created for a Work that does not exist, and another Work holds a
-	// manifest of the same object.
+	// Adoptable means that the object was created for a Work that does not exist, and that another
+	// Work contains a manifest of the same object.
 	Adoptable
-	// Orphaned objects were created for a Work that does not exist, and no Work holds them.
+	// Orphaned means that the object was created for a Work that does not exist, and that no Work
+	// contains the object.
 	Orphaned
 )
 
@@ -48,8 +49,9 @@ type objectKey struct {
 	namespace, name string
 }
 
-// NewManifestIndex indexes the manifests of Works of a cluster. A manifest that cannot be decoded is
-// an error, because its object would look like an orphan.
+// NewManifestIndex returns an index of the manifests in the Works of a cluster. It returns an error
+// for a manifest that cannot be decoded, because the object of that manifest would look like an
+// orphan.
 func NewManifestIndex(cluster string, works []workv1alpha1.Work) (ManifestIndex, error) {
 	claims := ManifestIndex{cluster: cluster, byKey: map[objectKey][]WorkManifest{}}
 	for i := range works {
@@ -65,8 +67,9 @@ func NewManifestIndex(cluster string, works []workv1alpha1.Work) (ManifestIndex,
 	return claims, nil
 }
 
-// OwnershipOf returns to what a member object belongs, and the Work that holds it. The claim is empty
-// if no Work does. The object needs only its metadata and kind.
+// OwnershipOf returns the ownership of a member object and the manifest of the Work that contains
+// the object. The manifest is empty if no Work contains the object. Only the metadata and the kind
+// of the object are needed.
 func (c ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownership, WorkManifest) {
 	annotations := observed.GetAnnotations()
 	namespace, name := annotations[workv1alpha1.WorkNamespaceAnnotation], annotations[workv1alpha1.WorkNameAnnotation]
@@ -88,8 +91,8 @@ func (c ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownersh
 	return Orphaned, WorkManifest{}
 }
 
-// AdoptObject sets, in place, the labels and annotations by which the Work that holds the object
-// takes it over.
+// AdoptObject sets, in place, the labels and annotations with which the Work that contains the
+// object takes the object over.
 func AdoptObject(observed *unstructured.Unstructured, owner WorkManifest) {
 	labels := map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue}
 	if id := owner.Manifest.GetLabels()[workv1alpha1.WorkPermanentIDLabel]; id != "" {

@@ -14,12 +14,12 @@ import (
 )
 
 // preservedState returns the labels that pass the state of an evicted application to its new
-// target. State is passed on only if the receiver is certain: there is a single target, it did
-// not run the application before the last eviction, and the application is certainly gone from
-// the old cluster.
+// target. The state is passed only if it is certain which target receives it: there is a single
+// target, this target did not run the application before the last eviction, and the application no
+// longer exists in the old cluster.
 //
-// A value that is not a valid label value is an error: without the state, the application
-// would start from scratch and the user would not notice.
+// A value that is not a valid label value is an error, because otherwise the application would
+// start without its state and the user would not notice.
 func preservedState(spec *workv1alpha2.ResourceBindingSpec, target string) (map[string]string, error) {
 	tasks := spec.GracefulEvictionTasks
 	if len(tasks) == 0 || len(binding.TargetClusters(spec)) != 1 {

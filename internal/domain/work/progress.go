@@ -19,18 +19,19 @@ type replicaCounts struct {
 	NumberUnavailable   int64 `json:"numberUnavailable"`
 }
 
-// RolloutProgress is what a status shows of a rollout.
+// RolloutProgress is the progress of a rollout according to a status.
 type RolloutProgress struct {
-	// IsStable is false during a rolling update. Its status is healthy at every step, but is
-	// about to change again.
+	// IsStable is false during a rolling update, because the status may be healthy at every step
+	// but is about to change again.
 	IsStable bool
-	// TemplateGeneration is the generation of the template from which the object was made, 0
-	// if the status does not contain it.
+	// TemplateGeneration is the generation of the template from which the object was created. It is
+	// 0 if the status does not contain the generation.
 	TemplateGeneration int64
 }
 
-// ParseProgress parses a status that a member reported. A status without replica counts is
-// settled. The result only decides how soon a status is written, so a guess is good enough.
+// ParseProgress parses the progress from a status that a member reported. A status without replica
+// counts is stable. The result may be imprecise, because it only determines how soon a status is
+// written.
 func ParseProgress(status *runtime.RawExtension) RolloutProgress {
 	if status == nil || len(status.Raw) == 0 {
 		return RolloutProgress{IsStable: true}

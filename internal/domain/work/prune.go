@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// serverOwnedFields are the metadata fields that an API server or a garbage collector owns.
-// They have no meaning in another cluster. Owners and finalizers would even cause the object
-// to be deleted there, or prevent its deletion.
+// serverOwnedFields are the metadata fields that an API server or a garbage collector owns. These
+// fields have no meaning in another cluster. In another cluster, owners would even cause the
+// deletion of the object, and finalizers would prevent it.
 var serverOwnedFields = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
 	"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
 }
 
 // Prune removes from object, in place, the fields that belong to the cluster from which it was
-// read: the status, the fields that the API server sets, and those that controllers of that
-// cluster set. Maps that become empty are removed too, so that an object that never had them
-// is equal. Kinds are recognized by name, without the group.
+// read: the status, the fields that the API server sets, and the fields that controllers of that
+// cluster set. Maps that become empty are removed too, so that the object equals an object that
+// never had them. Kinds are identified by name, without the group.
 func Prune(object *unstructured.Unstructured) {
 	root := object.Object
 	delete(root, "status")
@@ -42,9 +42,9 @@ func Prune(object *unstructured.Unstructured) {
 	}
 }
 
-// pruneJob removes the selector that the API server generates, unless the user sets the
-// selector (manualSelector). ttlSecondsAfterFinished applies only in the control plane: in a
-// member it would delete the Job, which would then be created again.
+// pruneJob removes the selector that the API server generates, unless the user sets the selector
+// (manualSelector). It also removes ttlSecondsAfterFinished, which applies only in the control
+// plane: in a member it would delete the Job, and the Job would then be created again.
 func pruneJob(root map[string]any) {
 	removeField(root, "spec", "ttlSecondsAfterFinished")
 	if manual, _, _ := unstructured.NestedBool(root, "spec", "manualSelector"); manual {
@@ -59,7 +59,8 @@ func pruneJob(root map[string]any) {
 	}
 }
 
-// pruneSecret removes the token of a service account, which is valid in one cluster only.
+// pruneSecret removes the token of a service account, because the token is valid in one cluster
+// only.
 func pruneSecret(root map[string]any) {
 	if root["type"] != string(corev1.SecretTypeServiceAccountToken) {
 		return
@@ -91,8 +92,8 @@ func pruneServiceAccount(root map[string]any, name string) {
 	}
 }
 
-// pruneService removes allocated addresses. The address None is not allocated: the user sets
-// it for a headless Service.
+// pruneService removes allocated addresses. It keeps the address None, because the user sets this
+// address for a headless Service.
 func pruneService(root map[string]any) {
 	if address, _, _ := unstructured.NestedString(root, "spec", "clusterIP"); address == corev1.ClusterIPNone {
 		return
@@ -101,8 +102,8 @@ func pruneService(root map[string]any) {
 	removeField(root, "spec", "clusterIPs")
 }
 
-// removeField deletes the field at path and the maps that become empty. It reports whether the
-// field existed.
+// removeField deletes the field at path and the maps that become empty by that. It reports whether
+// the field existed.
 func removeField(parent map[string]any, path ...string) bool {
 	value, found := parent[path[0]]
 	if !found {

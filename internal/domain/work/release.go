@@ -8,12 +8,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// Release removes, in place, all labels and annotations that tie a member object to the
-// control plane. The object then belongs to the member alone. It reports whether there was
-// any; if not, no write is needed.
+// Release removes, in place, all labels and annotations that connect a member object to the control
+// plane. The object then belongs only to the member. Release reports whether it removed any label
+// or annotation; if not, no write is needed.
 //
-// The labels and annotations of both kinds of policy are removed, because a namespaced object
-// can have either.
+// The labels and annotations of both kinds of policy are removed, because a policy of either kind
+// can claim a namespaced object.
 func Release(object *unstructured.Unstructured) (changed bool) {
 	labels := []string{
 		workv1alpha1.ManagedByKarmadaLabel,

@@ -15,35 +15,37 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// Overrides are the override policies that may apply to a template. Render selects those that
-// do.
+// Overrides are the override policies that may apply to a template. Render selects the policies
+// that apply.
 type Overrides struct {
 	Cluster    []override.Object // ClusterOverridePolicies
 	Namespaced []override.Object // OverridePolicies of the template's namespace
-	// Allowed are the further changes that the policies may make to an object, such as its identity.
+	// Allowed holds the changes that the policies may make beyond the content of an object, for
+	// example to its identity.
 	Allowed override.Options
 }
 
-// RenderInput are the parts from which the Work of one target of a binding is rendered.
+// RenderInput holds the parts from which the Work of one target of a binding is rendered.
 type RenderInput struct {
 	Template *unstructured.Unstructured
 	Binding  binding.Object
 	Cluster  *clusterv1alpha1.Cluster
-	// Target is the entry for the cluster in binding.TargetClusters.
+	// Target is the entry for the cluster in the result of binding.TargetClusters.
 	Target workv1alpha2.TargetCluster
-	// ReviseReplicas sets the replicas of an object. It may change or replace the object. It is nil if
-	// the interpreter cannot set replicas for the template's kind.
+	// ReviseReplicas sets the replicas of an object. It may change or replace the object. It is nil
+	// if the interpreter cannot set replicas for the kind of the template.
 	ReviseReplicas func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 	Overrides      Overrides
-	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
+	// PermanentID is the permanent ID of the stored Work, or a new ID. If it is empty, admission
+	// sets the ID.
 	PermanentID string
 	// PassPreservedState enables passing the state of an evicted application to the target.
 	PassPreservedState bool
 }
 
-// Render makes the Work for one target of a binding. A binding without a permanent ID is an
-// error: its Works are selected, and deleted, by that ID, and an empty one would select Works
-// of other bindings.
+// Render returns the Work for one target of a binding. It returns an error for a binding without a
+// permanent ID, because the Works of a binding are selected, and deleted, by that ID, and an empty
+// ID would select Works of other bindings.
 func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	if binding.PermanentID(in.Binding) == "" {
 		return nil, fmt.Errorf("binding %q has no label %s yet, which admission sets", in.Binding.GetName(), binding.PermanentIDLabel(in.Binding))
@@ -73,6 +75,7 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	rendered := newWork(manifest, in.Cluster.Name)
 	rendered.Labels = id
 	rendered.Annotations = mergedMap(origin, appliedOverrideAnnotations(applied))
+	rendered.Annotations[workv1alpha1.RenderedFromAnnotation] = RenderedFrom(in.Binding, in.Target, in.Template.GetResourceVersion())
 	rendered.Spec.SuspendDispatching = new(binding.IsDispatchSuspended(spec, in.Target.Name))
 	rendered.Spec.PreserveResourcesOnDeletion = new(spec.PreserveResourcesOnDeletion != nil && *spec.PreserveResourcesOnDeletion)
 
@@ -81,24 +84,27 @@ func Render(in RenderInput) (*workv1alpha1.Work, error) {
 	return rendered, setManifest(rendered, manifest, in.Template, in.PermanentID)
 }
 
-// RenderForOwnerInput are the parts from which a Work without a binding is rendered.
+// RenderForOwnerInput holds the parts from which a Work without a binding is rendered.
 type RenderForOwnerInput struct {
 	Template *unstructured.Unstructured
 	Cluster  *clusterv1alpha1.Cluster
-	// Owner controls the Work, which is garbage-collected with it. The owner is
-	// cluster-scoped, for example the propagated Namespace itself or the Cluster.
+	// Owner is the controller of the Work. The Work is garbage-collected with its owner. The owner
+	// is cluster-scoped, for example the propagated Namespace itself or the Cluster.
 	Owner metav1.OwnerReference
-	// ClusterOverrides are ClusterOverridePolicies. OverridePolicies do not apply.
+	// ClusterOverrides are the ClusterOverridePolicies that may apply. OverridePolicies do not
+	// apply.
 	ClusterOverrides []override.Object
-	// Allowed are the further changes that the policies may make to an object, such as its identity.
+	// Allowed holds the changes that the policies may make beyond the content of an object, for
+	// example to its identity.
 	Allowed override.Options
-	// PermanentID is that of the stored Work, or a new one. If it is empty, admission sets it.
+	// PermanentID is the permanent ID of the stored Work, or a new ID. If it is empty, admission
+	// sets the ID.
 	PermanentID string
 }
 
-// RenderForOwner makes the Work of an object that goes to a cluster without a policy, such as a
-// Namespace. It sets no conflict resolution, so an object that the member created itself is
-// not changed.
+// RenderForOwner returns the Work of an object that is propagated to a cluster without a policy,
+// such as a Namespace. It sets no conflict resolution, so an object that the member created itself
+// is not changed.
 func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 	manifest, applied, err := in.Allowed.Apply(in.Template, in.Cluster, in.ClusterOverrides, nil)
 	if err != nil {
@@ -111,7 +117,7 @@ func RenderForOwner(in RenderForOwnerInput) (*workv1alpha1.Work, error) {
 }
 
 // scaledManifest returns a copy of the template with the target's share of replicas and
-// completions. The numbers of the scheduler replace those of the template.
+// completions. The share replaces the number of the template.
 func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	spec := in.Binding.BindingSpec()
 	manifest := in.Template.DeepCopy()
@@ -130,7 +136,7 @@ func scaledManifest(in RenderInput) (*unstructured.Unstructured, error) {
 	return manifest, nil
 }
 
-// newWork returns a Work without manifests. Its name follows from the final manifest, because
+// newWork returns a Work without manifests. Its name is computed from the final manifest, because
 // an override may have renamed the object.
 func newWork(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -140,7 +146,8 @@ func newWork(manifest *unstructured.Unstructured, cluster string) *workv1alpha1.
 	}}
 }
 
-// setManifest completes the manifest and stores it in the Work.
+// setManifest adds the labels and annotations that a manifest needs, and stores the manifest in the
+// Work.
 func setManifest(into *workv1alpha1.Work, manifest, template *unstructured.Unstructured, permanentID string) error {
 	Prune(manifest)
 	addOriginMetadata(manifest, template, into)
@@ -169,8 +176,8 @@ func appliedOverrideAnnotations(applied override.AppliedRecord) map[string]strin
 	return annotations
 }
 
-// HasNewOverrides reports whether overrides are applied to the desired Work that differ from those
-// of the stored one, which may be empty.
+// HasNewOverrides reports whether the overrides that are applied to the desired Work differ from
+// those of the stored Work. The stored Work may be empty.
 func HasNewOverrides(stored, desired *workv1alpha1.Work) bool {
 	for _, record := range overrideAnnotations {
 		if now := desired.Annotations[record]; now != "" && now != stored.Annotations[record] {

@@ -66,7 +66,7 @@ spec: {replicas: 2, template: {spec: {containers: [{name: web, image: nginx}]}}}
 			Labels: map[string]string{"resourcebinding.karmada.io/permanent-id": "binding-id", "work.karmada.io/permanent-id": "work-id"},
 			Annotations: map[string]string{
 				"resourcebinding.karmada.io/name": "web-deployment", "resourcebinding.karmada.io/namespace": "shop",
-				"work.karmada.io/conflict-resolution": "abort",
+				"work.karmada.io/conflict-resolution": "abort", "work.karmada.io/rendered-from": "d636c6cfdda74515/12",
 			},
 			Finalizers: []string{"karmada.io/execution-controller"},
 		},

@@ -6,20 +6,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ScopeError is the error for a kind that a member serves with another scope than the manifest
-// has. If it were sent there, the manifest would become an object of another namespace or of
-// none. A user must change one of the two clusters.
+// ScopeError is the error for a kind whose scope in a member differs from the scope of the
+// manifest. Such a manifest is not sent, because the member would store it as an object of another
+// namespace or of no namespace. A user must change the scope in one of the two clusters.
 type ScopeError struct {
 	// Member is the cluster that serves Kind.
 	Member, Group, Kind string
-	// Path is the object: [namespace/]name.
+	// Path identifies the object: [namespace/]name.
 	Path string
-	// Namespaced is the scope in the member. The manifest has the other one.
+	// Namespaced is the scope in the member. The manifest has the opposite scope.
 	Namespaced bool
 }
 
-// CheckScope returns a ScopeError unless the scope of the kind in a member is that of the
-// manifest.
+// CheckScope returns a ScopeError unless a kind has the same scope in a member and in the manifest.
 func CheckScope(member string, manifest *unstructured.Unstructured, namespaced bool) error {
 	if namespaced == (manifest.GetNamespace() != "") {
 		return nil

@@ -15,30 +15,31 @@ import (
 )
 
 const (
-	// MaxStatusBytes limits the reflected status of one object, in bytes, without the feature
-	// gate LargeStatus.
+	// MaxStatusBytes is the maximum size of the reflected status of one object, in bytes, if the
+	// feature gate LargeStatus is disabled.
 	MaxStatusBytes = 16 << 10
-	// MaxAggregationBytes limits the statuses and messages of all clusters of a binding together,
-	// in bytes. etcd accepts objects of 1.5 MiB.
+	// MaxAggregationBytes is the maximum total size of the statuses and messages of all clusters of
+	// a binding, in bytes. etcd accepts objects of 1.5 MiB.
 	MaxAggregationBytes = 1 << 20
-	// maxStatusDepth limits the nesting of JSON in a status.
+	// maxStatusDepth is the maximum nesting depth of the JSON of a status.
 	maxStatusDepth = 64
-	// maxListedFields is the number of omitted fields that a message names.
+	// maxListedFields is the maximum number of omitted fields that a message lists.
 	maxListedFields = 8
 )
 
 // OmittedStatus describes the fields that were omitted from a status.
 type OmittedStatus struct {
-	// Bytes is the size of the whole status, Limit is the limit for the reflected part.
+	// Bytes is the size of the whole status. Limit is the limit for the reflected part.
 	Bytes, Limit int
 	// Fields are the names of the omitted fields, sorted.
 	Fields []string
 }
 
-// CutStatus returns a status that is small enough to be reflected, and what was omitted from
-// it; nil for nothing. The smallest fields stay, which are usually counts and phases.
+// CutStatus returns a status that is small enough to be reflected, and the fields that were
+// omitted, or nil if none were omitted. The smallest fields are kept, because these are usually
+// counts and phases.
 //
-// limit is in bytes; 0 means MaxStatusBytes.
+// limit is in bytes. The value 0 means MaxStatusBytes.
 func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, *OmittedStatus) {
 	limit = cmp.Or(limit, MaxStatusBytes)
 	if status == nil || len(status.Raw) <= limit && jsonDepth(status.Raw) <= maxStatusDepth {
@@ -58,7 +59,7 @@ func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, 
 	})
 	kept, size := map[string]json.RawMessage{}, len("{}")
 	for _, name := range names {
-		// Escaped in JSON, a name may be six times as long.
+		// A name may be six times as long after it is escaped in JSON.
 		size += 6*len(name) + len(`"":,`) + len(fields[name])
 		if size > limit || jsonDepth(fields[name]) >= maxStatusDepth {
 			cut.Fields = append(cut.Fields, name)
@@ -94,7 +95,7 @@ func jsonDepth(raw []byte) int {
 	return deepest
 }
 
-// Describe returns the message on the fields that were omitted from the status of an object.
+// Describe returns the message that fields were omitted from the status of an object.
 func (c OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
 	name := strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 	what := "the status is left out"
@@ -112,8 +113,8 @@ func (c OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifi
 		cluster, of.Kind, name, c.Bytes, c.Limit, maxStatusDepth, what)
 }
 
-// StatusCutCondition returns the condition that statuses of a Work were cut. The caller sets
-// the time of the transition.
+// StatusCutCondition returns the condition that reports that statuses of a Work were cut. The
+// caller sets the time of the transition.
 func StatusCutCondition(work *workv1alpha1.Work, descriptions []string) metav1.Condition {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkStatusCut, Status: metav1.ConditionTrue, ObservedGeneration: work.Generation,

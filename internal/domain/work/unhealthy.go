@@ -10,19 +10,20 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// maxReasonBytes limits the reason of one cluster, in bytes.
+// maxReasonBytes is the maximum length of the reason of one cluster, in bytes.
 const maxReasonBytes = 512
 
-// unhealthyConditions are conditions of workloads that explain why Pods are missing, with the
-// status that indicates it. The one that explains most comes first.
+// unhealthyConditions are the conditions of workloads that explain why Pods are missing, each with
+// the status that indicates missing Pods. The condition with the most specific explanation is the
+// first one.
 var unhealthyConditions = []struct{ kind, status string }{
 	{workv1alpha2.MemberConditionPodFailure, "True"},
 	{"ReplicaFailure", "True"},
 	{"Progressing", "False"},
 }
 
-// UnhealthyReasons maps a cluster to the reason why an applied workload is unhealthy, as far as the
-// member reports one. A rollout in progress is no reason.
+// UnhealthyReasons maps a cluster to the reason that the member reports for an unhealthy workload.
+// It considers only applied workloads. A rollout in progress is no reason.
 func UnhealthyReasons(items []workv1alpha2.AggregatedStatusItem) map[string]string {
 	troubles := map[string]string{}
 	for i := range items {
@@ -37,8 +38,8 @@ func UnhealthyReasons(items []workv1alpha2.AggregatedStatusItem) map[string]stri
 	return troubles
 }
 
-// unhealthyReason returns "" for a status without such a condition, or one that cannot be
-// parsed.
+// unhealthyReason returns the reason from the first unhealthy condition of a status. It returns ""
+// for a status that has no such condition or cannot be parsed.
 func unhealthyReason(raw []byte) string {
 	var status struct {
 		Conditions []struct{ Type, Status, Reason, Message string } `json:"conditions"`

@@ -7,8 +7,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// NamespaceOwner returns the Namespace that controls a Work. Such a Work goes to every
-// cluster, with or without a binding. It returns nil if there is none.
+// NamespaceOwner returns the Namespace that controls a Work, or nil if there is none. A Work that a
+// Namespace controls is propagated to every cluster, with or without a binding.
 func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	owner := metav1.GetControllerOf(work)
 	if owner == nil || owner.APIVersion != "v1" || owner.Kind != "Namespace" {
@@ -17,9 +17,9 @@ func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	return owner
 }
 
-// WithoutBinding returns the stored Work without the data of its binding. The member object stays, and
-// the other owner of the Work goes on with it. That owner renders the manifest again, which
-// removes what the binding wrote into it.
+// WithoutBinding returns the stored Work without the data of its binding. The member object stays,
+// and the other owner of the Work manages the Work from then on. That owner renders the manifest
+// again, which removes the changes of the binding from the manifest.
 func WithoutBinding(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	result := stored.DeepCopy()
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
@@ -28,6 +28,7 @@ func WithoutBinding(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	for _, annotation := range []string{
 		workv1alpha2.ResourceBindingNamespaceAnnotation, workv1alpha2.ResourceBindingNameAnnotation,
 		workv1alpha2.ClusterResourceBindingAnnotation, workv1alpha2.ResourceConflictResolutionAnnotation,
+		workv1alpha1.RenderedFromAnnotation,
 	} {
 		delete(result.Annotations, annotation)
 	}

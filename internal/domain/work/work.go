@@ -1,16 +1,16 @@
-// Package work answers: which Work does a cluster get for a template, how is a manifest
-// written to the member, and how are the statuses of the members aggregated?
+// Package work answers: which Work does a cluster get for a template, how is a manifest written to
+// the member, and how are the statuses of the members aggregated?
 //
-// On the way out, Render makes the Work of one target of a binding, and Merge brings a stored
-// Work to that state. For the member, Desired merges a manifest with the member object, Same
-// reports whether a write would change anything, and MayWrite and MayDelete report whether
-// Karmada may change the object. On the way back, MergeManifestStatus and Gather combine the
-// statuses that members report.
+// To deliver a template, Render returns the Work of one target of a binding, and Merge brings a
+// stored Work to that state. In the member, DesiredObject merges a manifest with the member object,
+// IsInSync reports whether a write would change anything, and MayWrite and MayDelete report whether
+// Karmada may change or delete the object. To collect the status, MergeManifestStatus and Aggregate
+// combine the statuses that members report.
 //
 // Invariants: a function changes its inputs only if its comment says so. Every function is
-// idempotent: its own result as input gives the same result, and a difference in order or
-// layout causes no write. A member object is taken over or deleted only on proof that it was
-// created for the same Work.
+// idempotent: its own result as input gives the same result, and a difference in order or layout
+// causes no write. A member object is taken over or deleted only on proof that it was created for
+// the same Work.
 package work
 
 import (
@@ -28,14 +28,14 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// ExecutionNamespace returns the namespace of the control plane that holds the Works of a
+// ExecutionNamespace returns the namespace of the control plane that contains the Works of a
 // cluster.
 func ExecutionNamespace(cluster string) string {
 	return clusterv1alpha1.ExecutionNamespacePrefix + cluster
 }
 
-// ClusterOf returns the cluster whose Works the namespace holds. ok is false for a namespace
-// that holds no Works.
+// ClusterOf returns the cluster whose Works the namespace contains. ok is false for a namespace
+// that contains no Works of a cluster.
 func ClusterOf(namespace string) (cluster string, ok bool) {
 	cluster, ok = strings.CutPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 	return cluster, ok && cluster != ""

@@ -17,8 +17,8 @@ import (
 
 type aggregateRule = func(context.Context, *unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error)
 
-// memberStatus decodes the status of one cluster as a T, which has only the required
-// fields. It returns false if the cluster has no status yet.
+// memberStatus decodes the status of one cluster. T declares only the required fields. found is
+// false if the cluster has no status yet.
 func memberStatus[T any](item *workv1alpha2.AggregatedStatusItem) (status T, found bool, err error) {
 	if item.Status == nil {
 		return status, false, nil
@@ -47,9 +47,9 @@ func forEachStatus[T any](items []workv1alpha2.AggregatedStatusItem, visit func(
 	return nil
 }
 
-// replaceStatus returns a copy of template with a new status, or template itself if both
-// are equal. API types are compared, in which a zero value equals an absent field.
-// Defaults that the API server sets are therefore no difference.
+// replaceStatus returns a copy of template with a new status, or template itself if the new status
+// equals the old one. The statuses are compared as API types, in which a zero value equals an
+// absent field. So defaults that the API server sets do not count as a difference.
 func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (*unstructured.Unstructured, error) {
 	if equality.Semantic.DeepEqual(old, status) {
 		return template, nil
@@ -63,15 +63,15 @@ func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (
 	return changed, nil
 }
 
-// aggregateWorkload returns the rule for the workloads of apps/v1. The counters are summed,
-// observedGeneration is set to the generation of the template, and other fields of the
-// status are kept. A template that could not be applied to a cluster is not observed.
-// Its observedGeneration is decreased, because the rollout may have been complete with
-// fewer clusters before.
+// aggregateWorkload returns the rule that aggregates the status of workloads of apps/v1. The rule
+// sums the counters, sets observedGeneration to the generation of the template, and keeps the other
+// fields of the status. A template that could not be applied to a cluster does not count as
+// observed. The rule then decreases observedGeneration, because the rollout may have been complete
+// before in fewer clusters.
 func aggregateWorkload(counters []string) aggregateRule {
 	return func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 		totals := make(map[string]int64, len(counters)+1)
-		allObserved := true // by every cluster; true without clusters
+		allObserved := true // whether every cluster observed the generation; true without clusters
 		for i := range items {
 			current, err := addWorkload(totals, counters, &items[i], template.GetGeneration())
 			if err != nil {
@@ -88,7 +88,7 @@ func aggregateWorkload(counters []string) aggregateRule {
 	}
 }
 
-// observedGenerationOf returns the observedGeneration of a template.
+// observedGenerationOf returns the observedGeneration to set in the status of a template.
 func observedGenerationOf(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem, allObserved bool) (int64, error) {
 	stored, err := integerOrZero(template.Object, "status", observedGeneration)
 	switch {
@@ -103,7 +103,8 @@ func observedGenerationOf(template *unstructured.Unstructured, items []workv1alp
 	}
 }
 
-// isUndelivered reports whether the template could not be applied for a known cause.
+// isUndelivered reports whether the template could not be applied to a cluster and the cause is
+// known.
 func isUndelivered(item workv1alpha2.AggregatedStatusItem) bool {
 	return !item.Applied && item.AppliedMessage != ""
 }
@@ -115,9 +116,9 @@ func appendField(fields []string, field string) []string {
 	return append(fields[:len(fields):len(fields)], field)
 }
 
-// addWorkload adds the counters of one cluster to totals. It returns whether the cluster
-// has the given generation of the template and its controller has observed it. It
-// returns false for a cluster without a status.
+// addWorkload adds the counters of one cluster to totals. It reports whether the cluster has the
+// given generation of the template and its controller has observed that generation. It returns
+// false for a cluster without a status.
 func addWorkload(totals map[string]int64, counters []string, item *workv1alpha2.AggregatedStatusItem, generation int64) (bool, error) {
 	status, found, err := memberStatus[map[string]any](item)
 	if err != nil || !found {
@@ -135,7 +136,7 @@ func addWorkload(totals map[string]int64, counters []string, item *workv1alpha2.
 	return current, nil
 }
 
-// counterReader reads integers of a status and keeps the first error.
+// counterReader reads integers from a status and stores the first error.
 type counterReader struct {
 	status map[string]any
 	err    error
@@ -149,7 +150,7 @@ func (r *counterReader) read(field string) int64 {
 	return value
 }
 
-// addCount adds counters that are 32-bit in the API. The sum saturates.
+// addCount adds two counters that are 32-bit integers in the API. The sum saturates.
 func addCount(a, b int64) int64 {
 	// a is always in range, so only b has to be limited to avoid an overflow.
 	return int64(saturateInt32(a + min(max(b, math.MinInt32), math.MaxInt32)))
@@ -158,8 +159,8 @@ func addCount(a, b int64) int64 {
 // addInt32 adds two values. The sum saturates.
 func addInt32(a, b int32) int32 { return saturateInt32(int64(a) + int64(b)) }
 
-// setCounters returns template with the values in the given fields of its status. An
-// absent field is equal to zero, and zero is stored as an absent field.
+// setCounters returns template with the values in the given fields of its status. A zero value is
+// stored as an absent field, because both mean the same.
 func setCounters(template *unstructured.Unstructured, fields []string, values map[string]int64) (*unstructured.Unstructured, error) {
 	old, err := nested[map[string]any](template.Object, "status")
 	if err != nil {

@@ -157,8 +157,8 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestRestartedContainersTakeTwoSteps checks that no step restarts a terminated container
-// without a name, and that the second step has the complete status.
+// TestRestartedContainersTakeTwoSteps checks that no step restarts a terminated container without a
+// name, and that the second step returns the complete status.
 func TestRestartedContainersTakeTwoSteps(t *testing.T) {
 	const running, ended = `{state: {running: {}}}`, `{state: {terminated: {exitCode: 1}}}`
 	lists := func(field string, states ...string) string { return field + `: [` + strings.Join(states, ", ") + `]` }

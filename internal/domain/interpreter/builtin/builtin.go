@@ -1,13 +1,12 @@
-// Package builtin implements the interpreter rules for kinds of Kubernetes and for
-// ServiceImport.
+// Package builtin implements the interpreter rules for kinds of Kubernetes and for ServiceImport.
 //
 // Invariants, in addition to those of package interpreter:
 //
 //   - Rules apply to exactly the group, version and kind in the table of New.
-//   - Sums over clusters saturate. An invalid status of a member causes an error that
-//     names the cluster.
-//   - Results are deterministic: the same input gives the same output, and unordered
-//     lists are sorted.
+//   - Sums over clusters saturate. An invalid status of a member causes an error that contains the
+//     name of the cluster.
+//   - Results are deterministic: the same input gives the same output, and unordered lists are
+//     sorted.
 package builtin
 
 import (
@@ -22,40 +21,41 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	multiclusterv1alpha1 "karmada.io/karmada/api/multicluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 // Options configures the rules.
 type Options struct {
-	// ResourceQuotaEstimate sets the priority class in replica requirements, so that
-	// estimators can apply quotas with a priority class scope. The default is false.
+	// ResourceQuotaEstimate sets the priority class in replica requirements, so that estimators can
+	// apply quotas with a priority class scope. The default is false.
 	ResourceQuotaEstimate bool
 
-	// Now is the clock for conditions of Deployments and Jobs. Required.
+	// Now returns the current time for conditions of Deployments and Jobs. It is required.
 	Now func() time.Time
 }
 
-// New returns the source of the builtin rules.
+// New returns a source that provides the builtin rules.
 func New(options Options) interpreter.Source {
 	pods := podReader{includePriorityClass: options.ResourceQuotaEstimate}
 	return table{
-		appsv1.SchemeGroupVersion.WithKind("Deployment"):                             deployment(pods, options.Now),
-		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                             replicaSet(pods),
-		appsv1.SchemeGroupVersion.WithKind("StatefulSet"):                            statefulSet(pods),
-		appsv1.SchemeGroupVersion.WithKind("DaemonSet"):                              daemonSet(),
-		batchv1.SchemeGroupVersion.WithKind("Job"):                                   job(pods, options.Now),
-		batchv1.SchemeGroupVersion.WithKind("CronJob"):                               cronJob(),
-		corev1.SchemeGroupVersion.WithKind("Pod"):                                    pod(pods),
-		corev1.SchemeGroupVersion.WithKind("Service"):                                service(),
-		corev1.SchemeGroupVersion.WithKind("ServiceAccount"):                         serviceAccount(),
-		corev1.SchemeGroupVersion.WithKind("Secret"):                                 secret(),
-		corev1.SchemeGroupVersion.WithKind("PersistentVolume"):                       persistentVolume(),
-		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):                  persistentVolumeClaim(),
-		networkingv1.SchemeGroupVersion.WithKind("Ingress"):                          ingress(),
-		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"):                            clusterRole(),
-		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):                  podDisruptionBudget(),
-		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"):         horizontalPodAutoscaler(),
-		{Group: "multicluster.x-k8s.io", Version: "v1alpha1", Kind: "ServiceImport"}: serviceImport(),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"):                     deployment(pods, options.Now),
+		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                     replicaSet(pods),
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"):                    statefulSet(pods),
+		appsv1.SchemeGroupVersion.WithKind("DaemonSet"):                      daemonSet(),
+		batchv1.SchemeGroupVersion.WithKind("Job"):                           job(pods, options.Now),
+		batchv1.SchemeGroupVersion.WithKind("CronJob"):                       cronJob(),
+		corev1.SchemeGroupVersion.WithKind("Pod"):                            pod(pods),
+		corev1.SchemeGroupVersion.WithKind("Service"):                        service(),
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"):                 serviceAccount(),
+		corev1.SchemeGroupVersion.WithKind("Secret"):                         secret(),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolume"):               persistentVolume(),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"):          persistentVolumeClaim(),
+		networkingv1.SchemeGroupVersion.WithKind("Ingress"):                  ingress(),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"):                    clusterRole(),
+		policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"):          podDisruptionBudget(),
+		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"): horizontalPodAutoscaler(),
+		multiclusterv1alpha1.GroupVersion.WithKind("ServiceImport"):          serviceImport(),
 	}
 }
 

@@ -30,7 +30,7 @@ func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: parseMap(t, text)}
 }
 
-// parseMap decodes YAML with integers as int64, as objects are decoded.
+// parseMap decodes YAML with integers as int64, in the same way as objects are decoded.
 func parseMap(t testing.TB, text string) map[string]any {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
@@ -47,7 +47,7 @@ func parseMap(t testing.TB, text string) map[string]any {
 // noStatus represents a cluster without a status.
 const noStatus = ""
 
-// newItems returns one item per status, for the clusters m1, m2 and so on.
+// newItems returns one item for each status. The clusters of the items are m1, m2 and so on.
 func newItems(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusItem {
 	t.Helper()
 	var list []workv1alpha2.AggregatedStatusItem
@@ -65,8 +65,8 @@ func newItems(t testing.TB, statuses ...string) []workv1alpha2.AggregatedStatusI
 	return list
 }
 
-// aggregateStatus returns the aggregated status. It fails if the rule is not idempotent or
-// modified an argument.
+// aggregateStatus returns the aggregated status of a template. It fails the test if the rule is not
+// idempotent or modified an argument.
 func aggregateStatus(t testing.TB, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) map[string]any {
 	t.Helper()
 	before := template.DeepCopy()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// copyOnWrite changes a shared object by copy on write: the object is copied at the first
-// change. Without a change, object is the original.
+// copyOnWrite changes a shared object without modifying the original: it copies the object at the
+// first change. As long as there is no change, object is the original.
 type copyOnWrite struct {
 	object *unstructured.Unstructured
 	copied bool

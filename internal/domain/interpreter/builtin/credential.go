@@ -18,8 +18,8 @@ func secret() interpreter.Rules {
 	return interpreter.Rules{Retain: retainServiceAccountToken}
 }
 
-// retainServiceAccount appends the secrets that were added in the member cluster to the
-// desired secrets.
+// retainServiceAccount appends to the desired secrets the secrets that were added in the member
+// cluster.
 func retainServiceAccount(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	retained := copyOnWrite{object: desired}
 	for _, field := range []string{"secrets", "imagePullSecrets"} {

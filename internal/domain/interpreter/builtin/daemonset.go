@@ -8,7 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// daemonSet has no rule for replicas: each cluster runs one Pod per node.
+// daemonSet returns the rules for DaemonSets. It has no rule for replicas, because each cluster
+// runs one Pod per node.
 func daemonSet() interpreter.Rules {
 	counters := []string{
 		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled",

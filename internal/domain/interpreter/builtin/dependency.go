@@ -11,7 +11,8 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 )
 
-// podDependencies returns the rule for kinds with a pod template at path.
+// podDependencies returns the rule that finds the dependencies of kinds with a pod template at
+// path.
 func podDependencies(path ...string) func(context.Context, *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	return func(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 		pod, err := typed[corev1.PodTemplateSpec](template.Object, path...)
@@ -22,10 +23,10 @@ func podDependencies(path ...string) func(context.Context, *unstructured.Unstruc
 	}
 }
 
-// PodDependencies returns references to all ConfigMaps, PersistentVolumeClaims,
-// Secrets and ServiceAccounts in namespace that a pod of the template needs. They are
-// unique and sorted by kind and name. The ServiceAccount default is omitted, because
-// every namespace has one. The result is nil if there are none.
+// PodDependencies returns references to all ConfigMaps, PersistentVolumeClaims, Secrets and
+// ServiceAccounts in namespace that a Pod of the template needs. The references are unique and
+// sorted by kind and name. The ServiceAccount default is omitted, because every namespace has one.
+// The result is nil if there are no references.
 func PodDependencies(template *corev1.PodTemplateSpec, namespace string) []configv1alpha1.DependentObjectReference {
 	found := references{}
 	found.addPod(&template.Spec)
@@ -111,7 +112,7 @@ func (r references) addEnvironment(variables []corev1.EnvVar, sources []corev1.E
 	}
 }
 
-// addVolume adds the objects whose content a volume contains.
+// addVolume adds references to the objects whose content is mounted by a volume.
 func (r references) addVolume(volume *corev1.VolumeSource) {
 	if volume.ConfigMap != nil {
 		r.add(kindConfigMap, volume.ConfigMap.Name)
@@ -135,7 +136,7 @@ func (r references) addVolume(volume *corev1.VolumeSource) {
 	}
 }
 
-// addVolumeSecret adds the Secret with the credentials for a volume.
+// addVolumeSecret adds a reference to the Secret with the credentials for a volume.
 func (r references) addVolumeSecret(volume *corev1.VolumeSource) {
 	var secret *corev1.LocalObjectReference
 	switch {

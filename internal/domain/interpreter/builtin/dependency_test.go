@@ -59,7 +59,8 @@ func TestPodDependencies(t *testing.T) {
 	}
 }
 
-// coreNames returns kinds and names of references to core objects in the namespace shop.
+// coreNames returns the kinds and names of references to objects of the core group in the namespace
+// shop.
 func coreNames(t *testing.T, references []configv1alpha1.DependentObjectReference) []string {
 	t.Helper()
 	var names []string

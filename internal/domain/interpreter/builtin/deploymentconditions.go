@@ -20,17 +20,15 @@ const (
 	trueInAllMessage   = "True in every cluster"
 )
 
-// conditionAggregator aggregates the conditions of a Deployment, in addition to its
-// counters:
+// conditionAggregator aggregates the conditions of a Deployment, in addition to its counters:
 //
-//   - Available and Progressing are True if they are True in every cluster. Otherwise
-//     they have the worst status of all clusters, and the message lists the clusters
-//     in which they are not True.
-//   - ReplicaFailure and PodFailure exist while any cluster has them.
+//   - Available and Progressing are True if they are True in every cluster. Otherwise they have the
+//     worst status of all clusters, and the message lists the clusters in which they are not True.
+//   - ReplicaFailure and PodFailure exist as long as any cluster has them.
 //   - Conditions of other types are kept.
-//   - Times change only if the status of a condition changes. A condition is added
-//     only after a cluster reported a status. A rollout without problems therefore
-//     causes no more writes than the counters do.
+//   - Times change only if the status of a condition changes, and a condition is added only after a
+//     cluster reported a status. So a rollout without problems causes no more writes than the
+//     counters do.
 type conditionAggregator struct {
 	aggregateCounters aggregateRule
 	now               func() time.Time
@@ -62,8 +60,8 @@ func (a conditionAggregator) aggregate(ctx context.Context, template *unstructur
 	return withField(summed, conditions, "status", "conditions")
 }
 
-// setCondition sets the condition of a type in a list, or removes it if desired is nil. The stored
-// times are kept if the status is equal. The list may be changed.
+// setCondition sets the condition of a type in a list, or removes the condition if desired is nil.
+// If the status does not change, the stored times are kept. The list may be modified.
 func (a conditionAggregator) setCondition(list []any, kind string, desired *reportedCondition) []any {
 	index := slices.IndexFunc(list, func(entry any) bool { return entryText(entry, "type") == kind })
 	if desired == nil {
@@ -124,9 +122,9 @@ func (s clusterState) findCondition(kind string) (reportedCondition, bool) {
 	return s.conditions[index], true
 }
 
-// condition returns the condition Available or Progressing of one cluster; ok is false
-// if it is not known. Some agents report health but no conditions. Health is then used
-// instead.
+// condition returns the condition Available or Progressing of one cluster. ok is false if the
+// condition is not known. If a cluster reports health but no conditions, as some agents do, the
+// condition is derived from the health.
 func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 	found, ok := s.findCondition(kind)
 	switch {
@@ -150,7 +148,7 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 }
 
 // worstCondition returns the aggregated condition of all clusters, or nil if no cluster reported
-// one. If the condition is stored, it is returned even if no status is known, because a
+// the condition. If stored is true, a condition is returned even if no status is known, because a
 // stored condition must not stay True.
 func (s clusterStates) worstCondition(kind string, stored bool) *reportedCondition {
 	if len(s) == 0 {
@@ -195,10 +193,10 @@ func normalizeStatus(status string) string {
 	return conditionUnknown
 }
 
-// commonReason returns one reason for all clusters of one status. ProgressDeadlineExceeded
-// in one cluster takes precedence, and NewReplicaSetAvailable is returned only if all
-// clusters have it: clients evaluate these two reasons. Otherwise the alphabetically
-// first reason is returned.
+// commonReason returns one reason for all clusters with the same status. ProgressDeadlineExceeded
+// in one cluster takes precedence, and NewReplicaSetAvailable is returned only if all clusters have
+// it, because clients evaluate these two reasons. Otherwise the alphabetically first reason is
+// returned.
 func commonReason(reasons []string) string {
 	distinct := slices.Compact(slices.Sorted(slices.Values(reasons)))
 	if slices.Contains(distinct, deadlineExceededReason) {
@@ -210,7 +208,8 @@ func commonReason(reasons []string) string {
 	return distinct[0]
 }
 
-// failureCondition returns a condition that exists only while a cluster has it, or nil.
+// failureCondition returns the aggregated condition of a type that exists only as long as a cluster
+// has it. It returns nil if no cluster has the condition.
 func (s clusterStates) failureCondition(kind string) *reportedCondition {
 	byCluster, reasons := map[string]string{}, map[string]bool{}
 	for _, state := range s {

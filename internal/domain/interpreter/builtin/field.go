@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The functions in this file treat null as an absent field, as the API server does, and
-// do not copy. A value of the wrong type is an error that contains the path.
+// The functions in this file do not copy values. They treat null as an absent field, as the API
+// server does. For a value of the wrong type they return an error that contains the path.
 
 func integer(object map[string]any, path ...string) (value int64, found bool, err error) {
 	field, found, err := unstructured.NestedFieldNoCopy(object, path...)
@@ -21,8 +21,8 @@ func integer(object map[string]any, path ...string) (value int64, found bool, er
 	case int64:
 		return number, true, nil
 	case float64:
-		// Both limits are exact powers of two. The upper limit is the first value out
-		// of range.
+		// Both limits are exact powers of two. The upper limit is the smallest value that is out of
+		// range.
 		if number == math.Trunc(number) && number >= math.MinInt64 && number < math.MaxInt64 {
 			return int64(number), true, nil
 		}
@@ -41,7 +41,7 @@ func text(object map[string]any, path ...string) (string, error) {
 	return nested[string](object, path...)
 }
 
-// nested returns the field at path as T, or the zero T if it is absent.
+// nested returns the field at path as T, or the zero T for an absent field.
 func nested[T any](object map[string]any, path ...string) (T, error) {
 	var zero T
 	field, found, err := unstructured.NestedFieldNoCopy(object, path...)
@@ -55,7 +55,7 @@ func nested[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// typed converts the field at path to the API type T. It returns the zero T if absent.
+// typed converts the field at path to the API type T. It returns the zero T for an absent field.
 func typed[T any](object map[string]any, path ...string) (T, error) {
 	var value T
 	field, err := nested[map[string]any](object, path...)
@@ -68,7 +68,8 @@ func typed[T any](object map[string]any, path ...string) (T, error) {
 	return value, nil
 }
 
-// withField returns a copy of object with value at path, or object if it is equal.
+// withField returns a copy of object with value at path, or object itself if the field already has
+// that value.
 func withField(object *unstructured.Unstructured, value any, path ...string) (*unstructured.Unstructured, error) {
 	changed := copyOnWrite{object: object}
 	if err := changed.set(value, path...); err != nil {

@@ -9,7 +9,8 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-// ingress has no rule for the status: the default reflects the whole status.
+// ingress returns the rules for Ingresses. It has no rule for reflecting the status, because the
+// default rule reflects the whole status.
 func ingress() interpreter.Rules {
 	return interpreter.Rules{
 		Retain:          retainIngress,
@@ -19,15 +20,15 @@ func ingress() interpreter.Rules {
 	}
 }
 
-// retainIngress keeps the ingress class that the member cluster set on an Ingress without
-// one. The member sets it only at the creation. No controller serves an Ingress that
-// loses its class.
+// retainIngress keeps the ingress class that the member cluster set on an Ingress without a class.
+// The member sets the class only at the creation, and no controller serves an Ingress without a
+// class.
 func retainIngress(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return retainUnsetFields(desired, observed, "ingressClassName")
 }
 
-// ingressDependencies returns the Secrets with certificates. An entry without a Secret
-// uses the certificate of the ingress controller.
+// ingressDependencies returns references to the Secrets with certificates. A TLS entry without a
+// Secret has no dependency, because it uses the certificate of the ingress controller.
 func ingressDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	hosts, err := nested[[]any](template.Object, "spec", "tls")
 	if err != nil {

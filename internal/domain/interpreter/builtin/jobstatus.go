@@ -23,13 +23,13 @@ const (
 	jobCriteriaReason  = "CompletionsReached"
 )
 
-// jobAggregator aggregates the status of a Job. The result complies with the validation
-// of status updates in the API server:
+// jobAggregator aggregates the status of a Job. The result passes the validation of status updates
+// in the API server:
 //
 //   - A finished Job does not change, and a failing Job stays failing.
 //   - succeeded and failed never decrease, even if a cluster is removed.
-//   - Failed and Complete require the preceding conditions FailureTarget and
-//     SuccessCriteriaMet, a start time, and no active pods.
+//   - Failed and Complete require the preceding conditions FailureTarget and SuccessCriteriaMet, a
+//     start time, and no active Pods.
 //   - The start time never changes once it is set.
 type jobAggregator struct {
 	now func() time.Time
@@ -65,7 +65,7 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
 		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
 		if len(totals.failedClusters) == 0 {
-			// The failed cluster is no longer in the items, but the Job stays failed.
+			// The failed cluster may have been removed from the items, but the Job stays failed.
 			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
 		conditions := []batchv1.JobCondition{a.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}
@@ -83,7 +83,8 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	return nil
 }
 
-// condition returns a true condition, with the times of an equal stored condition.
+// condition returns a condition with the status True. If an equal condition is stored, its times
+// are kept.
 func (a jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
 	now := metav1.NewTime(a.now())
 	condition := batchv1.JobCondition{
@@ -135,10 +136,10 @@ func sumJobs(items []workv1alpha2.AggregatedStatusItem) (jobTotals, error) {
 	return totals, err
 }
 
-// startTime returns the stored time if there is one. Otherwise it returns the earliest
-// start time after all clusters have started, because the API server rejects a later
-// change. If the result of the Job is decided, startTime does not wait for all clusters:
-// the clusters that reported a start time may be removed before the Job is finished.
+// startTime returns the stored time if there is one. Otherwise it returns the earliest start time,
+// but only after all clusters have started, because the API server rejects a later change. If the
+// result of the Job is decided, startTime does not wait for all clusters, because the clusters that
+// reported a start time may be removed before the Job is finished.
 func (t *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	if stored != nil {
 		return stored
@@ -149,7 +150,8 @@ func (t *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	return &t.startTimes[0]
 }
 
-// completionTime returns the latest completion time, nil until all clusters completed.
+// completionTime returns the latest completion time. It returns nil until all clusters have
+// completed.
 func (t *jobTotals) completionTime() *metav1.Time {
 	if len(t.completionTimes) == 0 || len(t.completionTimes) < t.clusters {
 		return nil
@@ -157,7 +159,7 @@ func (t *jobTotals) completionTime() *metav1.Time {
 	return &t.completionTimes[len(t.completionTimes)-1]
 }
 
-// finishedType returns the type of the first true condition Complete or Failed, or "" if
+// finishedType returns the type of the first condition Complete or Failed that is True, or "" if
 // the Job is not finished.
 func finishedType(conditions []batchv1.JobCondition) batchv1.JobConditionType {
 	for i := range conditions {

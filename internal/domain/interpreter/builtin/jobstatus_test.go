@@ -131,8 +131,8 @@ func TestAggregateJob(t *testing.T) {
 	}
 }
 
-// TestJobTransitions checks the validation rules of the API server for the status of a
-// Job and its updates, over a random history in changing clusters.
+// TestJobTransitions checks the aggregated status of a Job against the validation rules of the API
+// server, over a random history in changing clusters.
 func TestJobTransitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job"}}
@@ -160,7 +160,7 @@ func TestJobTransitions(t *testing.T) {
 	})
 }
 
-// generateJobItem generates a status as the Job controller of a cluster writes it.
+// generateJobItem generates a status that the Job controller of a cluster could write.
 func generateJobItem(t *rapid.T) workv1alpha2.AggregatedStatusItem {
 	start := metav1.NewTime(now().Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "start")) * time.Minute))
 	end := metav1.NewTime(start.Add(time.Hour))

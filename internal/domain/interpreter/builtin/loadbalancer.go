@@ -17,7 +17,7 @@ type balancerStatus struct {
 	LoadBalancer corev1.LoadBalancerStatus `json:"loadBalancer"`
 }
 
-// aggregateLoadBalancers returns the ingress points of all clusters without duplicates.
+// aggregateLoadBalancers aggregates the ingress points of all clusters without duplicates.
 func aggregateLoadBalancers(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.ServiceStatus](template.Object, "status")
 	if err != nil {
@@ -37,9 +37,9 @@ func aggregateLoadBalancers(_ context.Context, template *unstructured.Unstructur
 	return replaceStatus(template, &old, &status)
 }
 
-// keepStoredModes sets the IP mode of entries without one to the stored mode. The API
-// server of the control plane sets the default mode, but members of earlier Kubernetes
-// releases do not. Without this, every pass would find a difference.
+// keepStoredModes sets the stored IP mode in entries without an IP mode. The API server of the
+// control plane sets the default mode, but members of earlier Kubernetes releases do not. Without
+// the stored mode, every aggregation would find a difference and cause a write.
 func keepStoredModes(list, stored []corev1.LoadBalancerIngress) {
 	known := make(map[ingressPoint]bool, len(stored))
 	for i := range stored {
@@ -57,7 +57,7 @@ func keepStoredModes(list, stored []corev1.LoadBalancerIngress) {
 	}
 }
 
-// hasIngressPoint reports whether the load balancer has an address.
+// hasIngressPoint reports whether the load balancer of a member object has an address.
 func hasIngressPoint(_ context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	status, err := typed[balancerStatus](memberObject.Object, "status")
 	if err != nil {
@@ -85,7 +85,7 @@ func newIngressPoint(ingress *corev1.LoadBalancerIngress) ingressPoint {
 
 type ingressPoints map[ingressPoint]*corev1.LoadBalancerIngress
 
-// add adds an entry, or adds its ports to the existing entry of the same identity.
+// add adds an entry. If an entry with the same identity exists, add adds the ports to that entry.
 func (e ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
 	key := newIngressPoint(ingress)
 	known := e[key]
@@ -135,7 +135,7 @@ func compareEmptyLast(aEmpty, bEmpty bool) int {
 	return -1
 }
 
-// compareOptional compares two values. They are equal if one of them is nil.
+// compareOptional compares two values. If one of them is nil, it returns that they are equal.
 func compareOptional[T cmp.Ordered](a, b *T) int {
 	if a == nil || b == nil {
 		return 0

@@ -28,8 +28,8 @@ type memberBudget struct {
 	DisruptedPods      map[string]metav1.Time `json:"disruptedPods"`
 }
 
-// aggregateBudget sums the counters. The names of disrupted pods get the name of their
-// cluster as a prefix, so that they are unique.
+// aggregateBudget sums the counters of all clusters. It prefixes the names of disrupted Pods with
+// the name of their cluster, so that the names are unique.
 func aggregateBudget(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[policyv1.PodDisruptionBudgetStatus](template.Object, "status")
 	if err != nil {

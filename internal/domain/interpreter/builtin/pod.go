@@ -18,11 +18,11 @@ func pod(pods podReader) interpreter.Rules {
 		Retain:          retainPod,
 		AggregateStatus: aggregatePod,
 		IsHealthy:       isPodHealthy,
-		Dependencies:    podDependencies(), // a Pod has the two fields of a pod template
+		Dependencies:    podDependencies(), // a Pod has metadata and spec, like a pod template
 	}
 }
 
-// podReplicas returns 1 and the requirements of the Pod.
+// podReplicas returns 1 and the replica requirements of the Pod.
 func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec, err := typed[corev1.PodSpec](template.Object, "spec")
 	if err != nil {
@@ -43,9 +43,9 @@ type memberContainer struct {
 	State corev1.ContainerState `json:"state"`
 }
 
-// aggregatePod returns the most severe phase and the containers of all clusters. A
-// template in no cluster keeps its status. If a terminated container is restarted, the
-// update takes two steps: the first step empties the lists of containers.
+// aggregatePod aggregates the most severe phase and the containers of all clusters. A template that
+// is in no cluster keeps its status. If a terminated container is restarted, the update takes two
+// steps: the first step empties the lists of containers.
 func aggregatePod(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	if len(items) == 0 {
 		return template, nil
@@ -80,10 +80,10 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 	return replaceStatus(template, &old, &status)
 }
 
-// hasRestart reports whether the API server would reject the statuses after the old ones.
-// It rejects the restart of a terminated container unless the restart policy allows it,
-// and it cannot match the containers here, because they have no names. An empty list as
-// an intermediate state removes the old containers.
+// hasRestart reports whether the API server would reject an update from the old container statuses
+// to the new ones. The API server rejects the restart of a terminated container unless the restart
+// policy allows it. It cannot match the old and new containers here, because they have no names. An
+// empty list as an intermediate state avoids the rejection.
 func hasRestart(old, statuses []corev1.ContainerStatus) bool {
 	terminated := func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 	return slices.ContainsFunc(old, terminated) &&
@@ -97,7 +97,7 @@ func appendContainers(statuses []corev1.ContainerStatus, reported []memberContai
 	return statuses
 }
 
-// firstOf returns the first phase in order that occurs, or "".
+// firstOf returns the first phase in order that is in occurring, or "" if there is none.
 func firstOf[P ~string](occurring map[P]bool, order ...P) P {
 	for _, phase := range order {
 		if occurring[phase] {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// retainPod keeps the fields of the spec that the member cluster set: its scheduler, its
-// admission, and ephemeral containers for debugging. Most of the spec is immutable, so
-// fields that the desired Pod does not set keep their value in the member.
+// retainPod keeps the fields of the spec that the scheduler and the admission of the member cluster
+// set, and ephemeral containers for debugging. Most of the spec is immutable, so fields that the
+// desired Pod does not set keep their value in the member.
 func retainPod(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
@@ -48,8 +48,8 @@ func setOrDelete(object map[string]any, field string, value any) {
 	}
 }
 
-// mergeMissing returns desired with the fields of the member object that desired does
-// not set, recursively. Neither map is modified. The result shares parts of both.
+// mergeMissing returns desired and adds the fields of the member object that desired does not set,
+// recursively. Neither map is modified. The result shares parts of both maps.
 func mergeMissing(desired, observed map[string]any) map[string]any {
 	merged := make(map[string]any, len(desired)+len(observed))
 	maps.Copy(merged, desired)
@@ -66,10 +66,10 @@ func mergeMissing(desired, observed map[string]any) map[string]any {
 	return merged
 }
 
-// mergeMissingContainers merges the containers with the member containers of the same
-// name, in the order of the member, whose admission may have added containers. The
-// volume mounts are those of the member, because its admission adds the mount of the
-// service account token. Neither list is modified.
+// mergeMissingContainers merges the containers with the member containers of the same name. The
+// result has the order of the member, because the admission of the member may have added
+// containers. It has the volume mounts of the member, because that admission also adds the mount of
+// the service account token. Neither list is modified.
 func mergeMissingContainers(containers, memberContainers []any) []any {
 	byName := make(map[string]map[string]any, len(containers))
 	for _, entry := range containers {

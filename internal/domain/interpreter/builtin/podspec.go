@@ -9,7 +9,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// podReader reads the requirements of one pod.
+// podReader reads the requirements of one Pod.
 type podReader struct {
 	includePriorityClass bool
 }
@@ -22,11 +22,10 @@ func (r podReader) requirements(template *corev1.PodTemplateSpec) *workv1alpha2.
 	return requirements
 }
 
-// PodRequirements returns the requirements of one pod of a template: the resources that
-// the Kubernetes scheduler reserves for it, and the nodes on which it may run. It
-// returns nil for a pod that can run on any node and requests no resources. Namespace
-// and PriorityClassName are empty. The template is not modified, but the result may
-// share parts of it.
+// PodRequirements returns the requirements of one Pod of a template: the resources that the
+// Kubernetes scheduler reserves for the Pod, and the nodes on which the Pod may run. It returns nil
+// for a Pod that can run on any node and requests no resources. Namespace and PriorityClassName are
+// empty. The template is not modified, but the result may share parts of the template.
 func PodRequirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
 	claim := nodeClaimOf(&template.Spec)
 	request := podRequest(&template.Spec)
@@ -47,12 +46,12 @@ func nodeClaimOf(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// podRequest returns the maximum request of a pod over its lifetime, per resource. While
-// it runs, the request is the sum of all containers and sidecars. While it starts, it
-// is the sum of an init container and the sidecars started before it. Requests of the
-// pod itself take precedence over those of its containers. The overhead of the runtime
-// is added. Zeros and resources that nodes do not account for are omitted. The result
-// is nil if it would be empty.
+// podRequest returns the maximum request of a Pod over its lifetime, per resource. While the Pod
+// runs, the request is the sum of all containers and sidecars. While the Pod starts, the request is
+// the sum of an init container and the sidecars that were started before it. Requests of the Pod
+// itself take precedence over the requests of its containers. The overhead of the runtime is added.
+// Zeros and resources that nodes do not account for are omitted. Without any resources the result
+// is nil.
 func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	running, sidecars, peak := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.Containers {
@@ -83,8 +82,8 @@ func podRequest(spec *corev1.PodSpec) corev1.ResourceList {
 	return running
 }
 
-// applyPodLevelRequests replaces the sum of the requests of the containers with the
-// requests of the pod itself. A limit of the pod is used if a resource has no request.
+// applyPodLevelRequests replaces the sum of the container requests with the requests of the Pod
+// itself. For a resource without a Pod request, the limit of the Pod is used.
 func applyPodLevelRequests(request corev1.ResourceList, podLevel *corev1.ResourceRequirements) {
 	if podLevel == nil {
 		return
@@ -106,13 +105,13 @@ func isPodLevelResource(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// isSidecar reports whether an init container keeps running beside the containers.
+// isSidecar reports whether an init container keeps running while the containers run.
 func isSidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// containerRequest returns a new list of the requests. For a resource without a request
-// it returns the limit, as the default of the API server does.
+// containerRequest returns a new list of the requests of a container. For a resource without a
+// request it returns the limit, which is also the default request of the API server.
 func containerRequest(container *corev1.Container) corev1.ResourceList {
 	request := make(corev1.ResourceList, len(container.Resources.Requests)+len(container.Resources.Limits))
 	for name, quantity := range container.Resources.Limits {
@@ -124,7 +123,8 @@ func containerRequest(container *corev1.Container) corev1.ResourceList {
 	return request
 }
 
-// addResources adds the quantities of more to sum. sum must not share quantities.
+// addResources adds the quantities of more to sum. The quantities in sum must not be shared with
+// other lists.
 func addResources(sum, more corev1.ResourceList) {
 	for name, quantity := range more {
 		total := sum[name]
@@ -133,7 +133,7 @@ func addResources(sum, more corev1.ResourceList) {
 	}
 }
 
-// raiseResources raises each resource in list to at least its quantity in floor.
+// raiseResources sets each resource in list to at least its quantity in floor.
 func raiseResources(list, floor corev1.ResourceList) {
 	for name, quantity := range floor {
 		if known, ok := list[name]; !ok || quantity.Cmp(known) > 0 {
@@ -142,8 +142,8 @@ func raiseResources(list, floor corev1.ResourceList) {
 	}
 }
 
-// isNodeResource reports whether nodes account for the resource: cpu, memory,
-// ephemeral storage, pods, and what the scheduler calls scalar resources.
+// isNodeResource reports whether nodes account for the resource: cpu, memory, ephemeral storage,
+// pods, and the resources that the Kubernetes scheduler calls scalar resources.
 func isNodeResource(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:

@@ -15,8 +15,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// kindsWithRules returns the kinds with rules in a fixed order, so that fuzzing can choose
-// one by index.
+// kindsWithRules returns the kinds with rules in a fixed order, so that a fuzz test can choose a
+// kind by its index.
 func kindsWithRules() []schema.GroupVersionKind {
 	var list []schema.GroupVersionKind
 	for gvk := range newSource().(table) {
@@ -28,7 +28,7 @@ func kindsWithRules() []schema.GroupVersionKind {
 	return list
 }
 
-// workloadStatus generates a status with the counters of all workloads and budgets.
+// workloadStatus generates a status with the counters of all workloads and of PodDisruptionBudgets.
 func workloadStatus(t *rapid.T) map[string]any {
 	status := map[string]any{}
 	for _, field := range []string{
@@ -90,7 +90,7 @@ func generateItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 }
 
 func TestAggregateProperties(t *testing.T) {
-	// Unordered lists are in the order of the items.
+	// The lists of these kinds depend on the order of the items.
 	ordered := map[string]bool{"CronJob": true, "Pod": true, "PersistentVolumeClaim": true}
 	for _, gvk := range kindsWithRules() {
 		rule := newSource().Rules(gvk).AggregateStatus
@@ -147,8 +147,8 @@ func cloneItems(items []workv1alpha2.AggregatedStatusItem) []workv1alpha2.Aggreg
 	return clones
 }
 
-// FuzzRules calls every rule with arbitrary objects. Errors are allowed. Panics and
-// modified arguments are not.
+// FuzzRules calls every rule with arbitrary objects. A rule may return an error, but must not panic
+// or modify its arguments.
 func FuzzRules(f *testing.F) {
 	seeds := []string{
 		`{}`, `null`, `[]`, `"text"`, `{"status":null}`, `{"status":[]}`, `{"replicas":1e400}`, `{"replicas":1.5,"phase":1}`,

@@ -14,8 +14,8 @@ import (
 
 type statusRule = func(context.Context, *unstructured.Unstructured) (*runtime.RawExtension, error)
 
-// reflectFields returns the rule that reflects the given fields of the status. Zero values
-// are omitted. If all are zero, no status is reflected.
+// reflectFields returns the rule that reflects the given fields of the status. Zero values are
+// omitted. If all fields are zero, the rule reflects no status.
 func reflectFields(fields ...string) statusRule {
 	return func(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 		picked, err := nonZeroStatusFields(memberObject, fields)
@@ -26,11 +26,11 @@ func reflectFields(fields ...string) statusRule {
 	}
 }
 
-// reflectWorkload returns the rule for the workloads of apps/v1. It reflects the counters,
-// observedGeneration, and the generations of the member object and of the template. The
-// generations show to which revision of the template the status belongs. It also
-// reflects conditions of the given types, without values that change often. A status
-// with zero values only was not written by its controller yet and is not reflected.
+// reflectWorkload returns the rule that reflects the status of workloads of apps/v1. The rule
+// reflects the counters, observedGeneration, and the generations of the member object and of the
+// template. The generations show to which revision of the template the status belongs. The rule
+// also reflects conditions of the given types, without values that change often. A status with zero
+// values only is not reflected, because its controller has not written it yet.
 func reflectWorkload(counters []string, conditionTypes ...string) statusRule {
 	fields := appendField(counters, observedGeneration)
 	return func(_ context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
@@ -51,9 +51,9 @@ func reflectWorkload(counters []string, conditionTypes ...string) statusRule {
 	}
 }
 
-// templateGeneration returns the generation of the template from which a member object
-// was created. It returns 0, which is older than any generation, if the annotation is
-// missing or invalid, for instance on adopted objects.
+// templateGeneration returns the generation of the template from which a member object was created.
+// If the annotation is missing or invalid, for instance on adopted objects, it returns 0, which is
+// older than any generation.
 func templateGeneration(memberObject *unstructured.Unstructured) int64 {
 	annotation, _, _ := unstructured.NestedFieldNoCopy(memberObject.Object,
 		"metadata", "annotations", workv1alpha2.ResourceTemplateGenerationAnnotation)

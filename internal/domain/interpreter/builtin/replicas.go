@@ -9,8 +9,9 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// workloadReplicas is the rule for kinds with spec.replicas and spec.template. An absent
-// number is 0, because the API server has already set the default.
+// workloadReplicas returns the replicas and requirements of kinds with spec.replicas and
+// spec.template. An absent number of replicas counts as 0, because the API server has already set
+// the default.
 func (r podReader) workloadReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	replicas, err := integerOrZero(template.Object, "spec", "replicas")
 	if err != nil {
@@ -29,8 +30,8 @@ func (r podReader) templateRequirements(template *unstructured.Unstructured) (*w
 	return r.requirements(&pod), nil
 }
 
-// reviseReplicas returns the rule for kinds with the number of replicas at path. A
-// template without the field is not changed.
+// reviseReplicas returns the rule that changes the number of replicas of kinds with that number at
+// path. The rule does not change a template without the field.
 func reviseReplicas(path ...string) func(context.Context, *unstructured.Unstructured, int64) (*unstructured.Unstructured, error) {
 	return func(_ context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 		_, found, err := integer(template.Object, path...)

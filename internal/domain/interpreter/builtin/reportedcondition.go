@@ -10,7 +10,7 @@ import (
 	"karmada.io/karmada/internal/domain/conditions"
 )
 
-// Types, statuses and reasons of conditions of workloads, as members write them.
+// Types, statuses and reasons of conditions of workloads that members write.
 const (
 	availableType      = "Available"
 	progressingType    = "Progressing"
@@ -29,9 +29,9 @@ const (
 // causeBytes is the maximum length of the message of a condition from a member.
 const causeBytes = 256
 
-// reportedCondition is the reflected part of a condition of a member. It has no times,
-// and a message only if the condition is a problem. Other messages change with every
-// step of a rollout, and every change causes a write.
+// reportedCondition is the reflected part of a condition of a member. It has no times, and it has a
+// message only if the condition indicates a problem. Other messages are omitted, because they
+// change with every step of a rollout and every change causes a write.
 type reportedCondition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -49,11 +49,12 @@ func (c reportedCondition) isProblem() bool {
 	}
 }
 
-// cause returns the message, or the reason if there is no message.
+// cause returns the message of the condition. Without a message it returns the reason, and without
+// a reason the type and status.
 func (c reportedCondition) cause() string { return cmp.Or(c.Message, c.Reason, c.Type+" is "+c.Status) }
 
-// reflectConditions returns the conditions of the given types of a member object, in the
-// order of types; nil if there are none. Invalid conditions are omitted, because the
+// reflectConditions returns the conditions of a member object that have one of the given types, in
+// the order of types. It returns nil if there are none. Invalid conditions are omitted, because the
 // controller of the kind did not write them.
 func reflectConditions(memberObject *unstructured.Unstructured, types []string) []any {
 	list, _, _ := unstructured.NestedFieldNoCopy(memberObject.Object, "status", "conditions")

@@ -21,8 +21,8 @@ func service() interpreter.Rules {
 	}
 }
 
-// retainService keeps the values that the API server of the member cluster allocated, and
-// the load balancer class that its admission set, which is immutable.
+// retainService keeps the values that the API server of the member cluster allocated. It also keeps
+// the load balancer class that the admission of the member set, because the class is immutable.
 func retainService(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	port, err := integerOrZero(observed.Object, "spec", "healthCheckNodePort")
 	if err != nil {
@@ -46,8 +46,8 @@ func retainService(_ context.Context, desired, observed *unstructured.Unstructur
 	return retainUnsetFields(retained.object, observed, "loadBalancerClass")
 }
 
-// isLoadBalancer reports whether the Service is of type LoadBalancer. Other types have no
-// status to reflect.
+// isLoadBalancer reports whether the Service is of type LoadBalancer. Services of other types have
+// no status to reflect.
 func isLoadBalancer(service *unstructured.Unstructured) (bool, error) {
 	kind, err := text(service.Object, "spec", "type")
 	return kind == string(corev1.ServiceTypeLoadBalancer), err

@@ -8,20 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	multiclusterv1alpha1 "karmada.io/karmada/api/multicluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
-
-// derivedPrefix is the prefix of the name of the Service derived from a ServiceImport.
-const derivedPrefix = "derived-"
 
 func serviceImport() interpreter.Rules {
 	return interpreter.Rules{Dependencies: serviceImportDependencies}
 }
 
-// serviceImportDependencies returns the derived Service and its EndpointSlices. Without
-// them the ServiceImport has no endpoints.
+// serviceImportDependencies returns references to the derived Service and its EndpointSlices,
+// because without them the ServiceImport has no endpoints.
 func serviceImportDependencies(_ context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
-	derived := derivedPrefix + template.GetName()
+	derived := multiclusterv1alpha1.DerivedServicePrefix + template.GetName()
 	return []configv1alpha1.DependentObjectReference{
 		{APIVersion: "v1", Kind: "Service", Namespace: template.GetNamespace(), Name: derived},
 		{

@@ -24,8 +24,8 @@ func statefulSet(pods podReader) interpreter.Rules {
 	}
 }
 
-// statefulSetDependencies omits the PersistentVolumeClaims that the StatefulSet creates in
-// each cluster.
+// statefulSetDependencies returns the dependencies of a StatefulSet. It omits the
+// PersistentVolumeClaims that the StatefulSet creates in each cluster.
 func statefulSetDependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	dependencies, err := podDependencies("spec", "template")(ctx, template)
 	if err != nil {

@@ -23,8 +23,8 @@ func persistentVolumeClaim() interpreter.Rules {
 	}
 }
 
-// retainNonEmpty returns the rule for kinds with one field that the member cluster sets.
-// The field is kept unless it is empty.
+// retainNonEmpty returns the retain rule for kinds in which the member cluster sets the field at
+// path. The rule keeps the field unless it is empty.
 func retainNonEmpty(path ...string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return func(_ context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		value, found, err := unstructured.NestedFieldNoCopy(observed.Object, path...)
@@ -38,8 +38,9 @@ func retainNonEmpty(path ...string) func(context.Context, *unstructured.Unstruct
 	}
 }
 
-// retainClaim keeps the volume of a bound claim, and the classes that the member cluster
-// set on a claim without classes. Both cannot be removed from a claim.
+// retainClaim keeps the volume of a bound claim, and the classes that the member cluster set on a
+// claim without classes. It keeps them because neither the volume nor the classes can be removed
+// from a claim.
 func retainClaim(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	desired, err := retainNonEmpty("spec", "volumeName")(ctx, desired, observed)
 	if err != nil {
@@ -48,7 +49,8 @@ func retainClaim(ctx context.Context, desired, observed *unstructured.Unstructur
 	return retainUnsetFields(desired, observed, "storageClassName", "volumeAttributesClassName")
 }
 
-// retainUnsetFields keeps fields of the spec that the desired object does not set.
+// retainUnsetFields keeps those of the given fields of the spec that the desired object does not
+// set.
 func retainUnsetFields(desired, observed *unstructured.Unstructured, fields ...string) (*unstructured.Unstructured, error) {
 	memberSpec, err := nested[map[string]any](observed.Object, "spec")
 	if err != nil {
@@ -70,12 +72,12 @@ func retainUnsetFields(desired, observed *unstructured.Unstructured, fields ...s
 	return retained.object, nil
 }
 
-// memberVolume is the status of a volume or a claim.
+// memberVolume is the part of the status of a volume or a claim that is aggregated.
 type memberVolume[P ~string] struct {
 	Phase P `json:"phase"`
 }
 
-// aggregateVolume returns the most severe phase. A volume without a status is Pending.
+// aggregateVolume aggregates the most severe phase. A volume without a status is Pending.
 func aggregateVolume(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeStatus](template.Object, "status")
 	if err != nil {
@@ -104,8 +106,8 @@ func aggregateVolume(_ context.Context, template *unstructured.Unstructured, ite
 	return replaceStatus(template, &old, &status)
 }
 
-// aggregateClaim returns Lost if any cluster lost its volume, else a phase other than
-// Bound, else Bound. A claim without a status is Pending.
+// aggregateClaim aggregates the phase: Lost if any cluster lost its volume, else a phase other than
+// Bound if any cluster has one, else Bound. A claim without a status is Pending.
 func aggregateClaim(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[corev1.PersistentVolumeClaimStatus](template.Object, "status")
 	if err != nil {

@@ -1,4 +1,10 @@
-package placement
+// Package division answers: how is a number of replicas divided over clusters in proportion to
+// weights?
+//
+// Invariants:
+//   - Every function is pure and modifies no argument.
+//   - The shares add up to the number that is divided. Equal arguments give equal shares.
+package division
 
 import (
 	"cmp"
@@ -11,9 +17,10 @@ import (
 
 // WeightedCluster is one cluster in a proportional division.
 type WeightedCluster struct {
-	// Name identifies the cluster and breaks ties.
+	// Name identifies the cluster. It also decides between clusters with equal quotients.
 	Name string
-	// Weight is relative to the other clusters. A negative weight counts as 0.
+	// Weight is the weight of the cluster in relation to the other clusters. A negative weight
+	// counts as 0.
 	Weight int64
 }
 
@@ -23,26 +30,28 @@ type Share struct {
 	Replicas int64
 }
 
-// Divide spreads want over the clusters in proportion to their weights. It returns one share for
-// each cluster, including empty shares, sorted by name. The shares add up to want, except that
-// the result is nil without clusters, and that a negative want counts as 0. A cluster with
-// weight 0 gets replicas only if all weights are 0.
+// Divide divides want replicas over the clusters in proportion to their weights. It returns one
+// share for each cluster, including empty shares, sorted by name. The shares add up to want.
+// Without clusters the result is nil. A negative want counts as 0. A cluster with weight 0 gets
+// replicas only if all weights are 0.
 //
 // The method is Webster's, also known as Sainte-Laguë: of all quotients
 //
 //	weight / (2·seats + 1)   for seats = 0, 1, 2, ...   (IEEE 754 double)
 //
-// the want largest win a replica each. Among equal quotients the cluster with fewer seats wins,
-// then the name: ascending, or descending if tieBreakUID is not empty and its 32 bit FNV-1a hash
-// is odd. Without this, the remainders of many workloads would pile up in the same cluster.
+// each of the want largest quotients gets its cluster one replica. Of equal quotients, the cluster
+// with fewer seats gets the replica first. If the seats are equal too, the clusters are sorted by
+// name: descending if tieUID is not empty and its 32-bit FNV-1a hash is odd, otherwise ascending.
+// The order depends on tieUID because otherwise the same cluster would get the remainders of most
+// workloads.
 //
 // A larger want never reduces a share. No cluster gets more than its weight as long as want is
 // at most the sum of the weights.
 //
-// A plain heap would need want steps. This implementation first computes a divisor that assigns
-// all but about one replica for each cluster at once. That leaves O(m) heap steps for m
-// clusters, independent of want. See Balinski and Young, Fair Representation, 1982, chapter 4,
-// for the method described as rounding weight/divisor to the nearest whole number.
+// With only a heap, want steps would be needed. This implementation first computes a divisor that
+// assigns all but about one replica for each cluster at once. The heap then needs O(m) steps for m
+// clusters, independent of want. Balinski and Young, Fair Representation, 1982, chapter 4, describe
+// the method as rounding weight/divisor to the nearest whole number.
 func Divide(want int64, weighted []WeightedCluster, tieUID string) []Share {
 	if len(weighted) == 0 {
 		return nil
@@ -52,16 +61,18 @@ func Divide(want int64, weighted []WeightedCluster, tieUID string) []Share {
 	return heap.shares()
 }
 
-// breaksTiesDescending reports whether the larger name wins a tie.
+// breaksTiesDescending reports whether, of several clusters with equal quotients, the larger name
+// gets the next seat.
 func breaksTiesDescending(tieUID string) bool {
 	return tieUID != "" && fnv.Sum32(tieUID)%2 == 1
 }
 
-// heapEntry is a cluster with the seats, that is replicas, that it has so far.
+// heapEntry is a cluster with the number of seats, that is replicas, that are assigned to it so
+// far.
 type heapEntry struct {
 	name     string
 	weight   float64
-	tieRank  int // the smaller rank wins a tie
+	tieRank  int // of equal quotients, the smaller rank gets the seat
 	seats    int64
 	quotient float64 // for the next seat
 }
@@ -75,7 +86,7 @@ func (r *heapEntry) quotientAt(seats int64) float64 {
 	return r.weight / (2*float64(seats) + 1)
 }
 
-// divisionHeap is a heap with the cluster that gets the next seat on top.
+// divisionHeap is a heap of clusters. The cluster at the top gets the next seat.
 type divisionHeap []heapEntry
 
 func newDivisionHeap(weighted []WeightedCluster, descending bool) divisionHeap {
@@ -95,7 +106,7 @@ func newDivisionHeap(weighted []WeightedCluster, descending bool) divisionHeap {
 	return entries
 }
 
-// assignSeats distributes want seats.
+// assignSeats assigns want seats to the clusters.
 func (r divisionHeap) assignSeats(want int64) {
 	if r.totalWeight() == 0 {
 		r.assignEvenly(want)
@@ -119,8 +130,8 @@ func (r divisionHeap) totalWeight() float64 {
 	return sum
 }
 
-// assignEvenly divides without weights. All quotients are equal, so the seats are assigned in
-// tie order.
+// assignEvenly assigns want seats if all weights are 0. All quotients are equal then, so only the
+// tie ranks determine the order in which clusters get seats.
 func (r divisionHeap) assignEvenly(want int64) {
 	parties := int64(len(r))
 	for i := range r {
@@ -131,14 +142,15 @@ func (r divisionHeap) assignEvenly(want int64) {
 	}
 }
 
-// assignInBulk assigns at most want seats at once and returns their number. The seat by seat
-// procedure would assign all of these seats too.
+// assignInBulk assigns at most want seats at once and returns the number of assigned seats.
+// Assigning the seats one by one would assign all of these seats too.
 //
-// The seats with a quotient above a threshold are among the best ones whenever there are at most
-// want of them. With the threshold Σweight/(2·goal) a cluster has weight·goal/Σweight such
-// seats, rounded to a neighbour at most 1/2 away. So a goal that is half a seat for each cluster
-// below want is not exceeded, and misses want by at most one seat for each cluster. The slack
-// covers rounding errors of doubles; the loop lowers the goal if the slack is too small.
+// If at most want seats have a quotient above a threshold, all of these seats are among the seats
+// to assign. With the threshold Σweight/(2·goal) a cluster has weight·goal/Σweight such seats,
+// rounded to an integer at most 1/2 away. So if goal is less than want by half a seat for each
+// cluster, at most want seats are assigned, and at most one seat for each cluster remains to be
+// assigned. The slack covers rounding errors of doubles; the loop lowers the goal if the slack is
+// too small.
 func (r divisionHeap) assignInBulk(want int64) int64 {
 	for slack := int64(len(r))/2 + 1 + want>>50; 0 < slack && slack < want; slack *= 2 {
 		threshold := r.totalWeight() / (2 * float64(want-slack))
@@ -150,8 +162,9 @@ func (r divisionHeap) assignInBulk(want int64) int64 {
 	return 0
 }
 
-// assignAbove sets the seats of every entry to the number of its quotients above the threshold
-// and returns the sum. It returns a number above want if the sum is larger than want.
+// assignAbove sets the seats of every entry to the number of its quotients above the threshold, and
+// returns the total number of seats. If the total exceeds want, the result is some number above
+// want.
 func (r divisionHeap) assignAbove(threshold float64, want int64) int64 {
 	assigned := int64(0)
 	for i := range r {
@@ -165,8 +178,8 @@ func (r divisionHeap) assignAbove(threshold float64, want int64) int64 {
 	return assigned
 }
 
-// countAbove counts the quotients of the entry that exceed the threshold, at most want. The
-// formula is exact except for rounding, so a window around its result is searched first.
+// countAbove returns the number of quotients of the entry that exceed the threshold, at most want.
+// The formula is exact except for rounding, so a window around its result is searched first.
 func (r *heapEntry) countAbove(threshold float64, want int64) int64 {
 	isAtOrBelow := func(seats int64) bool { return r.quotientAt(seats) <= threshold }
 	guess := int64(math.Min((r.weight/threshold+1)/2, 1<<62))

@@ -1,4 +1,9 @@
-package placement
+// Package clusteraffinity answers: which clusters do the cluster affinities of a placement select,
+// and under which keys does an index hold an affinity, so that the affinity can be found for a
+// cluster?
+//
+// Every function is pure and modifies no argument.
+package clusteraffinity
 
 import (
 	"slices"
@@ -33,8 +38,8 @@ type Matcher struct {
 // fieldMatcher is one expression of a field selector.
 type fieldMatcher func(*clusterv1alpha1.ClusterSpec) bool
 
-// Compile parses the selectors of the affinity. The Matcher keeps a reference to the affinity,
-// which must not be changed afterwards.
+// Compile parses the selectors of the affinity. The Matcher keeps a reference to the affinity, so
+// the affinity must not be changed afterwards.
 func Compile(affinity *policyv1alpha1.ClusterAffinity) Matcher {
 	if affinity == nil {
 		return Matcher{}
@@ -87,8 +92,7 @@ func compileField(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	}
 }
 
-// compileZones compiles an expression that is tested against the list of zones of a cluster as a
-// set.
+// compileZones compiles an expression that tests the list of zones of a cluster as a set.
 func compileZones(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	overlaps := func(spec *clusterv1alpha1.ClusterSpec) bool {
 		return slices.ContainsFunc(spec.Zones, func(zone string) bool {

@@ -1,4 +1,4 @@
-package placement
+package division
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func TestTieOrderByUID(t *testing.T) {
 	}
 }
 
-// seatBySeat implements the definition of the method, one seat for each round.
+// seatBySeat implements the definition of the method. It assigns one seat in each round.
 func seatBySeat(want int64, parties []WeightedCluster, uid string) map[string]int64 {
 	seats := make(map[string]int64, len(parties))
 	for _, party := range parties {
@@ -127,7 +127,7 @@ func totalReplicas(shares []Share) int64 {
 
 func TestDivideEqualsSeatBySeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Small weights make ties, large ones make rounding.
+		// Small weights cause equal quotients. Large weights cause rounding.
 		parties := weightedClusters(rapid.SampledFrom([]int64{1, 5, 1000, math.MaxInt64}).Draw(t, "max")).Draw(t, "parties")
 		want := rapid.Int64Range(0, 600).Draw(t, "want")
 		uid := rapid.SampledFrom([]string{"", evenUID, oddUID}).Draw(t, "uid")
@@ -146,7 +146,7 @@ func TestDivideIsMonotoneAndComplete(t *testing.T) {
 			t.Fatalf("shares add up to %d, want %d", got, want)
 		}
 		if want > 1<<50 {
-			return // beyond, equal doubles make whole groups of seats tie
+			return // for larger numbers, whole groups of seats have equal quotients
 		}
 		for i := range less {
 			if more[i].Replicas < less[i].Replicas {

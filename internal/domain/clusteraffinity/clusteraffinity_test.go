@@ -1,4 +1,4 @@
-package placement
+package clusteraffinity
 
 import (
 	"testing"
@@ -10,6 +10,35 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
+// newCluster returns a cluster after the given functions changed it.
+func newCluster(name string, change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, apply := range change {
+		apply(cluster)
+	}
+	return cluster
+}
+
+func inRegion(name string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) { c.Spec.Region = name }
+}
+
+func inZones(names ...string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = names }
+}
+
+func ofProvider(name string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = name }
+}
+
+func labelled(labels map[string]string) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) { c.Labels = labels }
+}
+
+func clustersNamed(names ...string) *policyv1alpha1.ClusterAffinity {
+	return &policyv1alpha1.ClusterAffinity{ClusterNames: names}
+}
+
 func fieldAffinity(key string, operator corev1.NodeSelectorOperator, values ...string) *policyv1alpha1.ClusterAffinity {
 	return &policyv1alpha1.ClusterAffinity{FieldSelector: &policyv1alpha1.FieldSelector{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}},
@@ -17,9 +46,9 @@ func fieldAffinity(key string, operator corev1.NodeSelectorOperator, values ...s
 }
 
 func TestMatches(t *testing.T) {
-	here := member("m1", ofProvider("p1"), inRegion("r1"), inZones("z1", "z2"), labelled(map[string]string{"env": "prod"}))
-	bare := member("m2")
-	numbered := member("m3", inRegion("7"))
+	here := newCluster("m1", ofProvider("p1"), inRegion("r1"), inZones("z1", "z2"), labelled(map[string]string{"env": "prod"}))
+	bare := newCluster("m2")
+	numbered := newCluster("m3", inRegion("7"))
 	tests := map[string]struct {
 		cluster  *clusterv1alpha1.Cluster
 		affinity *policyv1alpha1.ClusterAffinity
@@ -75,10 +104,10 @@ func TestEveryExpressionMustMatch(t *testing.T) {
 	affinity := fieldAffinity("zone", corev1.NodeSelectorOpIn, "z1")
 	affinity.FieldSelector.MatchExpressions = append(affinity.FieldSelector.MatchExpressions,
 		corev1.NodeSelectorRequirement{Key: "provider", Operator: corev1.NodeSelectorOpIn, Values: []string{"p1"}})
-	if !Matches(member("m1", ofProvider("p1"), inZones("z1")), affinity) {
+	if !Matches(newCluster("m1", ofProvider("p1"), inZones("z1")), affinity) {
 		t.Error("a cluster that satisfies both expressions is not selected")
 	}
-	if Matches(member("m1", ofProvider("p2"), inZones("z1")), affinity) {
+	if Matches(newCluster("m1", ofProvider("p2"), inZones("z1")), affinity) {
 		t.Error("a cluster that satisfies one expression of two is selected")
 	}
 }

@@ -1,0 +1,32 @@
+package capacity
+
+import (
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+// Demand describes the workload for which the capacity of clusters is estimated. Neither a Demand
+// nor the values to which it refers may be modified.
+type Demand struct {
+	// Workload is the template. Its namespace is also the namespace of the Pods in a member.
+	Workload workv1alpha2.ObjectReference
+	// Requirements are the requirements of one replica. Nil means that a replica needs only one
+	// Pod.
+	Requirements *workv1alpha2.ReplicaRequirements
+	// Components are the components of one set. If there are components, the estimate is a number
+	// of whole sets and Requirements are not used. Otherwise the estimate is a number of replicas.
+	Components []workv1alpha2.Component
+}
+
+// CountsSets reports whether an estimate counts sets of components. Otherwise an estimate counts
+// replicas.
+func (d *Demand) CountsSets() bool { return len(d.Components) > 0 }
+
+// Available returns how many sets (AvailableSets) or replicas (AvailableReplicas) of the demand fit
+// into the cluster, according to the status of the Cluster.
+func (d *Demand) Available(cluster *clusterv1alpha1.Cluster, models bool) int32 {
+	if d.CountsSets() {
+		return AvailableSets(cluster, d.Components, models)
+	}
+	return AvailableReplicas(cluster, d.Requirements, models)
+}

@@ -1,0 +1,116 @@
+// Package pacing answers: when is a changed status written?
+//
+// A status passes three stages on its way from a member to the template: changes in the member are
+// collected, the status of the Work is written, and the status of the binding and of the template
+// are written. All stages use one Policy. Its aims, in order of importance:
+//
+//   - a failure is written at once;
+//   - the result of a single rollout is written within milliseconds;
+//   - of thousands of rollouts at once, only the result of each rollout is written, and only once;
+//   - deliveries that users requested have precedence over statuses, because statuses change again
+//     during the deliveries anyway.
+//
+// An intermediate state of a rollout is written only if it lasts, and only while few rollouts run.
+package pacing
+
+import "time"
+
+// State is the state that a changed status shows.
+type State int
+
+const (
+	// InProgress is a state that is about to change again.
+	InProgress State = iota
+	// Settled is a state that does not change without a new cause, for example the end of a
+	// rollout.
+	Settled
+	// Failed is a failure.
+	Failed
+)
+
+// Window is how long changes are collected before they are written together. The window grows with
+// the number of changes per second, because saving writes matters more under load.
+type Window struct {
+	// Idle is the length of the window without load. Busy is its length at the busy rate and above.
+	Idle, Busy time.Duration
+}
+
+// Policy holds the delays and limits of all stages.
+type Policy struct {
+	// Collect is the window in which changes of the objects of one Work are collected in a member.
+	Collect Window
+	// Report is the window for a settled status of a Work. Aggregate is the window in which the
+	// reports of the Works of one binding are collected.
+	Report, Aggregate Window
+	// BusyRate is the number of changes per second from which windows have their full length. If
+	// the number of deliveries per second is higher, the status of a Work waits unless it is a
+	// failure.
+	BusyRate int
+
+	// Progress is how long a state in progress must last before it is written. MaxDelay is the
+	// maximum delay of a status while new changes arrive.
+	Progress, MaxDelay time.Duration
+	// MaxBusyDelay is the maximum delay of a status because of deliveries. BusyPollInterval is how
+	// often a delayed status is checked.
+	MaxBusyDelay, BusyPollInterval time.Duration
+
+	// WorkProgressPerSecond and BindingProgressPerSecond limit the writes of states in progress of
+	// all Works, and of all bindings. MaxProgressDelay is the maximum time that such a state waits
+	// because of these limits.
+	WorkProgressPerSecond, BindingProgressPerSecond int
+	MaxProgressDelay                                time.Duration
+
+	// Settle is how long a changed binding waits for the first reports of its Works. Lag is how
+	// long the status for an earlier generation of the binding stays while the present generation
+	// is delivered to members.
+	Settle, Lag time.Duration
+}
+
+// DefaultPolicy returns the policy that all programs use.
+func DefaultPolicy() Policy {
+	return Policy{
+		Collect:   Window{Idle: 2 * time.Millisecond, Busy: 20 * time.Millisecond},
+		Report:    Window{Idle: 10 * time.Millisecond, Busy: 80 * time.Millisecond},
+		Aggregate: Window{Idle: 5 * time.Millisecond, Busy: 60 * time.Millisecond},
+		BusyRate:  20,
+		Progress:  250 * time.Millisecond, MaxDelay: 2 * time.Second,
+		MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second,
+		WorkProgressPerSecond: 5, BindingProgressPerSecond: 3, MaxProgressDelay: 30 * time.Second,
+		Settle: time.Second, Lag: 3 * time.Second,
+	}
+}
+
+// At returns the length of a window at the given number of changes per second.
+func (p Policy) At(window Window, perSecond int) time.Duration {
+	if p.BusyRate <= 0 || perSecond >= p.BusyRate {
+		return window.Busy
+	}
+	return window.Idle + (window.Busy-window.Idle)*time.Duration(max(perSecond, 0))/time.Duration(p.BusyRate)
+}
+
+// Pending is a changed status that is not written yet.
+type Pending struct {
+	State State
+	// FirstAt and LastAt are the times of the first and the last change of the status.
+	FirstAt, LastAt time.Time
+}
+
+// WorkDelay returns how long the status of a Work must still wait. A result that is not positive
+// means that the status is due.
+func (p Policy) WorkDelay(of Pending, deliveriesPerSecond int, now time.Time) time.Duration {
+	if of.State == Failed {
+		return 0
+	}
+	if left := of.FirstAt.Add(p.MaxBusyDelay).Sub(now); left > 0 && deliveriesPerSecond > p.BusyRate {
+		return min(left, p.BusyPollInterval)
+	}
+	quiet := p.Progress
+	if of.State == Settled {
+		quiet = p.At(p.Report, deliveriesPerSecond)
+	}
+	due := of.FirstAt.Add(p.MaxDelay)
+	if calm := of.LastAt.Add(quiet); calm.Before(due) {
+		due = calm
+	}
+	return due.Sub(now)
+}

@@ -1,0 +1,90 @@
+package work
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+)
+
+// RenderedFrom returns the value of RenderedFromAnnotation for the Work of a target that is
+// rendered from the given version of the template.
+func RenderedFrom(bound binding.Object, target workv1alpha2.TargetCluster, templateVersion string) string {
+	return newRenderSettings(bound.BindingSpec()).hash(target) + "/" + templateVersion
+}
+
+// IsMarkedCurrent reports whether RenderedFromAnnotation of a Work shows that the Work is current
+// for a target of its binding. A Work from a newer template than that of the binding is current
+// too, because the binding will be updated to the newer template. Versions that cannot be compared
+// count as equal.
+func IsMarkedCurrent(of *workv1alpha1.Work, bound binding.Object, target workv1alpha2.TargetCluster) bool {
+	return newRenderSettings(bound.BindingSpec()).isShownBy(of, target)
+}
+
+// renderSettings holds all fields of a binding that Render uses, except the version of the
+// template.
+type renderSettings struct {
+	spec *workv1alpha2.ResourceBindingSpec
+	// shares identifies the replicas of all targets. It is set only if each share depends on the
+	// replicas of all targets.
+	shares string
+}
+
+func newRenderSettings(spec *workv1alpha2.ResourceBindingSpec) renderSettings {
+	s := renderSettings{spec: spec}
+	if !hasDividedCompletions(spec, schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind)) {
+		return s
+	}
+	sum := fnv.New64a()
+	for _, target := range binding.TargetClusters(spec) {
+		_, _ = fmt.Fprintf(sum, "%s=%d,", target.Name, target.Replicas) // a hash never fails to write
+	}
+	s.shares = strconv.FormatUint(sum.Sum64(), 16)
+	return s
+}
+
+func (s renderSettings) isShownBy(of *workv1alpha1.Work, target workv1alpha2.TargetCluster) bool {
+	hash, version, isMarked := strings.Cut(of.Annotations[workv1alpha1.RenderedFromAnnotation], "/")
+	if !isMarked || hash != s.hash(target) {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, s.spec.Resource.ResourceVersion)
+	return err != nil || order >= 0
+}
+
+// hash returns a hash of the settings of one target. The hash is stored. If a release changes the
+// hash, every binding is written once.
+func (s renderSettings) hash(target workv1alpha2.TargetCluster) string {
+	type settings struct {
+		Resource            workv1alpha2.ObjectReference
+		Replicas            int32                             `json:",omitempty"`
+		Shares              string                            `json:",omitempty"`
+		ConflictResolution  policyv1alpha1.ConflictResolution `json:",omitempty"`
+		State               map[string]string                 `json:",omitempty"`
+		Suspended, Preserve bool
+		InvalidState        bool
+	}
+	state, err := preservedState(s.spec, target.Name)
+	hashed := settings{
+		Resource: s.spec.Resource, Shares: s.shares, ConflictResolution: s.spec.ConflictResolution, State: state, InvalidState: err != nil,
+		Suspended: binding.IsDispatchSuspended(s.spec, target.Name),
+		Preserve:  s.spec.PreserveResourcesOnDeletion != nil && *s.spec.PreserveResourcesOnDeletion,
+	}
+	hashed.Resource.ResourceVersion = ""
+	if binding.IsWorkload(s.spec) {
+		hashed.Replicas = target.Replicas
+	}
+	encoded, _ := json.Marshal(hashed) // the fields have an encoding
+	sum := fnv.New64a()
+	_, _ = sum.Write(encoded)
+	return fmt.Sprintf("%016x", sum.Sum64())
+}
