@@ -8,19 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
 // otherDeploymentKind is a kind whose bindings have the same names as those of Deployments.
 var otherDeploymentKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deployment"}
 
-var otherDeployment = refNamed(otherDeploymentKind, "shop", "web")
+var otherDeployment = templates.NewRef(otherDeploymentKind, "shop", "web")
 
-// newNameCollision returns a fixture in which one policy selects two templates that need a
-// binding of the same name. The Deployment owns it.
+// newNameCollision returns a fixture in which one policy selects two templates that need a binding
+// with the same name. The Deployment owns this binding.
 func newNameCollision(t *testing.T) *fixture {
 	t.Helper()
-	other := newObject(otherDeploymentKind)
+	other := templates.NewObject(otherDeploymentKind)
 	other.SetNamespace("shop")
 	other.SetName("web")
 	other.SetUID("uid-other")
@@ -29,16 +30,16 @@ func newNameCollision(t *testing.T) *fixture {
 		APIVersion: "example.com/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
 	})
 	h := newFixture(t, deployment(1), other, p)
-	h.watchedKinds.add(otherDeploymentKind, func() {})
+	h.watchedKinds.Add(otherDeploymentKind, func() {})
 	h.reconcile(policy.TemplateChanged)
 	h.takeEvents()
 	return h
 }
 
-func (h *fixture) reconcileTemplate(r templateRef, cause policy.Trigger) []string {
+func (h *fixture) reconcileTemplate(r templates.Ref, cause policy.Trigger) []string {
 	h.t.Helper()
 	h.writes = nil
-	if _, err := (templateReconciler{h.detector}).Reconcile(h.t.Context(), templateRequest{r, cause}); err != nil {
+	if _, err := h.templateReconciler.Reconcile(h.t.Context(), r.Request(cause)); err != nil {
 		h.t.Fatalf("the reconcile failed: %v", err)
 	}
 	return h.writes
@@ -46,8 +47,8 @@ func (h *fixture) reconcileTemplate(r templateRef, cause policy.Trigger) []strin
 
 func (h *fixture) getOtherDeployment() *unstructured.Unstructured {
 	h.t.Helper()
-	found := newObject(otherDeploymentKind)
-	if err := h.karmada.Get(h.t.Context(), otherDeployment.key, found); err != nil {
+	found := templates.NewObject(otherDeploymentKind)
+	if err := h.karmada.Get(h.t.Context(), otherDeployment.Key, found); err != nil {
 		h.t.Fatal(err)
 	}
 	return found
@@ -64,16 +65,16 @@ func TestBindingOfOtherTemplateRecordsEventAndWritesNothing(t *testing.T) {
 	h.delete(h.template())
 	ownerBinding := h.binding()
 	h.delete(ownerBinding)
-	h.startup.onBindings().OnDelete(ownerBinding)
-	want := []templateRequest{{webRef, policy.TemplateChanged}, {otherDeployment, policy.TemplateChanged}, {otherDeployment, policy.PolicyChanged}}
-	inAnyOrder := cmp.Transformer("set", func(all []templateRequest) map[templateRequest]bool {
-		set := map[templateRequest]bool{}
+	h.startup.OnBindings().OnDelete(ownerBinding)
+	want := []templates.Request{webRef.Request(policy.TemplateChanged), otherDeployment.Request(policy.TemplateChanged), otherDeployment.Request(policy.PolicyChanged)}
+	inAnyOrder := cmp.Transformer("set", func(all []templates.Request) map[templates.Request]bool {
+		set := map[templates.Request]bool{}
 		for _, r := range all {
 			set[r] = true
 		}
 		return set
 	})
-	if diff := cmp.Diff(want, h.takeQueue(), inAnyOrder, cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
+	if diff := cmp.Diff(want, h.takeQueue(), inAnyOrder); diff != "" {
 		t.Errorf("queued after the owner was deleted (-want +got):\n%s", diff)
 	}
 	expectWrites(t, "once the name is free", h.reconcileTemplate(otherDeployment, policy.TemplateChanged), "patch Deployment", "create ResourceBinding")
@@ -81,7 +82,7 @@ func TestBindingOfOtherTemplateRecordsEventAndWritesNothing(t *testing.T) {
 
 func TestBindingOfOtherTemplateKeepsItsClaim(t *testing.T) {
 	h := newNameCollision(t)
-	p := h.policies.get("shop", "p")
+	p := h.policies.Get("shop", "p")
 	claimed := h.getOtherDeployment()
 	policy.ClaimOf(p).Apply(claimed)
 	h.update(claimed)
@@ -90,7 +91,7 @@ func TestBindingOfOtherTemplateKeepsItsClaim(t *testing.T) {
 		t.Fatal("the policy is not a PropagationPolicy")
 	}
 	narrowed.Spec.ResourceSelectors = narrowed.Spec.ResourceSelectors[:1]
-	h.policies.put(narrowed)
+	h.policies.Put(narrowed)
 
 	expectWrites(t, "of the release", h.reconcileTemplate(otherDeployment, policy.PolicyChanged), "patch Deployment")
 	if got := claimIDOf(h.getOtherDeployment()); got != "" {

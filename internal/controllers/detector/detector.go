@@ -1,18 +1,29 @@
 // Package detector answers "which policy claims a template, and what is in its binding?". It
-// watches every kind that can be propagated, claims each template for the best matching
-// policy, and keeps the binding of the template equal to what the template and the policy
-// require.
+// watches every kind that can be propagated, claims each template for the best matching policy, and
+// updates the binding of the template when the template or the policy changes.
 //
-// The policy package decides. This package reads, calls it, and writes. Invariants:
+// The package domain/policy makes the decisions. The subpackages read objects, call that package,
+// and write the result:
 //
-//   - all policies are in the catalog before the first template is reconciled;
-//   - a reconcile does not block on the cache of one kind: an object that is not in a cache
-//     yet is read from the API server, or the request is queued again shortly;
-//   - a new template costs one patch (its claim, unless it was created with the claim) and one
-//     create (its binding); a reconcile without a difference writes nothing;
-//   - a claim is released only when its policy is known to be deleted or to select the
-//     template no longer, first from the binding, then from the template;
-//   - the detector deletes no object.
+//   - kinds: which kinds does the API server serve, and which of them are watched?
+//   - triggers: which templates and policies does a change queue?
+//   - catalog: which policies exist, and which of them decides about a template?
+//   - claims: which policy claims a template, and how does the claim change?
+//   - binder: what is in the binding of a template?
+//   - waiting: which templates wait, and for what?
+//   - templates: which templates are to be reconciled, and why?
+//
+// This package connects the subpackages and contains the reconcilers of templates and policies.
+// Invariants:
+//
+//   - All policies are in the catalog before the first template is reconciled.
+//   - A reconcile does not wait for the cache of one kind. An object that is not yet in a cache is
+//     read from the API server, or the request is queued again after a short delay.
+//   - A new template costs one patch for its claim, unless it was created with the claim, and one
+//     create request for its binding. A reconcile without a difference writes nothing.
+//   - A claim is released only if it is known that its policy was deleted or no longer selects the
+//     template. It is removed first from the binding, then from the template.
+//   - The detector deletes no object.
 package detector
 
 import (
@@ -20,25 +31,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
-	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/controllers/detector/kinds"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name is the name of the controller in logs and events.
@@ -51,186 +56,90 @@ type Options struct {
 	// PolicyWorkers and ClusterPolicyWorkers are the numbers of policies of each kind that are
 	// reconciled in parallel.
 	PolicyWorkers, ClusterPolicyWorkers int
-	// DiscoveryInterval is how often the served kinds are listed without a known change. The
-	// watch of a kind ends when the kind is not served for this long, or when its definition
-	// was deleted.
+	// DiscoveryInterval is the interval at which the served kinds are listed if no change is known.
+	// The watch of a kind ends when the kind has not been served for this time, or when the
+	// definition of the kind was deleted.
 	DiscoveryInterval time.Duration
-	// PriorityQueue handles changes by users before low-priority requests: the objects that
-	// exist at the start, and the templates of a policy that changed.
+	// PriorityQueue makes changes by users take precedence over low-priority requests. Low-priority
+	// requests are for the objects that exist at the start, and for the templates of a changed
+	// policy.
 	PriorityQueue bool
-	// Backoff is the backoff of a template or policy that failed.
-	Backoff queues.Backoff
-	// RetryRate is how many failed templates are retried per second, and likewise failed
-	// policies. RetryBurst is how many may be retried at once. Both are used only without
-	// PriorityQueue.
+	// Backoff is the backoff for templates and policies that failed.
+	Backoff loop.Backoff
+	// RetryRate is the number of failed templates that are retried per second, and separately the
+	// number of failed policies. RetryBurst is the number of retries that may run at once. Both are
+	// used only without PriorityQueue.
 	RetryRate, RetryBurst int
 
 	// Propagated selects the objects that are never templates.
 	Propagated tenancy.PropagationRules
 
-	// Preemption lets policies take templates from others.
+	// Preemption lets policies take over templates from other policies.
 	Preemption bool
-	// MultiplePodTemplates uses the interpreters' components of a template in place of
-	// replicas.
+	// MultiplePodTemplates stores the components of a template, which the interpreter returns, in
+	// place of the replicas.
 	MultiplePodTemplates bool
 	// WorkloadAffinity groups bindings by labels of their templates.
 	WorkloadAffinity bool
-	// PriorityScheduling gives bindings the value of the policy's PriorityClass.
+	// PriorityScheduling sets the priority of bindings to the value of the PriorityClass that the
+	// policy names.
 	PriorityScheduling bool
 	// ResourceQuotaEstimate records the namespace in which a replica needs its resources.
 	ResourceQuotaEstimate bool
 
-	// SetClaimLookup is called with a lookup while this process is the leader, and with nil
-	// when it ends. SetClaimLookup may be nil.
+	// SetClaimLookup is called with a lookup when this process becomes the leader, and with nil
+	// when it stops. SetClaimLookup may be nil.
 	SetClaimLookup func(ClaimLookup)
 	// Events selects the successes that are recorded as events.
-	Events telemetry.Mode
+	Events loop.EventMode
 }
+
+// ClaimLookup returns the claim of the policy that will claim an object which is about to be
+// created. It returns false if the policy is not certain. The component that stores the object can
+// write the claim together with the object, which saves a second write. The detector reconciles the
+// template afterwards in any case.
+type ClaimLookup func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool)
 
 // DefaultOptions returns the defaults of the control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, PolicyWorkers: 1, ClusterPolicyWorkers: 1, DiscoveryInterval: 30 * time.Second, PriorityQueue: true,
-		Backoff: queues.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
+		Backoff: loop.DefaultBackoff(), RetryRate: 10, RetryBurst: 100,
 		Propagated:         tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 		PriorityScheduling: true,
 	}
 }
 
-// templateRef identifies a template.
-type templateRef struct {
-	kind schema.GroupVersionKind
-	key  types.NamespacedName
-}
-
-// String returns the kind, namespace and name for messages.
-func (r templateRef) String() string { return r.kind.Kind + " " + r.key.String() }
-
-// templateRequest is a request to reconcile a template. The same template may be queued twice,
-// once per cause.
-type templateRequest struct {
-	templateRef
-	cause policy.Trigger
-}
-
-type detector struct {
-	options         Options
-	karmada         client.Client
-	karmadaReader   client.Reader
-	cache           cache.Cache
-	templateReader  *template.Reader
-	discoveryClient discovery.ServerResourcesInterface
-	rules           interpreter.Source
-	events          *telemetry.Events
-	counters        *counters
-	log             logr.Logger
-
-	templateController controller.TypedController[templateRequest]
-	startup            *startupSource
-	watchedKinds       *watchedKinds
-	policies           *policyCatalog
-	waitingTemplates   *waitingTemplates
-	claims             *claimIndex
-	// waitingForOverride holds the requests that wait for an override policy.
-	// waitingForBinding holds those that wait for the deletion of a binding that another
-	// template owns.
-	waitingForOverride, waitingForBinding *blockedRequests
-	claimWrites                           *claimWriteTracker
-	initialTemplates                      *initialTemplates
-	// noMatchGrace has the value of the constant; tests change it.
-	noMatchGrace time.Duration
-	// definitionsChanged has an item when the served kinds may have changed.
-	definitionsChanged chan struct{}
-}
-
-// Add registers the controllers with a manager: one for templates, one for each kind of
-// policy, and the discovery of kinds. The reader watches the kinds.
+// Add registers the controllers with a manager: one for templates, one for each kind of policy, and
+// the discovery of kinds. The reader starts the watches of the kinds.
 func Add(mgr manager.Manager, reader *template.Reader, rules interpreter.Source, o Options) error {
-	resolver, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
+	server, err := discovery.NewDiscoveryClientForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	counters, err := newCounters(metrics.Registry)
+	measured, err := newCounters(metrics.Registry)
 	if err != nil {
 		return err
 	}
-	d := &detector{
-		options: o, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader,
-		discoveryClient: resolver, rules: rules,
-		events:   telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
-		counters: counters, log: mgr.GetLogger().WithName(Name),
-		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(),
-		waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(),
-		claimWrites: newClaimWriteTracker(), initialTemplates: newInitialTemplates(), noMatchGrace: noMatchGrace,
-		definitionsChanged: make(chan struct{}, 1),
-	}
-	if err := d.indexBindings(mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByPolicy); err != nil {
 		return err
 	}
-	policySyncs, err := d.addPolicyControllers(mgr)
-	if err != nil {
+	p := newParts(surroundings{
+		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), cache: mgr.GetCache(), templateReader: reader, rules: rules,
+		events: loop.EventsFor(mgr, Name, o.Events), counters: measured, log: mgr.GetLogger().WithName(Name),
+	}, o)
+	if err := p.addPolicyControllers(mgr, o); err != nil {
 		return err
 	}
-	if err := d.addTemplateController(mgr, policySyncs); err != nil {
+	if err := p.addTemplateController(mgr, o); err != nil {
 		return err
 	}
 	if o.SetClaimLookup != nil {
-		if err := mgr.Add(manager.RunnableFunc(d.publishClaimLookup)); err != nil {
+		if err := mgr.Add(p.publishClaimLookup(o.SetClaimLookup)); err != nil {
 			return fmt.Errorf("adding %s: %w", Name, err)
 		}
 	}
-	return mgr.Add(manager.RunnableFunc(d.runDiscovery))
-}
-
-// addTemplateController registers the controller of templates. Its workers start when all
-// handlers are in sync.
-func (d *detector) addTemplateController(mgr manager.Manager, policySyncs []*handlerSync) error {
-	options := controllerOptions[templateRequest](mgr, d.options.Workers, d.options)
-	options.Reconciler = templateReconciler{d}
-	options.LogConstructor = func(r *templateRequest) logr.Logger {
-		if r == nil {
-			return d.log
-		}
-		return d.log.WithValues("kind", r.kind, "template", r.key)
-	}
-	templates, err := controller.NewTyped(Name, mgr, options)
-	if err != nil {
-		return fmt.Errorf("adding %s: %w", Name, err)
-	}
-	d.templateController = templates
-	d.startup = newStartupSource(d, policySyncs)
-	return templates.Watch(source.TypedSource[templateRequest](d.startup))
-}
-
-// controllerOptions returns the options of the controllers of templates and of policies.
-func controllerOptions[T comparable](mgr manager.Manager, workers int, o Options) controller.TypedOptions[T] {
-	options := queues.ControllerOptions[T](mgr, workers, o.Backoff)
-	// One process may run several control planes.
-	options.SkipNameValidation = new(true)
-	options.UsePriorityQueue, options.RateLimiter = &o.PriorityQueue, newRateLimiter[T](o)
-	return options
-}
-
-// newRateLimiter limits retries. Each item has its own backoff. Without a priority queue, all
-// items also share a rate, so that retries do not delay changes by users.
-func newRateLimiter[T comparable](o Options) workqueue.TypedRateLimiter[T] {
-	perItem := queues.NewRateLimiter[T](o.Backoff)
-	if o.PriorityQueue {
-		return perItem
-	}
-	return workqueue.NewTypedMaxOfRateLimiter(perItem,
-		&workqueue.TypedBucketRateLimiter[T]{Limiter: rate.NewLimiter(rate.Limit(o.RetryRate), o.RetryBurst)})
-}
-
-// enqueueTemplates queues templates because of a policy, with low priority, so that changes by
-// users are handled first.
-func (d *detector) enqueueTemplates(ctx context.Context, cause policy.Trigger, references ...templateRef) error {
-	queue, err := d.startup.waitForQueue(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range references {
-		enqueueLowPriority(queue, templateRequest{templateRef: r, cause: cause})
-	}
-	return nil
+	return mgr.Add(p.runDiscovery(kinds.Config{
+		Server: server, Informers: mgr.GetCache(), Skipped: o.Propagated.APIs, Interval: o.DiscoveryInterval, Log: p.log,
+	}))
 }

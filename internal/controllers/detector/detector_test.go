@@ -11,6 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/detector/detectortest"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/controllers/detector/triggers"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -48,23 +51,23 @@ func TestNewPolicyClaimsWaitingTemplate(t *testing.T) {
 	if _, writes := h.reconcile(policy.TemplateChanged); len(writes) != 0 {
 		t.Fatalf("wrote %v without a policy", writes)
 	}
-	h.policies.put(propagationPolicy("p"))
-	if err := h.enqueueTemplatesOf(t.Context(), propagationPolicy("p")); err != nil {
+	h.policies.Put(propagationPolicy("p"))
+	if err := h.policyReconcilers[0].enqueueTemplatesOf(t.Context(), propagationPolicy("p")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]templateRequest{{webRef, policy.PolicyChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
+	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.PolicyChanged)}, h.takeQueue()); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
 	_, writes := h.reconcile(policy.PolicyChanged)
 	expectWrites(t, "once there is a policy", writes, "patch Deployment", "create ResourceBinding")
-	if got := h.waitingTemplates.matching(templateFilter{kind: deployments}); len(got) != 0 {
+	if got := h.waiting.Matching(policy.Filter{Kind: deployments}); len(got) != 0 {
 		t.Errorf("%v are still waiting", got)
 	}
 }
 
 func TestTemplateIsReleasedWhenPolicySelectsItNoLonger(t *testing.T) {
 	p := propagationPolicy("p")
-	h := newFixture(t, deployment(1), p, clusterPropagationPolicy("fallback"))
+	h := newFixture(t, deployment(1), p, detectortest.ClusterPropagationPolicy("fallback"))
 	h.reconcile(policy.TemplateChanged)
 	narrowed := &policyv1alpha1.PropagationPolicy{}
 	if err := h.karmada.Get(t.Context(), client.ObjectKeyFromObject(p), narrowed); err != nil {
@@ -88,7 +91,7 @@ func TestPolicyMissingOnlyInCacheReleasesNothing(t *testing.T) {
 	p := propagationPolicy("p")
 	h := newFixture(t, deployment(1), p)
 	h.reconcile(policy.TemplateChanged)
-	h.policies.delete(p) // as in a stale cache
+	h.policies.Delete(p) // as in a stale cache
 	result, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "while the policy exists", writes)
 	if result.RequeueAfter != blockedRetryDelay {
@@ -114,8 +117,7 @@ func TestDeletedPolicyReleasesTemplatesBeforeFinalizerIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.writes = nil
-	r := &policyReconciler{detector: h.detector, scope: policyScopes[0]}
-	if _, err := r.Reconcile(t.Context(), requestFor(p)); err != nil {
+	if _, err := h.policyReconcilers[0].Reconcile(t.Context(), triggers.RequestFor(p)); err != nil {
 		t.Fatal(err)
 	}
 	expectWrites(t, "of the deletion", h.writes, "patch ResourceBinding", "patch Deployment", "patch PropagationPolicy")
@@ -138,8 +140,8 @@ func TestTemplateWaitsForDependentOverrides(t *testing.T) {
 	if err := h.karmada.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
-	h.startup.onOverrides().OnAdd(override, false)
-	if diff := cmp.Diff([]templateRequest{{webRef, policy.TemplateChanged}}, h.takeQueue(), cmp.AllowUnexported(templateRequest{}, templateRef{})); diff != "" {
+	h.startup.OnOverrides().OnAdd(override, false)
+	if diff := cmp.Diff([]templates.Request{webRef.Request(policy.TemplateChanged)}, h.takeQueue()); diff != "" {
 		t.Fatalf("queued (-want +got):\n%s", diff)
 	}
 	_, writes := h.reconcile(policy.TemplateChanged)
@@ -160,7 +162,7 @@ func TestLazyPolicyOnlyClaimsWaitingTemplate(t *testing.T) {
 	h.update(template)
 	_, writes = h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "because of the user", writes, "patch Deployment", "create ResourceBinding")
-	if got := h.template().GetAnnotations()[policy.UserStateAnnotation]; got != "" {
+	if got := h.template().GetAnnotations()[policyv1alpha1.UserStateAnnotation]; got != "" {
 		t.Errorf("the template still has the recorded user state %q", got)
 	}
 	_, writes = h.reconcile(policy.TemplateChanged)
@@ -174,7 +176,7 @@ func TestLazyPolicyTakesOverBindingWithoutChangingSpec(t *testing.T) {
 	first := propagationPolicy("first")
 	h := newFixture(t, deployment(1), first)
 	h.reconcile(policy.TemplateChanged)
-	h.policies.put(lazy)
+	h.policies.Put(lazy)
 	template := h.template()
 	policy.ClaimOf(lazy).Apply(template)
 	h.update(template)
@@ -198,11 +200,11 @@ func TestPreemption(t *testing.T) {
 	preemptor.Spec.Preemption = policyv1alpha1.PreemptAlways
 	for name, on := range map[string]bool{"a template is preempted with the feature": true, "nothing is preempted without the feature": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newFixture(t, deployment(1), clusterPropagationPolicy("weak"))
-			h.options.Preemption = on
+			h := newFixture(t, deployment(1), detectortest.ClusterPropagationPolicy("weak"))
+			h.preemptor.Enabled = on
 			h.reconcile(policy.TemplateChanged)
-			h.policies.put(preemptor)
-			if err := h.preempt(t.Context(), preemptor); err != nil {
+			h.policies.Put(preemptor)
+			if err := h.preemptor.Preempt(t.Context(), preemptor); err != nil {
 				t.Fatal(err)
 			}
 			want := map[bool]string{true: "id-strong", false: "id-weak"}[on]
@@ -233,7 +235,7 @@ func TestTemplateWaitsForBindingOfEarlierTemplate(t *testing.T) {
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
 		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
-	h.startup.onBindings().OnDelete(h.binding())
+	h.startup.OnBindings().OnDelete(h.binding())
 	if len(h.takeQueue()) != 1 {
 		t.Error("the deletion of the old binding queued nothing")
 	}
@@ -246,7 +248,7 @@ func TestLeftoverClaimOnBindingIsRemoved(t *testing.T) {
 	claim, _ := policy.ClaimedBy(template)
 	claim.Remove(template)
 	h.update(template)
-	h.policies.delete(propagationPolicy("p"))
+	h.policies.Delete(propagationPolicy("p"))
 	_, writes := h.reconcile(policy.TemplateChanged)
 	expectWrites(t, "without a policy", writes, "patch ResourceBinding")
 	if got := claimIDOf(h.binding()); got != "" {

@@ -24,19 +24,24 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/controllers/detector/detectortest"
+	"karmada.io/karmada/internal/controllers/detector/templates"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // fixture is a detector with a fake API server. The fake records all writes and sends
 // no watch events, so the tests call every reconcile themselves.
 type fixture struct {
-	*detector
+	*parts
 	t        *testing.T
+	karmada  client.Client
+	registry *prometheus.Registry
 	writes   []string
-	queue    workqueue.TypedRateLimitingInterface[templateRequest]
+	queue    loop.Queue[templates.Request]
 	recorder *record.FakeRecorder
 }
 
@@ -62,11 +67,11 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			t.Fatal(err)
 		}
 	}
-	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templateRequest]())}
+	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templates.Request]())}
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, policyIDField, policyIDs).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, policyIDField, policyIDs).
+		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
 				h.recordWrite("create", object)
@@ -77,22 +82,21 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 				return karmada.Patch(ctx, object, change, options...)
 			},
 		}).Build()
-	counters, err := newCounters(prometheus.NewRegistry())
+	h.karmada, h.registry = karmada, prometheus.NewRegistry()
+	counters, err := newCounters(h.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.detector = &detector{
-		options: DefaultOptions(), karmada: karmada, karmadaReader: karmada, templateReader: template.NewReader(nil, karmada), cache: &informertest.FakeInformers{Scheme: scheme},
-		rules: replicaRules{}, events: telemetry.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
-		watchedKinds: newWatchedKinds(), policies: newPolicyCatalog(), waitingTemplates: newWaitingTemplates(), claims: newClaimIndex(), waitingForOverride: newBlockedRequests(), waitingForBinding: newBlockedRequests(), claimWrites: newClaimWriteTracker(), initialTemplates: newInitialTemplates(),
-	}
-	h.watchedKinds.add(deployments, func() {})
-	h.startup = newStartupSource(h.detector, nil)
-	h.startup.queue = h.queue
-	close(h.startup.started)
+	h.parts = newParts(surroundings{
+		karmada: karmada, karmadaReader: karmada, cache: &informertest.FakeInformers{Scheme: scheme}, templateReader: template.NewReader(nil, karmada),
+		rules: replicaRules{}, events: loop.NewEvents(h.recorder), counters: counters, log: logr.Discard(),
+	}, DefaultOptions())
+	h.templateReconciler.noMatch.grace = 0
+	h.watchedKinds.Add(deployments, func() {})
+	h.parts.queue.Open(h.queue)
 	for _, object := range objects {
 		if p, ok := object.(policy.Object); ok {
-			h.policies.put(p)
+			h.policies.Put(p)
 		}
 	}
 	return h
@@ -110,7 +114,7 @@ func (h *fixture) recordWrite(verb string, object client.Object) {
 func (h *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
 	h.t.Helper()
 	h.writes = nil
-	result, err := templateReconciler{h.detector}.Reconcile(h.t.Context(), templateRequest{webRef, cause})
+	result, err := h.templateReconciler.Reconcile(h.t.Context(), webRef.Request(cause))
 	if err != nil {
 		h.t.Fatalf("the reconcile failed: %v", err)
 	}
@@ -119,8 +123,8 @@ func (h *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
 
 func (h *fixture) template() *unstructured.Unstructured {
 	h.t.Helper()
-	found := newObject(deployments)
-	if err := h.karmada.Get(h.t.Context(), webRef.key, found); err != nil {
+	found := templates.NewObject(deployments)
+	if err := h.karmada.Get(h.t.Context(), webRef.Key, found); err != nil {
 		h.t.Fatal(err)
 	}
 	return found
@@ -146,11 +150,11 @@ func (h *fixture) update(object client.Object) {
 		h.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		h.policies.put(p)
+		h.policies.Put(p)
 	}
 }
 
-// takeEvents returns the recorded events and removes them.
+// takeEvents removes and returns the recorded events.
 func (h *fixture) takeEvents() []string {
 	var all []string
 	for {
@@ -163,7 +167,7 @@ func (h *fixture) takeEvents() []string {
 	}
 }
 
-// delete deletes an object in spite of its finalizers.
+// delete deletes an object even if the object has finalizers.
 func (h *fixture) delete(object client.Object) {
 	h.t.Helper()
 	if err := h.karmada.Patch(h.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
@@ -173,13 +177,13 @@ func (h *fixture) delete(object client.Object) {
 		h.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		h.policies.delete(p)
+		h.policies.Delete(p)
 	}
 }
 
-// takeQueue returns the queued requests and removes them.
-func (h *fixture) takeQueue() []templateRequest {
-	var all []templateRequest
+// takeQueue removes and returns the queued requests.
+func (h *fixture) takeQueue() []templates.Request {
+	var all []templates.Request
 	for h.queue.Len() > 0 {
 		one, _ := h.queue.Get()
 		h.queue.Done(one)
@@ -188,10 +192,12 @@ func (h *fixture) takeQueue() []templateRequest {
 	return all
 }
 
-var webRef = refNamed(deployments, "shop", "web")
+var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+var webRef = templates.NewRef(deployments, "shop", "web")
 
 func deployment(replicas int64) *unstructured.Unstructured {
-	object := newObject(deployments)
+	object := templates.NewObject(deployments)
 	object.SetNamespace("shop")
 	object.SetName("web")
 	object.SetUID("uid-web")
@@ -208,24 +214,9 @@ func selectors(names ...string) []policyv1alpha1.ResourceSelector {
 }
 
 func propagationPolicy(name string) *policyv1alpha1.PropagationPolicy {
-	return &policyv1alpha1.PropagationPolicy{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: name, Generation: 1,
-			Labels:     map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-" + name},
-			Finalizers: []string{policyv1alpha1.PropagationPolicyControllerFinalizer},
-		},
-		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: selectors("web")},
-	}
-}
-
-func clusterPropagationPolicy(name string) *policyv1alpha1.ClusterPropagationPolicy {
-	return &policyv1alpha1.ClusterPropagationPolicy{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Generation: 1,
-			Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id-" + name},
-		},
-		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: selectors("web")},
-	}
+	p := detectortest.PropagationPolicy(name)
+	p.Finalizers = []string{policyv1alpha1.PropagationPolicyControllerFinalizer}
+	return p
 }
 
 func claimIDOf(object metav1.Object) string {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
 // counters are the metrics of the detector.
@@ -38,8 +38,8 @@ func newCounters(registry prometheus.Registerer) (*counters, error) {
 			Help: "Number of preemptions between policies.",
 		}, result),
 	}
-	return c, errors.Join(telemetry.RegisterMetric(registry, &c.matchDuration), telemetry.RegisterMetric(registry, &c.applyDuration),
-		telemetry.RegisterMetric(registry, &c.applyAttempts), telemetry.RegisterMetric(registry, &c.preemptions))
+	return c, errors.Join(loop.RegisterMetric(registry, &c.matchDuration), loop.RegisterMetric(registry, &c.applyDuration),
+		loop.RegisterMetric(registry, &c.applyAttempts), loop.RegisterMetric(registry, &c.preemptions))
 }
 
 func (c *counters) recordMatch(since time.Time) {

@@ -78,16 +78,11 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestOnlyUnclaimedTemplatesAreMatched(t *testing.T) {
-	registry := prometheus.NewRegistry()
 	h := newFixture(t, deployment(1), propagationPolicy("p"))
-	var err error
-	if h.counters, err = newCounters(registry); err != nil {
-		t.Fatal(err)
-	}
 	for range 3 {
 		h.reconcile(policy.TemplateChanged)
 	}
-	found := scrape(t, registry)
+	found := scrape(t, h.registry)
 	if got := found["resource_match_policy_duration_seconds"][0].Count; got != 1 {
 		t.Errorf("%d matches were measured for one template", got)
 	}

@@ -1,0 +1,177 @@
+package detector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/detector/binder"
+	"karmada.io/karmada/internal/controllers/detector/claims"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/controllers/detector/waiting"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+)
+
+// applier claims templates for policies and updates their bindings.
+type applier struct {
+	// karmada reads override policies from the cache.
+	karmada                           client.Reader
+	binder                            *binder.Binder
+	claimer                           *claims.Claimer
+	waiting                           *waiting.Templates
+	awaitingOverride, awaitingBinding *waiting.Requests
+	events                            *loop.Events
+	// recordApply records the duration and the error of an attempt to apply a policy.
+	recordApply func(began time.Time, err error)
+}
+
+// apply claims the template for the policy, updates its binding, and returns the result for the
+// queue.
+func (a *applier) apply(ctx context.Context, request templates.Request, template *unstructured.Unstructured, p policy.Object) (reconcile.Result, error) {
+	began := time.Now()
+	err := a.claimAndBind(ctx, request, template, p)
+	if loop.IsStale(err) {
+		return loop.Result(err)
+	}
+	a.recordApply(began, err)
+	if err == nil {
+		a.events.ClearFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed)
+		return reconcile.Result{}, nil
+	}
+	a.events.RecordFailure(template, policyv1alpha1.EventReasonApplyPolicyFailed, err)
+	var owner *policy.OwnerError
+	var missing *policy.MissingOverridesError
+	var collision *policy.CollisionError
+	switch {
+	case errors.As(err, &missing), errors.As(err, &collision):
+		return reconcile.Result{}, nil // the override policy, or the deletion of the other binding, queues it
+	case errors.As(err, &owner):
+		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (a *applier) claimAndBind(ctx context.Context, request templates.Request, template *unstructured.Unstructured, p policy.Object) error {
+	if request.Cause == policy.RulesChanged && policy.IsLazy(p) {
+		return nil
+	}
+	if err := a.awaitOverrides(ctx, request, template, p); err != nil {
+		return err
+	}
+	bound, err := a.binder.Find(ctx, request.Ref)
+	if err != nil {
+		return err
+	}
+	if err := a.awaitBindingOwner(ctx, request, template, bound); err != nil {
+		return err
+	}
+	activation, err := policy.DecideActivation(p, template, metadataOf(bound), request.Cause)
+	if err != nil {
+		return err
+	}
+	state := ""
+	if activation.Deferred {
+		if state, err = a.binder.RecordUserState(ctx, template, bound, activation.UserState); err != nil {
+			return err
+		}
+	}
+	claimed, err := a.claimer.Claim(ctx, request.Ref, template, p, state)
+	if err != nil || claimed == nil {
+		return err
+	}
+	a.waiting.Remove(request.Ref)
+	if activation.Deferred {
+		if message, ok := policy.DescribeDeferral(template, bound, p, request.Cause); ok {
+			a.events.RecordDecision(claimed, policyv1alpha1.EventReasonPolicyDeferred, "%s", message)
+		}
+		return nil
+	}
+	changed, err := a.binder.Bind(ctx, claimed, bound, p, activation.UserState)
+	if err == nil && changed && policy.ShouldRecordApply(bound, p, request.Cause) {
+		a.events.RecordDecision(claimed, policyv1alpha1.EventReasonApplyPolicySucceed, "Applied policy %s", policy.ClaimOf(p))
+	}
+	return err
+}
+
+// metadataOf returns the metadata of a binding. For a nil binding it returns a nil interface, not
+// an interface that contains a nil pointer.
+func metadataOf(bound binding.Object) metav1.Object {
+	if bound == nil {
+		return nil
+	}
+	return bound
+}
+
+// awaitOverrides returns an error if an override policy on which the propagation policy depends
+// does not exist. The request is queued again when such an override policy is created, or when the
+// propagation policy changes.
+func (a *applier) awaitOverrides(ctx context.Context, r templates.Request, template *unstructured.Unstructured, p policy.Object) error {
+	if len(p.PropagationSpec().DependentOverrides) == 0 {
+		return nil
+	}
+	missing := a.missingOverrides(ctx, p)
+	if missing == nil {
+		return nil
+	}
+	a.waiting.AddUnclaimed(r.Ref, template)
+	for _, override := range policy.DependentOverrides(p) {
+		a.awaitingOverride.Add(override, r)
+	}
+	// The override policies are checked again, because one that was created in the meantime has not
+	// queued the request.
+	return a.missingOverrides(ctx, p)
+}
+
+func (a *applier) missingOverrides(ctx context.Context, p policy.Object) error {
+	var failure error
+	err := policy.CheckDependentOverrides(p, func(name types.NamespacedName) bool {
+		var found client.Object = &policyv1alpha1.OverridePolicy{}
+		if policy.IsCluster(p) {
+			found = &policyv1alpha1.ClusterOverridePolicy{}
+		}
+		err := a.karmada.Get(ctx, name, found)
+		if client.IgnoreNotFound(err) != nil {
+			failure = fmt.Errorf("reading override policy %s: %w", name, err)
+		}
+		return err == nil
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// awaitBindingOwner returns an error if another template owns the binding whose name this template
+// needs. In this case nothing is written, not even a claim. The request is queued again when that
+// binding is deleted.
+func (a *applier) awaitBindingOwner(ctx context.Context, r templates.Request, template *unstructured.Unstructured, owned binding.Object) error {
+	if owned == nil {
+		return nil
+	}
+	err := policy.CheckBindingOwner(owned, template)
+	var collision *policy.CollisionError
+	if !errors.As(err, &collision) {
+		return nil // a binding of an earlier template of the same name is handled later
+	}
+	a.waiting.AddUnclaimed(r.Ref, template)
+	a.awaitingBinding.Add(client.ObjectKeyFromObject(owned), r)
+	// The binding is read again, because its deletion in the meantime has not queued the request.
+	again, readErr := a.binder.Find(ctx, r.Ref)
+	if readErr != nil {
+		return readErr
+	}
+	if again == nil {
+		return loop.ErrStale
+	}
+	return err
+}

@@ -1,0 +1,309 @@
+package binder
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+)
+
+var (
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	webRef      = templates.NewRef(deployments, "shop", "web")
+)
+
+// rules return fixed components and replicas, or an error.
+type rules struct{ err error }
+
+// Rules implements interpreter.Source.
+func (r rules) Rules(schema.GroupVersionKind) interpreter.Rules {
+	return interpreter.Rules{
+		Components: func(context.Context, *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
+			return []workv1alpha2.Component{{Name: "worker", Replicas: 3}}, r.err
+		},
+		Replicas: func(context.Context, *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+			return 2, &workv1alpha2.ReplicaRequirements{}, r.err
+		},
+	}
+}
+
+// priorityClasses contains the values of PriorityClasses by name.
+type priorityClasses map[string]int64
+
+// GetCached implements TemplateReader.
+func (c priorityClasses) GetCached(_ context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	value, ok := c[key.Name]
+	if kind != PriorityClassKind || !ok {
+		return nil, nil
+	}
+	class := templates.NewObject(kind)
+	class.Object["value"] = value
+	return class, nil
+}
+
+func propagationPolicy() *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "p",
+			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-p"},
+		},
+	}
+}
+
+// claimedTemplate returns the template webRef with the claim of propagationPolicy.
+func claimedTemplate() *unstructured.Unstructured {
+	template := webRef.Stub(nil)
+	template.SetUID("uid-web")
+	policy.ClaimOf(propagationPolicy()).Apply(template)
+	return template
+}
+
+// newBinder returns a binder with a fake API server that contains the objects. If failure is not
+// nil, every write returns it. writes is the number of writes.
+func newBinder(t *testing.T, failure error, objects ...client.Object) (b *Binder, writes *int) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := workv1alpha2.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	writes = new(int)
+	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				if *writes++; failure != nil {
+					return failure
+				}
+				return karmada.Create(ctx, object, options...)
+			},
+			Patch: func(ctx context.Context, karmada client.WithWatch, object client.Object, change client.Patch, options ...client.PatchOption) error {
+				if *writes++; failure != nil {
+					return failure
+				}
+				return karmada.Patch(ctx, object, change, options...)
+			},
+		}).Build()
+	return &Binder{Karmada: karmada, Templates: priorityClasses{"high": 100}, Rules: rules{}, Events: loop.NewEvents(record.NewFakeRecorder(10))}, writes
+}
+
+func (b *Binder) mustFind(t *testing.T) binding.Object {
+	t.Helper()
+	found, err := b.Find(t.Context(), webRef)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestBindWritesOnlyDifferences(t *testing.T) {
+	b, writes := newBinder(t, nil)
+	p, template := propagationPolicy(), claimedTemplate()
+	if b.mustFind(t) != nil {
+		t.Fatal("a binding exists")
+	}
+	if changed, err := b.Bind(t.Context(), template, nil, p, ""); err != nil || !changed || *writes != 1 {
+		t.Fatalf("create: changed %v, %d writes, error %v", changed, *writes, err)
+	}
+	bound := b.mustFind(t)
+	if claim, _ := policy.ClaimedBy(bound); claim != policy.ClaimOf(p) || binding.PermanentID(bound) == "" || len(bound.GetFinalizers()) != 1 {
+		t.Errorf("not created complete: %+v", bound)
+	}
+	if changed, err := b.Bind(t.Context(), template, bound, p, ""); err != nil || changed || *writes != 1 {
+		t.Errorf("without a difference: changed %v, %d writes, error %v", changed, *writes, err)
+	}
+	p.Spec.PropagateDeps = true
+	if changed, err := b.Bind(t.Context(), template, bound, p, ""); err != nil || !changed || *writes != 2 {
+		t.Errorf("with a difference: changed %v, %d writes, error %v", changed, *writes, err)
+	}
+}
+
+func TestRejectedCreate(t *testing.T) {
+	terminating := apierrors.NewForbidden(schema.GroupResource{}, "web", errors.New("terminating"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	deleted := claimedTemplate()
+	deleted.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	tests := map[string]struct {
+		template *unstructured.Unstructured
+		failure  error
+		writes   int
+		isStale  bool
+		wantErr  bool
+	}{
+		"a namespace in deletion is no failure":           {failure: terminating, writes: 1},
+		"a missing namespace is a stale cache":            {failure: apierrors.NewNotFound(schema.GroupResource{}, "shop"), writes: 1, isStale: true, wantErr: true},
+		"a binding that the cache lacks is a stale cache": {failure: apierrors.NewAlreadyExists(schema.GroupResource{}, "web"), writes: 1, isStale: true, wantErr: true},
+		"another rejection is an error":                   {failure: errors.New("down"), writes: 1, wantErr: true},
+		"a template in deletion gets no binding":          {template: deleted},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, writes := newBinder(t, test.failure)
+			if test.template == nil {
+				test.template = claimedTemplate()
+			}
+			changed, err := b.Bind(t.Context(), test.template, nil, propagationPolicy(), "")
+			if changed || *writes != test.writes || (err != nil) != test.wantErr || loop.IsStale(err) != test.isStale {
+				t.Errorf("changed %v, %d writes, error %v", changed, *writes, err)
+			}
+		})
+	}
+}
+
+func TestFeaturesOfBindings(t *testing.T) {
+	withClass := func(source policyv1alpha1.PriorityClassSource, name string) func(*policyv1alpha1.PropagationPolicy) {
+		return func(p *policyv1alpha1.PropagationPolicy) {
+			p.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassSource: source, PriorityClassName: name}
+		}
+	}
+	high := withClass(policyv1alpha1.KubePriorityClass, "high")
+	// answer contains the values that the features determine.
+	type answer struct {
+		Replicas   int32
+		Components int
+		Namespace  string
+		Priority   int32
+	}
+	tests := map[string]struct {
+		features Features
+		change   func(*policyv1alpha1.PropagationPolicy)
+		failure  error
+		want     answer
+		wantErr  bool
+	}{
+		"replicas":                              {want: answer{Replicas: 2}},
+		"components in place of replicas":       {features: Features{MultiplePodTemplates: true}, want: answer{Components: 1}},
+		"the namespace of a quota":              {features: Features{ResourceQuotaEstimate: true}, want: answer{Replicas: 2, Namespace: "shop"}},
+		"the value of a priority class":         {features: Features{PriorityScheduling: true}, change: high, want: answer{Replicas: 2, Priority: 100}},
+		"no priority without the feature":       {change: high, want: answer{Replicas: 2}},
+		"a class that does not exist":           {features: Features{PriorityScheduling: true}, change: withClass(policyv1alpha1.KubePriorityClass, "low"), wantErr: true},
+		"a source that is not supported":        {features: Features{PriorityScheduling: true}, change: withClass("PodPriorityClass", "high"), wantErr: true},
+		"a template that cannot be interpreted": {failure: errors.New("no number"), wantErr: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, writes := newBinder(t, nil)
+			b.Features, b.Rules = test.features, rules{test.failure}
+			p := propagationPolicy()
+			if test.change != nil {
+				test.change(p)
+			}
+			_, err := b.Bind(t.Context(), claimedTemplate(), nil, p, "")
+			if test.wantErr {
+				if err == nil || *writes != 0 {
+					t.Errorf("error %v, %d writes", err, *writes)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec := b.mustFind(t).BindingSpec()
+			got := answer{Replicas: spec.Replicas, Components: len(spec.Components)}
+			if spec.ReplicaRequirements != nil {
+				got.Namespace = spec.ReplicaRequirements.Namespace
+			}
+			if spec.SchedulePriority != nil {
+				got.Priority = spec.SchedulePriority.Priority
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("binding (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnclaim(t *testing.T) {
+	claim := policy.ClaimOf(propagationPolicy())
+	b, writes := newBinder(t, nil)
+	if bound, err := b.Unclaim(t.Context(), claim, webRef); bound != nil || err != nil {
+		t.Errorf("without a binding: %v, error %v", bound, err)
+	}
+	if _, err := b.Bind(t.Context(), claimedTemplate(), nil, propagationPolicy(), ""); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := b.TemplatesOf(t.Context(), claim)
+	if diff := cmp.Diff([]templates.Ref{webRef}, claimed); diff != "" || err != nil {
+		t.Errorf("templates of the policy (-want +got):\n%s, error %v", diff, err)
+	}
+	other := templates.NewRef(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deployment"}, "shop", "web")
+	if bound, err := b.Unclaim(t.Context(), claim, other); bound != nil || err != nil || *writes != 1 {
+		t.Errorf("for another template of the name: %v, error %v", bound, err)
+	}
+	if bound, err := b.Unclaim(t.Context(), claim, webRef); bound == nil || err != nil || *writes != 2 {
+		t.Errorf("for the template: %v, error %v, %d writes", bound, err, *writes)
+	}
+	if _, stillClaimed := policy.ClaimedBy(b.mustFind(t)); stillClaimed {
+		t.Error("the binding is still claimed")
+	}
+	if claimed, err := b.TemplatesOf(t.Context(), claim); len(claimed) != 0 || err != nil {
+		t.Errorf("templates of the policy: %v, error %v", claimed, err)
+	}
+	if _, err := b.Unclaim(t.Context(), claim, webRef); err != nil || *writes != 2 {
+		t.Errorf("a second time: error %v, %d writes", err, *writes)
+	}
+}
+
+func TestUserStateIsRecordedOnceOnBindingOfTemplate(t *testing.T) {
+	b, writes := newBinder(t, nil)
+	template := claimedTemplate()
+	if rest, err := b.RecordUserState(t.Context(), template, nil, "state"); rest != "state" || err != nil {
+		t.Errorf("without a binding: the template gets %q, error %v", rest, err)
+	}
+	if _, err := b.Bind(t.Context(), template, nil, propagationPolicy(), ""); err != nil {
+		t.Fatal(err)
+	}
+	earlier := template.DeepCopy()
+	earlier.SetUID("uid-earlier")
+	for name, of := range map[string]*unstructured.Unstructured{"the template": template, "the template again": template, "an earlier template": earlier} {
+		if rest, err := b.RecordUserState(t.Context(), of, b.mustFind(t), "state"); rest != "" || err != nil {
+			t.Errorf("of %s: the template gets %q, error %v", name, rest, err)
+		}
+	}
+	if got := b.mustFind(t).GetAnnotations()[policyv1alpha1.UserStateAnnotation]; got != "state" || *writes != 2 {
+		t.Errorf("the binding has state %q after %d writes", got, *writes)
+	}
+}
+
+func TestLeftoverClaimIsRemovedFromBindingOfTemplateOnly(t *testing.T) {
+	b, writes := newBinder(t, nil)
+	template := claimedTemplate()
+	if err := b.UnclaimLeftover(t.Context(), template, nil); err != nil {
+		t.Errorf("without a binding: error %v", err)
+	}
+	if _, err := b.Bind(t.Context(), template, nil, propagationPolicy(), ""); err != nil {
+		t.Fatal(err)
+	}
+	earlier := template.DeepCopy()
+	earlier.SetUID("uid-earlier")
+	if err := b.UnclaimLeftover(t.Context(), earlier, b.mustFind(t)); err != nil || *writes != 1 {
+		t.Errorf("for an earlier template: error %v, %d writes", err, *writes)
+	}
+	for range 2 {
+		if err := b.UnclaimLeftover(t.Context(), template, b.mustFind(t)); err != nil || *writes != 2 {
+			t.Errorf("for the template: error %v, %d writes", err, *writes)
+		}
+	}
+}

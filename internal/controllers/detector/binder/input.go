@@ -1,0 +1,86 @@
+package binder
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// PriorityClassKind is the kind of PriorityClasses. PriorityClasses are read as unstructured
+// objects, because they are templates too and can then share the watch of templates.
+var PriorityClassKind = schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}
+
+// input returns the input from which a binding is made.
+func (b *Binder) input(ctx context.Context, template *unstructured.Unstructured, p policy.Object) (policy.BindingInput, error) {
+	input := policy.BindingInput{Template: template, Policy: p, WorkloadAffinity: b.Features.WorkloadAffinity}
+	if err := b.interpretTemplate(ctx, &input); err != nil {
+		return input, err
+	}
+	if template.GetNamespace() == "" {
+		return input, nil
+	}
+	priority, err := b.schedulePriority(ctx, p)
+	input.SchedulePriority = priority
+	return input, err
+}
+
+// interpretTemplate sets the components of a template or, if components are not used, the replicas
+// of the template and the requirements of its Pods.
+func (b *Binder) interpretTemplate(ctx context.Context, input *policy.BindingInput) (err error) {
+	template := input.Template
+	rules := b.Rules.Rules(template.GroupVersionKind())
+	if b.Features.MultiplePodTemplates && rules.Components != nil {
+		input.Components, err = rules.Components(ctx, template)
+		return b.recordInterpretation(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
+	}
+	if rules.Replicas == nil {
+		return nil
+	}
+	input.Replicas, input.Requirements, err = rules.Replicas(ctx, template)
+	if b.Features.ResourceQuotaEstimate && input.Requirements != nil && input.Requirements.Namespace == "" {
+		input.Requirements = input.Requirements.DeepCopy()
+		input.Requirements.Namespace = template.GetNamespace()
+	}
+	if err == nil {
+		b.Events.RecordSuccess(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
+	}
+	return b.recordInterpretation(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
+}
+
+func (b *Binder) recordInterpretation(template *unstructured.Unstructured, reason, what string, err error) error {
+	if err == nil {
+		b.Events.ClearFailure(template, reason)
+		return nil
+	}
+	err = fmt.Errorf("interpreting %s of %s %s: %w", what, template.GetKind(), client.ObjectKeyFromObject(template), err)
+	b.Events.RecordFailure(template, reason, err)
+	return err
+}
+
+// schedulePriority returns the value of the PriorityClass that the policy names, or nil if the
+// policy names none.
+func (b *Binder) schedulePriority(ctx context.Context, p policy.Object) (*int32, error) {
+	priority := p.PropagationSpec().SchedulePriority
+	if !b.Features.PriorityScheduling || priority == nil {
+		return nil, nil
+	}
+	if priority.PriorityClassSource != policyv1alpha1.KubePriorityClass {
+		return nil, fmt.Errorf("priority class source %q is not supported yet", priority.PriorityClassSource)
+	}
+	class, err := b.Templates.GetCached(ctx, PriorityClassKind, types.NamespacedName{Name: priority.PriorityClassName})
+	if err != nil {
+		return nil, err
+	}
+	if class == nil {
+		return nil, fmt.Errorf("priority class %q does not exist", priority.PriorityClassName)
+	}
+	return new(policy.PriorityClassValue(class)), nil
+}

@@ -1,0 +1,69 @@
+package binder
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
+)
+
+// TemplatesOf returns the templates whose bindings contain a claim. Karmada must have the index
+// lookup.BindingsByPolicy.
+func (b *Binder) TemplatesOf(ctx context.Context, claim policy.Claim) ([]templates.Ref, error) {
+	options := []client.ListOption{lookup.BindingsByPolicy.Matching(claim.ID)}
+	scopes := []bool{true, false}
+	if !claim.IsCluster() {
+		options, scopes = append(options, client.InNamespace(claim.Namespace)), scopes[:1]
+	}
+	var found []templates.Ref
+	for _, namespaced := range scopes {
+		claimed, err := lookup.Bindings(ctx, b.Karmada, namespaced, options...)
+		if err != nil {
+			return nil, fmt.Errorf("policy %s: %w", claim, err)
+		}
+		for _, bound := range claimed {
+			found = append(found, templates.RefFromBinding(&bound.BindingSpec().Resource))
+		}
+	}
+	return found, nil
+}
+
+// Unclaim removes a claim from the binding of the template and returns the binding, or nil if the
+// template has no binding. It does not change the binding of another template.
+func (b *Binder) Unclaim(ctx context.Context, claim policy.Claim, r templates.Ref) (binding.Object, error) {
+	bound, err := b.Find(ctx, r)
+	if err != nil || bound == nil || !policy.IsBindingOf(bound, r.Kind.GroupKind(), r.Key.Name) {
+		return nil, err
+	}
+	return bound, b.unclaim(ctx, claim, bound)
+}
+
+// UnclaimLeftover removes the claim from the binding of a template that has no claim itself. Such a
+// claim remains if one reconcile created the binding while another reconcile released the template.
+func (b *Binder) UnclaimLeftover(ctx context.Context, template *unstructured.Unstructured, bound binding.Object) error {
+	if bound == nil || !metav1.IsControlledBy(bound, template) {
+		return nil
+	}
+	claim, claimed := policy.ClaimedBy(bound)
+	if !claimed {
+		return nil
+	}
+	return b.unclaim(ctx, claim, bound)
+}
+
+func (b *Binder) unclaim(ctx context.Context, claim policy.Claim, bound binding.Object) error {
+	released := binding.Copy(bound)
+	if !claim.Remove(released) {
+		return nil
+	}
+	_, err := patch.Object(ctx, b.Karmada, bound, released)
+	return client.IgnoreNotFound(err)
+}

@@ -1,0 +1,91 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
+)
+
+// Preemptor lets policies take over templates from other policies.
+type Preemptor struct {
+	// Enabled is false if no policy may preempt other policies.
+	Enabled   bool
+	Karmada   client.Writer
+	Templates TemplateReader
+	// Policy returns a policy by name, or nil if it does not exist.
+	Policy func(namespace, name string) policy.Object
+	Events *loop.Events
+	// RecordPreemption counts a preemption and its result.
+	RecordPreemption func(error)
+}
+
+// MayPreempt reports whether a policy may take over templates from other policies.
+func (e *Preemptor) MayPreempt(p policy.Object) bool {
+	return e.Enabled && policy.CanPreempt(p)
+}
+
+// Preempt takes over the templates that a policy selects by name and that policies of lower
+// precedence claim. The new claim queues the template for a reconcile.
+func (e *Preemptor) Preempt(ctx context.Context, p policy.Object) error {
+	if !e.MayPreempt(p) {
+		return nil
+	}
+	if policy.ClaimOf(p).ID == "" {
+		return fmt.Errorf("policy %s: %w", policy.ClaimOf(p), policy.ErrNoPermanentID)
+	}
+	var failures []error
+	for _, filter := range policy.FiltersOf(p) {
+		if filter.Name == "" {
+			continue
+		}
+		failures = append(failures, e.preemptTemplate(ctx, p, templates.NewRef(filter.Kind, filter.Namespace, filter.Name)))
+	}
+	return errors.Join(failures...)
+}
+
+func (e *Preemptor) preemptTemplate(ctx context.Context, p policy.Object, r templates.Ref) error {
+	template, err := e.Templates.GetCached(ctx, r.Kind, r.Key)
+	if err != nil {
+		return err
+	}
+	if template == nil || template.GetDeletionTimestamp() != nil || !policy.Selects(p, template) {
+		return nil
+	}
+	claim, _ := policy.ClaimedBy(template)
+	yields, err := policy.Preempts(p, claim, e.Policy(claim.Namespace, claim.Name))
+	if err == nil && !yields {
+		return nil
+	}
+	if err == nil {
+		err = e.takeOver(ctx, p, template)
+	}
+	if loop.IsStale(err) {
+		return err
+	}
+	e.RecordPreemption(err)
+	if err != nil {
+		err = fmt.Errorf("preempting %s for policy %s: %w", r, policy.ClaimOf(p), err)
+		e.Events.RecordFailure(template, policyv1alpha1.EventReasonPreemptPolicyFailed, err)
+		return err
+	}
+	e.Events.ClearFailure(template, policyv1alpha1.EventReasonPreemptPolicyFailed)
+	e.Events.RecordDecision(template, policyv1alpha1.EventReasonPreemptPolicySucceed,
+		"Policy %s preempted policy %s", policy.ClaimOf(p), claim)
+	return nil
+}
+
+func (e *Preemptor) takeOver(ctx context.Context, p policy.Object, template *unstructured.Unstructured) error {
+	taken := template.DeepCopy()
+	policy.ClaimOf(p).Apply(taken)
+	_, err := patch.Object(ctx, e.Karmada, template, taken)
+	return client.IgnoreNotFound(err)
+}

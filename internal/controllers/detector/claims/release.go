@@ -1,0 +1,67 @@
+package claims
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
+)
+
+// BindingUnclaimer removes a claim from the binding of a template. It returns the binding, or nil
+// if the template has no binding.
+type BindingUnclaimer interface {
+	Unclaim(ctx context.Context, claim policy.Claim, r templates.Ref) (binding.Object, error)
+}
+
+// Releaser releases templates from policies.
+type Releaser struct {
+	Karmada   client.Writer
+	Templates TemplateReader
+	Bindings  BindingUnclaimer
+	Policies  Decider
+	Events    *loop.Events
+}
+
+// Release removes a claim from the binding and then from the template. The binding and its Works
+// are kept.
+func (l *Releaser) Release(ctx context.Context, claim policy.Claim, r templates.Ref) error {
+	bound, err := l.Bindings.Unclaim(ctx, claim, r)
+	if err != nil {
+		return err
+	}
+	template, err := l.Templates.GetCached(ctx, r.Kind, r.Key)
+	if err != nil || template == nil {
+		return err
+	}
+	released := template.DeepCopy()
+	if !claim.Remove(released) {
+		return nil
+	}
+	changed, err := patch.Object(ctx, l.Karmada, template, released)
+	if changed && bound != nil {
+		l.recordPolicyLost(released, claim)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// recordPolicyLost records an event on a propagated template that no policy selects any more. The
+// event is needed because no status shows this: the binding and its Works are kept, and later
+// changes of the template have no effect. The event is recorded only with the write that releases
+// the template. It is not recorded if another policy claims the template next, or if the template
+// was never propagated, as is the case for most objects of a control plane.
+func (l *Releaser) recordPolicyLost(template *unstructured.Unstructured, claim policy.Claim) {
+	if template.GetDeletionTimestamp() != nil {
+		return
+	}
+	if _, wait := l.Policies.Decide(template).(policy.WaitForPolicy); wait {
+		l.Events.RecordDecision(template, policyv1alpha1.EventReasonPolicyLost,
+			"Policy %s released this object and no other policy selects it: its copies stay in the member clusters and are not updated any more", claim)
+	}
+}

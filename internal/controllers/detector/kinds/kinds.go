@@ -1,0 +1,151 @@
+// Package kinds answers "which kinds does the API server serve, and which of them are watched?". It
+// lists the served kinds, watches new kinds and ends the watches of removed kinds. Invariants:
+//
+//   - If the API server does not answer, or gives a partial answer, no watch is ended for a missing
+//     answer.
+//   - A kind is watched at most once, in the preferred version of the API server.
+//   - A new definition is found within seconds, without frequent discovery requests.
+package kinds
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/domain/tenancy"
+)
+
+// retryDelay is the delay before the next request to an API server that did not answer.
+const retryDelay = time.Second
+
+// Server lists the served kinds.
+type Server interface {
+	ServerPreferredResources() ([]*metav1.APIResourceList, error)
+}
+
+// Informers provides the informers of the objects that define kinds.
+type Informers interface {
+	GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
+}
+
+// Watches starts and ends the watch of a kind. Watch adds the kind to the watched kinds, and
+// Unwatch removes it.
+type Watches interface {
+	Watch(ctx context.Context, kind schema.GroupVersionKind) error
+	Unwatch(ctx context.Context, kind schema.GroupVersionKind)
+}
+
+// Config contains the dependencies and settings of a Discovery.
+type Config struct {
+	Server    Server
+	Informers Informers
+	// Skipped selects the APIs that are never watched.
+	Skipped tenancy.SkippedAPIs
+	// Interval is the interval at which the served kinds are listed if no change is known. The
+	// watch of a kind ends when the kind has not been served for this time, or when the definition
+	// of the kind was deleted.
+	Interval time.Duration
+	Log      logr.Logger
+}
+
+// Discovery watches all served kinds and no others.
+type Discovery struct {
+	config  Config
+	watched *Watched
+	watches Watches
+	// definitionsChanged contains an item if the served kinds may have changed.
+	definitionsChanged chan struct{}
+}
+
+// NewDiscovery returns a Discovery. Its method Run starts it.
+func NewDiscovery(config Config, watched *Watched, watches Watches) *Discovery {
+	return &Discovery{config: config, watched: watched, watches: watches, definitionsChanged: make(chan struct{}, 1)}
+}
+
+// Run updates the set of watched kinds until ctx ends.
+func (d *Discovery) Run(ctx context.Context) {
+	d.watchDefinitions(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	schedule := discoverySchedule{interval: d.config.Interval}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.definitionsChanged:
+			if schedule.recordChange() {
+				timer.Reset(schedule.nextDelay())
+			}
+		case <-timer.C:
+			if !d.discoverKinds(ctx) {
+				timer.Reset(min(retryDelay, schedule.interval))
+				continue
+			}
+			schedule.recordDiscovery()
+			timer.Reset(schedule.nextDelay())
+		}
+	}
+}
+
+// discoverKinds lists the served kinds, watches new kinds and ends the watches of removed kinds. It
+// does not change the watches for groups that cannot be listed. It reports whether the API server
+// answered.
+func (d *Discovery) discoverKinds(ctx context.Context) bool {
+	lists, err := d.config.Server.ServerPreferredResources()
+	var partial *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partial) {
+		d.config.Log.Error(err, "Listing the served kinds")
+		return false
+	}
+	if partial != nil {
+		d.config.Log.Info("Some groups cannot be listed", "reason", partial.Error())
+	}
+	served := watchableKinds(d.config.Skipped, lists)
+	added, removed := d.watched.compare(served, failedGroups(partial), time.Now(), d.config.Interval)
+	for _, kind := range added {
+		if err := d.watches.Watch(ctx, kind); err != nil {
+			d.config.Log.Error(err, "Watching templates", "kind", kind)
+		}
+	}
+	for _, kind := range removed {
+		d.watches.Unwatch(ctx, kind)
+	}
+	return true
+}
+
+// failedGroups returns the groups with at least one version that could not be listed.
+func failedGroups(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
+	groups := sets.New[string]()
+	if partial != nil {
+		for version := range partial.Groups {
+			groups.Insert(version.Group)
+		}
+	}
+	return groups
+}
+
+// From the preferred versions that the API server serves, watchableKinds selects the kinds whose
+// objects can be templates. It skips group versions that cannot be parsed.
+func watchableKinds(skipped tenancy.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
+	found := sets.New[schema.GroupVersionKind]()
+	for _, list := range served {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, resource := range list.APIResources {
+			if skipped.IsWatchable(version, resource) {
+				found.Insert(version.WithKind(resource.Kind))
+			}
+		}
+	}
+	return found
+}

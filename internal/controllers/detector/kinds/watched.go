@@ -1,0 +1,125 @@
+package kinds
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/servedkinds"
+)
+
+// Watched is the set of kinds whose objects are watched.
+type Watched struct {
+	mu      sync.RWMutex
+	watches map[schema.GroupVersionKind]*kindWatch
+	// deletedDefinitions contains the kinds whose definition was deleted and not created again.
+	deletedDefinitions sets.Set[schema.GroupKind]
+}
+
+type kindWatch struct {
+	// stop ends the watch of the kind.
+	stop  context.CancelFunc
+	state servedkinds.WatchState
+}
+
+// NewWatched returns an empty set.
+func NewWatched() *Watched {
+	return &Watched{watches: map[schema.GroupVersionKind]*kindWatch{}, deletedDefinitions: sets.New[schema.GroupKind]()}
+}
+
+// setDefined records whether a definition of the kind exists.
+func (k *Watched) setDefined(kind schema.GroupKind, defined bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if defined {
+		k.deletedDefinitions.Delete(kind)
+		return
+	}
+	k.deletedDefinitions.Insert(kind)
+}
+
+// Has reports whether a kind is watched.
+func (k *Watched) Has(kind schema.GroupVersionKind) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.watches[kind] != nil
+}
+
+// Among returns the watched kinds that are in a set.
+func (k *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	var found []schema.GroupVersionKind
+	for kind := range k.watches {
+		if set.Has(kind) {
+			found = append(found, kind)
+		}
+	}
+	return sortKinds(found)
+}
+
+// Add adds a kind. stop is called to end the watch of the kind.
+func (k *Watched) Add(kind schema.GroupVersionKind, stop context.CancelFunc) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watches[kind] = &kindWatch{stop: stop}
+}
+
+// Stop ends the watch of a kind and removes the kind.
+func (k *Watched) Stop(kind schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if entry := k.watches[kind]; entry != nil {
+		entry.stop()
+		delete(k.watches, kind)
+	}
+}
+
+// compare returns the new kinds and the removed kinds. It returns no kind whose group could not be
+// listed. It ignores an empty list, because every API server serves kinds. A missing kind is
+// removed at once if its definition was deleted, or if another version of the kind is served,
+// because the watch of that version delivers the same objects. Any other missing kind is removed
+// only after the grace period, because an API server that has just started may not serve all kinds
+// yet.
+func (k *Watched) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	servedKinds := sets.New[schema.GroupKind]()
+	for kind := range kinds {
+		servedKinds.Insert(kind.GroupKind())
+		if k.watches[kind] == nil {
+			added = append(added, kind)
+		}
+	}
+	for kind, entry := range k.watches {
+		answer, wait := servedkinds.Absent, grace
+		switch {
+		case kinds.Has(kind):
+			answer = servedkinds.Served
+		case len(kinds) == 0 || unlisted.Has(kind.Group):
+			answer = servedkinds.Unknown
+		case k.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
+			wait = 0
+		}
+		var step servedkinds.WatchAction
+		if entry.state, step = entry.state.Next(answer, now, wait); step == servedkinds.StopWatch {
+			removed = append(removed, kind)
+		}
+	}
+	return sortKinds(added), sortKinds(removed)
+}
+
+func sortKinds(all []schema.GroupVersionKind) []schema.GroupVersionKind {
+	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int {
+		if a.String() < b.String() {
+			return -1
+		}
+		return 1
+	})
+	return all
+}

@@ -1,0 +1,87 @@
+package detector
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
+	"karmada.io/karmada/internal/access/interpreters/rulestest"
+	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// syncedCache is a cache that always contains all objects of the store.
+type syncedCache struct{ client.Reader }
+
+func (syncedCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	informer := controllertest.NewFakeInformer()
+	informer.Synced()
+	return informer, nil
+}
+
+func (syncedCache) RemoveInformer(context.Context, client.Object) error { return nil }
+
+// fixedReplicas returns a rule that finds n replicas in each template.
+func fixedReplicas(n int32) interpreter.Rules {
+	return interpreter.Rules{Replicas: func(context.Context, *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+		return n, nil, nil
+	}}
+}
+
+func TestChangedRuleReachesBindings(t *testing.T) {
+	lazy := propagationPolicy("p")
+	lazy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
+	queued := []templates.Request{webRef.Request(policy.RulesChanged)}
+	tests := map[string]struct {
+		policy   *policyv1alpha1.PropagationPolicy
+		kind     schema.GroupVersionKind
+		rules    interpreter.Rules
+		queued   []templates.Request
+		writes   []string
+		replicas int32
+	}{
+		"another rule of the kind":           {propagationPolicy("p"), deployments, fixedReplicas(7), queued, []string{"patch ResourceBinding"}, 7},
+		"a rule with the same result":        {propagationPolicy("p"), deployments, fixedReplicas(2), queued, nil, 2},
+		"a Lazy policy waits for the user":   {lazy, deployments, fixedReplicas(7), queued, nil, 2},
+		"a rule of a kind without a watch":   {propagationPolicy("p"), schema.GroupVersionKind{Group: "example.io", Version: "v1", Kind: "Job"}, fixedReplicas(7), nil, nil, 2},
+		"a rule of another version":          {propagationPolicy("p"), schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"}, fixedReplicas(7), nil, nil, 2},
+		"a rule for a template of no policy": {nil, deployments, fixedReplicas(7), queued, nil, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{deployment(1)}
+			if test.policy != nil {
+				objects = append(objects, test.policy.DeepCopy())
+			}
+			h, table := newFixture(t, objects...), &interpreters.Table{}
+			reader := template.NewReader(syncedCache{h.karmada}, h.karmada)
+			if _, err := reader.Watch(t.Context(), deployments); err != nil {
+				t.Fatal(err)
+			}
+			h.binder.Rules, h.ruleTriggers.Rules = table, table
+			h.templateReconciler.templates, h.ruleTriggers.Templates = reader, reader
+			table.Set(deployments, fixedReplicas(2))
+			h.reconcile(policy.TemplateChanged)
+			got := rulestest.QueuedBy(t, h.ruleTriggers.Source, func() { table.Set(test.kind, test.rules) })
+			if diff := cmp.Diff(test.queued, got); diff != "" {
+				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+			_, writes := h.reconcile(policy.RulesChanged)
+			expectWrites(t, "after the change", writes, test.writes...)
+			if bound := h.binding(); bound == nil && test.replicas != 0 || bound != nil && bound.Spec.Replicas != test.replicas {
+				t.Errorf("binding %v, want %d replicas", bound, test.replicas)
+			}
+		})
+	}
+}

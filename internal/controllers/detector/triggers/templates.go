@@ -1,0 +1,149 @@
+package triggers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"karmada.io/karmada/internal/controllers/detector/catalog"
+	"karmada.io/karmada/internal/controllers/detector/claims"
+	"karmada.io/karmada/internal/controllers/detector/kinds"
+	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/controllers/detector/waiting"
+	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
+)
+
+// KindReader starts and ends the watch of a kind. While a kind is watched, its objects can be read
+// from the cache.
+type KindReader interface {
+	Watch(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error)
+	Unwatch(ctx context.Context, kind schema.GroupVersionKind) error
+}
+
+// Templates watches the objects of kinds and queues them. It implements kinds.Watches.
+type Templates struct {
+	Reader KindReader
+	Cache  cache.Cache
+	// AddSource adds a source to the controller of templates.
+	AddSource func(source.TypedSource[templates.Request]) error
+	Watched   *kinds.Watched
+	// IsSkipped reports whether an object is never a template.
+	IsSkipped func(templates.Ref) bool
+	Catalog   *catalog.Catalog
+	Claims    *claims.Index
+	Writes    *claims.WriteTracker
+	Waiting   *waiting.Templates
+	Initial   *waiting.Initial
+	Log       logr.Logger
+}
+
+// Watch starts the watch of the objects of a kind. It adds the kind to Watched before the first
+// object of the kind is queued.
+func (s *Templates) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	if _, err := s.Reader.Watch(ctx, kind); err != nil {
+		return err
+	}
+	objects := &kindSource{kind: kind, inner: source.TypedKind(s.Cache, templates.NewObject(kind), s.OnTemplates(kind))}
+	s.Watched.Add(kind, objects.stop)
+	if err := s.AddSource(objects); err != nil {
+		s.Watched.Stop(kind)
+		return fmt.Errorf("watching %s: %w", kind, err)
+	}
+	return nil
+}
+
+// Unwatch ends the watch of a kind. It also ends the informer of the kind, which all controllers of
+// the process share.
+func (s *Templates) Unwatch(ctx context.Context, kind schema.GroupVersionKind) {
+	s.Watched.Stop(kind)
+	s.Waiting.DeleteKind(kind)
+	s.Claims.DeleteKind(kind)
+	if err := s.Reader.Unwatch(ctx, kind); err != nil {
+		s.Log.Error(err, "Ending the watch of templates", "kind", kind)
+		return
+	}
+	s.Log.Info("Ended the watch of templates", "kind", kind)
+}
+
+// kindSource is a source for one kind that can be stopped. It must be stopped when the kind is
+// removed, because the source of controller-runtime retries the first list of a kind forever.
+type kindSource struct {
+	kind   schema.GroupVersionKind
+	inner  source.TypedSource[templates.Request]
+	cancel context.CancelFunc
+}
+
+// String names the source in logs.
+func (s *kindSource) String() string { return "templates of kind " + s.kind.String() }
+
+// Start implements source.TypedSource.
+func (s *kindSource) Start(ctx context.Context, queue loop.Queue[templates.Request]) error {
+	ctx, s.cancel = context.WithCancel(ctx)
+	return s.inner.Start(ctx, queue)
+}
+
+func (s *kindSource) stop() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
+// OnTemplates queues templates that are created, changed or deleted.
+func (s *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[*unstructured.Unstructured, templates.Request] {
+	type queue = loop.Queue[templates.Request]
+	return handler.TypedFuncs[*unstructured.Unstructured, templates.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
+			if r := templates.RefOf(kind, e.Object); e.IsInInitialList && !s.IsSkipped(r) {
+				s.Initial.Add(r, e.Object.GetCreationTimestamp().Time)
+			}
+			s.enqueue(kind, e.Object, policy.TemplateChanged, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
+			if policy.HasRelevantChange(e.ObjectOld, e.ObjectNew) && !s.isOwnClaimWrite(kind, e.ObjectNew) {
+				s.enqueue(kind, e.ObjectNew, policy.CauseOfUpdate(e.ObjectOld, e.ObjectNew, s.Catalog.Get), q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
+			r := templates.RefOf(kind, e.Object)
+			s.Claims.Delete(r)
+			s.Writes.Delete(r)
+			if !s.IsSkipped(r) {
+				// The template is queued so that a reconcile stops tracking it. No earlier
+				// reconcile of the template can run at the same time.
+				q.Add(r.Request(policy.TemplateChanged))
+			}
+		},
+	}
+}
+
+// isOwnClaimWrite reports whether an update is a claim that this process wrote, for a policy that
+// has not changed since the write. It adds the claim to the index before it reads the catalog, so
+// that a policy that changes later finds the template in the index.
+func (s *Templates) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
+	r := templates.RefOf(kind, template)
+	p := s.Writes.Take(r, template)
+	if p == nil {
+		return false
+	}
+	s.Claims.Update(r, template)
+	return s.Catalog.Get(p.GetNamespace(), p.GetName()) == p
+}
+
+// enqueue adds a template to the queue that controller-runtime passes to a handler, because that
+// queue sets the priority.
+func (s *Templates) enqueue(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Trigger, queue loop.Queue[templates.Request]) {
+	r := templates.RefOf(kind, template)
+	if s.IsSkipped(r) {
+		return
+	}
+	s.Claims.Update(r, template)
+	queue.Add(r.Request(cause))
+}

@@ -1,0 +1,52 @@
+package waiting
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"karmada.io/karmada/internal/controllers/detector/templates"
+)
+
+// reportMaxAge is the maximum age of an object that is reported at the start of the process if no
+// policy matches it. Older objects are not reported, because an earlier process has reported them.
+const reportMaxAge = 5 * time.Minute
+
+// Initial contains the old templates that exist when the process starts. Each template is removed
+// at its first reconcile.
+type Initial struct {
+	mu        sync.Mutex
+	started   time.Time
+	templates sets.Set[templates.Ref]
+}
+
+// NewInitial returns an empty record.
+func NewInitial() *Initial {
+	return &Initial{templates: sets.New[templates.Ref]()}
+}
+
+// SetStartTime sets the start time of the process. The ages of templates are relative to this time.
+func (l *Initial) SetStartTime(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = now
+}
+
+// Add records a template if it is old.
+func (l *Initial) Add(r templates.Ref, created time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.started.Sub(created) > reportMaxAge {
+		l.templates.Insert(r)
+	}
+}
+
+// Take removes a template and reports whether the record contained it.
+func (l *Initial) Take(r templates.Ref) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := l.templates.Has(r)
+	l.templates.Delete(r)
+	return found
+}
