@@ -30,19 +30,19 @@ func (r request) String() string {
 	return r.Name
 }
 
-// urgency orders bindings with the same priority.
+// urgency orders bindings that have the same schedule priority.
 type urgency int
 
 const (
 	// urgencyBackground is used for bindings that are listed at start or affected by a change of
 	// a cluster.
 	urgencyBackground urgency = -1
-	// urgencyLive is used for bindings that changed themselves.
+	// urgencyLive is used for bindings that were changed.
 	urgencyLive urgency = 0
 )
 
-// priority returns the priority of a binding in the queue. A higher schedule priority takes
-// precedence, then the urgency.
+// priority returns the priority of a binding in the queue. It orders bindings by schedule priority
+// first, and then by urgency.
 func (s *scheduler) priority(bound binding.Object, u urgency) *int {
 	place := int(u)
 	if wanted := bound.BindingSpec().SchedulePriority; s.options.PriorityScheduling && wanted != nil {
@@ -51,10 +51,12 @@ func (s *scheduler) priority(bound binding.Object, u urgency) *int {
 	return &place
 }
 
-// failureBackoff tracks the bindings whose last scheduling failed, and until when they wait.
+// failureBackoff tracks the bindings whose last scheduling failed, and when each of them is
+// retried.
 type failureBackoff struct {
 	baseDelay, maxDelay, capacityDelay time.Duration
-	// usesCapacityDelay enables the separate delay for bindings without capacity.
+	// usesCapacityDelay enables the separate delay for bindings that do not fit because clusters
+	// lack capacity.
 	usesCapacityDelay bool
 	now               func() time.Time
 
@@ -75,8 +77,9 @@ func newFailureBackoff(o Options) *failureBackoff {
 	}
 }
 
-// recordFailure counts a failure and returns the delay: the base delay, doubled with every
-// consecutive failure up to the maximum, or the capacity delay if only capacity is missing.
+// recordFailure counts a failure and returns the delay before the retry. The delay starts at the
+// base delay and doubles with every consecutive failure up to the maximum. If only capacity is
+// missing, the delay is the capacity delay.
 func (b *failureBackoff) recordFailure(r request, class retryMode) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +102,7 @@ func (b *failureBackoff) recordFailure(r request, class retryMode) time.Duration
 	return delay
 }
 
-// reset removes the failures of a binding that succeeded or changed.
+// reset removes the failures of a binding. It is called when the binding was scheduled or changed.
 func (b *failureBackoff) reset(r request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +122,7 @@ func (b *failureBackoff) waitingForCapacity() []request {
 	return requests
 }
 
-// count returns how many bindings wait now.
+// count returns the number of bindings that wait now, either for capacity or after another failure.
 func (b *failureBackoff) count(forCapacity bool) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
-// affectsPlacements reports whether a change of a cluster may change the targets of bindings: it
-// is terminating, its spec or its labels changed, or it serves other APIs. Clusters report their
-// status often, so this function must be cheap.
+// affectsPlacements reports whether a change of a cluster may change the targets of bindings: the
+// cluster started to terminate, its spec or labels changed, or it serves other APIs. This function
+// must be cheap, because clusters report their status often.
 func affectsPlacements(before, after *clusterv1alpha1.Cluster) bool {
 	return (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		before.Generation != after.Generation ||

@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// recordSuccessEvent records an event about new targets on the template, because users look
-// there.
+// recordSuccessEvent records an event on the template if the targets changed. It uses the template
+// because users look for events there.
 func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict) {
 	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
@@ -30,9 +30,9 @@ func successMessage(bound binding.Object) string {
 }
 
 // recordFailureEvents records why the binding, or some of its affinity groups, could not be
-// scheduled. It records the events on the binding and on the template, once until the causes
-// change. After a reported failure it also records the success on the binding, because otherwise
-// the failure would be its last event.
+// scheduled. It records events on the binding and on the template, and repeats them only if the
+// causes change. When a reported failure ends, it records the success on the binding too, because
+// otherwise the failure would be the last event of the binding.
 func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	failures := failureErrors(p.stored, v)
 	if !s.reportedFailures.update(p.request, failures) {
@@ -53,7 +53,7 @@ func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	}
 }
 
-// failureErrors returns the failures to report, those of the affinity groups first.
+// failureErrors returns the failures to report. The failures of the affinity groups come first.
 func failureErrors(bound binding.Object, v verdict) []error {
 	var failures []error
 	for _, group := range v.failedGroups {

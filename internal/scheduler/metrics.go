@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
 )
 
-// cause is the reason why a binding was enqueued, as a metric label.
+// cause is the metric label that says why a binding was enqueued.
 type cause string
 
 const (
@@ -54,7 +54,7 @@ func newMetrics(registry prometheus.Registerer) (metrics, error) {
 	return m, err
 }
 
-// initHistograms creates the metrics of the steps and plugins.
+// initHistograms creates the metrics for the durations of steps and plugins.
 func (m *metrics) initHistograms() {
 	m.steps = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "karmada_scheduler_scheduling_algorithm_duration_seconds",
@@ -73,12 +73,12 @@ func (m *metrics) initHistograms() {
 	}, []string{"plugin", "extension_point", "result"})
 }
 
-// register registers the metrics. It reuses metrics that another scheduler in this process
-// registered.
+// register registers the metrics. If another scheduler in this process has registered them, it
+// reuses the registered metrics.
 func (m *metrics) register() error {
 	return errors.Join(
-		telemetry.RegisterMetric(m.registry, &m.attempts), telemetry.RegisterMetric(m.registry, &m.incoming), telemetry.RegisterMetric(m.registry, &m.duration),
-		telemetry.RegisterMetric(m.registry, &m.steps), telemetry.RegisterMetric(m.registry, &m.extensionPoints), telemetry.RegisterMetric(m.registry, &m.plugins))
+		loop.RegisterMetric(m.registry, &m.attempts), loop.RegisterMetric(m.registry, &m.incoming), loop.RegisterMetric(m.registry, &m.duration),
+		loop.RegisterMetric(m.registry, &m.steps), loop.RegisterMetric(m.registry, &m.extensionPoints), loop.RegisterMetric(m.registry, &m.plugins))
 }
 
 // resultSuccess is the result label of all plugins. Plugins only read memory, so they cannot
@@ -102,8 +102,8 @@ func (m metrics) observer(now func() time.Time) placement.Observer {
 	}
 }
 
-// registerPendingGauge registers a gauge that counts the waiting bindings when it is collected.
-// It replaces a gauge of an earlier scheduler in this process.
+// registerPendingGauge registers a gauge that counts the waiting bindings each time the metrics are
+// collected. It replaces the gauge of an earlier scheduler in this process.
 func (m metrics) registerPendingGauge(queue string, count func() int) error {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "scheduler_pending_bindings",

@@ -1,11 +1,13 @@
 package scheduler
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"karmada.io/karmada/internal/domain/placement"
 )
@@ -48,5 +50,33 @@ func TestStepDurationMetrics(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("seconds (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetricsOfSecondScheduler(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for waiting := range 2 {
+		m, err := newMetrics(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.registerPendingGauge("active", func() int { return waiting + 1 }); err != nil {
+			t.Fatal(err)
+		}
+		m.recordAttempt(placement.ScaleSchedule, nil, time.Millisecond)
+		m.recordAttempt(placement.ScaleSchedule, errors.New("boom"), time.Millisecond)
+		m.countEnqueued(causeAdd)
+		if got := testutil.ToFloat64(m.attempts.WithLabelValues("scheduled", "ScaleSchedule")); got != float64(waiting+1) {
+			t.Errorf("%v attempts counted", got)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "scheduler_pending_bindings" && family.GetMetric()[0].GetGauge().GetValue() != 2 {
+			t.Errorf("pending is not counted by the last scheduler: %v", family.GetMetric())
+		}
 	}
 }

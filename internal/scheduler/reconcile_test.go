@@ -8,103 +8,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/record"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/access/estimators"
+	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/loop"
 )
-
-// testScheduler is a scheduler with a fake API server that records writes.
-type testScheduler struct {
-	*scheduler
-	recorder *record.FakeRecorder
-	writes   []string
-	// rejectOnce holds errors that replace the response to the next write.
-	rejectOnce map[string]error
-}
-
-func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1alpha1.Cluster) *testScheduler {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(workv1alpha2.AddToScheme(scheme), clusterv1alpha1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	l := &testScheduler{recorder: record.NewFakeRecorder(100), rejectOnce: map[string]error{}}
-	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithStatusSubresource(bound).WithInterceptorFuncs(interceptor.Funcs{
-		Patch: func(ctx context.Context, store client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			if err := l.write("clusters"); err != nil {
-				return err
-			}
-			return store.Patch(ctx, obj, patch, opts...)
-		},
-		SubResourceUpdate: func(ctx context.Context, store client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			if err := l.write(sub); err != nil {
-				return err
-			}
-			return store.SubResource(sub).Update(ctx, obj, opts...)
-		},
-	}).Build()
-	o := DefaultOptions()
-	o.Registry = prometheus.NewRegistry()
-	measured, err := newMetrics(o.Registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.scheduler = &scheduler{
-		options: o, karmada: karmada, liveReader: karmada, events: telemetry.NewEvents(l.recorder), clusters: newClusterSnapshots(),
-		backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), metrics: measured, now: func() time.Time { return noon.Time },
-	}
-	for _, cluster := range clusters {
-		l.clusters.put(cluster, true)
-	}
-	return l
-}
-
-func (l *testScheduler) write(what string) error {
-	l.writes = append(l.writes, what)
-	err := l.rejectOnce[what]
-	delete(l.rejectOnce, what)
-	return err
-}
-
-// pass processes the binding once and returns the writes, the retry delay and the stored
-// binding.
-func (l *testScheduler) pass(t *testing.T) (writes []string, after time.Duration, stored *workv1alpha2.ResourceBinding) {
-	t.Helper()
-	l.writes = nil
-	result, err := l.Reconcile(t.Context(), requestFor("web-deployment"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored = &workv1alpha2.ResourceBinding{}
-	if err := l.karmada.Get(t.Context(), requestFor("web-deployment").NamespacedName, stored); err != nil {
-		t.Fatal(err)
-	}
-	return l.writes, result.RequeueAfter, stored
-}
-
-func (l *testScheduler) recordedEvents() []string {
-	var events []string
-	for {
-		select {
-		case event := <-l.recorder.Events:
-			events = append(events, event)
-		default:
-			return events
-		}
-	}
-}
 
 func TestSchedulingWritesTwiceWithOneEvent(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"), member("member2"))
@@ -128,7 +43,7 @@ func TestConflictIsNotReported(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding(divided)), member("member1"))
 	l.rejectOnce["clusters"] = apierrors.NewConflict(schema.GroupResource{}, "web", errors.New("newer"))
 	writes, after, stored := l.pass(t)
-	if diff := cmp.Diff([]string{"clusters"}, writes); diff != "" || after != conflictDelay {
+	if diff := cmp.Diff([]string{"clusters"}, writes); diff != "" || after != loop.StaleRetryDelay {
 		t.Errorf("again after %s, writes:\n%s", after, diff)
 	}
 	if len(stored.Status.Conditions) != 0 || len(l.recordedEvents()) != 0 {
@@ -144,8 +59,8 @@ func TestRestoredBindingIsScheduledAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost.ResourceVersion += "000"
-	l.assignments.recordWrite(requestFor("web-deployment"), lost)
-	if _, after, _ := l.pass(t); after != conflictDelay {
+	l.ownWrites.RecordState(requestFor("web-deployment"), lost)
+	if _, after, _ := l.pass(t); after != loop.StaleRetryDelay {
 		t.Errorf("the write over a lost state is retried after %s", after)
 	}
 	_, _, stored := l.pass(t)
@@ -188,9 +103,9 @@ func TestQuotaRejectionKeepsTargets(t *testing.T) {
 // fullEstimator reports no capacity.
 type fullEstimator struct{ calls int }
 
-func (f *fullEstimator) Estimate(_ context.Context, _ EstimateRequest, clusters []*clusterv1alpha1.Cluster) (map[string]int32, error) {
+func (f *fullEstimator) Estimate(_ context.Context, _ capacity.Demand, _ []*clusterv1alpha1.Cluster, report estimators.Report) {
 	f.calls++
-	return map[string]int32{clusters[0].Name: 0}, nil
+	report(0, capacity.Estimate{Count: 0})
 }
 
 func TestUnschedulableBindingWaitsForCapacity(t *testing.T) {
@@ -199,7 +114,7 @@ func TestUnschedulableBindingWaitsForCapacity(t *testing.T) {
 	}
 	l := newTestScheduler(t, withoutVersion(newBinding(divided, byCapacity)), member("member1"))
 	estimator := &fullEstimator{}
-	l.estimators = []Estimator{estimator}
+	l.estimators = []estimators.Row{{Name: "full", Estimator: estimator}}
 	writes, after, _ := l.pass(t)
 	if diff := cmp.Diff([]string{"status"}, writes); diff != "" || after != 5*time.Minute {
 		t.Errorf("again after %s, writes:\n%s", after, diff)
@@ -238,19 +153,14 @@ func TestDeletedBindingIsNotTracked(t *testing.T) {
 	l := newTestScheduler(t, withoutVersion(newBinding()))
 	gone := requestFor("gone")
 	l.backoff.recordFailure(gone, retryWithBackoff)
-	l.assignments.recordWrite(gone, newBinding())
+	former := newBindingVersion("9")
+	l.ownWrites.RecordState(gone, newBindingVersion("10"))
 	if _, err := l.Reconcile(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	if len(l.backoff.waiting) != 0 || len(l.assignments.writes) != 0 {
+	if len(l.backoff.waiting) != 0 || loop.Latest(l.ownWrites, gone, former) != former {
 		t.Error("state of a deleted binding remains")
 	}
-}
-
-// withoutVersion removes the resource version, so that the fake client accepts the object.
-func withoutVersion(bound *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
-	bound.ResourceVersion = ""
-	return bound
 }
 
 func TestConditionNamesUnknownClusters(t *testing.T) {
@@ -295,7 +205,7 @@ func TestFailureNamesUnknownClusters(t *testing.T) {
 	if diff := cmp.Diff([]string{event, event}, l.recordedEvents()); diff != "" {
 		t.Error(diff)
 	}
-	// The end of the failure is reported on the binding as well.
+	// The end of the failure is recorded on the binding as well as on the template.
 	l.clusters.put(member("membre1"), true)
 	l.pass(t)
 	event = "Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {membre1:4}"

@@ -3,44 +3,40 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-const (
-	// conflictDelay is the time for the cache to show a change by another client.
-	conflictDelay = 50 * time.Millisecond
-	// maxStatusAttempts is the maximum number of attempts to write a status that other clients
-	// write as well.
-	maxStatusAttempts = 4
-)
+// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
+// because other clients also write this status.
+const maxStatusAttempts = 4
 
-// schedule chooses clusters and stores them.
+// schedule chooses clusters for a binding, stores them, and reports the result.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
 	desired, v, changed := s.placeBinding(ctx, p)
 	return s.finish(ctx, s.withStored(p, desired, changed), v)
 }
 
-// withStored returns the pass with the binding that was written, if a write changed it.
+// withStored returns the pass with the written binding if a write changed the binding.
 func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pass {
 	if changed {
 		p.stored = desired
-		s.assignments.recordWrite(p.request, desired)
+		s.ownWrites.RecordState(p.request, desired)
 	}
 	return p
 }
 
-// placeBinding chooses clusters and stores them together with the placement for which they were
-// chosen.
+// placeBinding chooses clusters, and stores these clusters together with the placement for which
+// they were chosen.
 func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.Object, v verdict, changed bool) {
 	if s.isInWorkloadGroup(p.stored) {
 		s.workloadGroupMu.Lock()
@@ -56,8 +52,9 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
 	if err != nil {
 		if apierrors.IsConflict(err) {
-			// The tracked write may be lost, for example after the restore of a backup.
-			s.assignments.remove(p.request)
+			// The tracked write is dropped, because it may be lost, for example after the restore of a
+			// backup.
+			s.ownWrites.Forget(p.request)
 		}
 		v = v.rejected(p.stored, err)
 		if v.retry == retryAfterConflict || v.retry == retryNever {
@@ -73,8 +70,8 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	return desired, v, changed
 }
 
-// removeTerminatingTargets removes terminating clusters from a binding that cannot be scheduled
-// or stored otherwise. The binding is retried anyway, so a failure is only logged.
+// removeTerminatingTargets removes terminating clusters from a binding whose scheduling or write
+// failed. It only logs its own failure, because the binding is retried anyway.
 func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
 	desired = binding.Copy(p.stored)
 	spec := desired.BindingSpec()
@@ -107,10 +104,10 @@ func (s *scheduler) placementInput(ctx context.Context, p pass) (placement.Input
 	}, nil
 }
 
-// finish records the verdict on the binding and returns when to retry.
+// finish records the verdict on the binding and returns when the binding is retried.
 func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Result {
 	if v.retry == retryAfterConflict {
-		return reconcile.Result{RequeueAfter: conflictDelay}
+		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}
 	}
 	if apierrors.IsNotFound(v.err) {
 		s.stopTracking(p.request)
@@ -119,7 +116,7 @@ func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Res
 	v = v.withUnknownClusters(p.stored, p.snapshot.find)
 	if err := s.writeStatus(ctx, p, v); err != nil {
 		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: conflictDelay}
+			return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}
 		}
 		v.err, v.message, v.retry = err, err.Error(), retryWithBackoff
 	}
@@ -130,7 +127,7 @@ func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Res
 	return s.scheduleRetry(ctx, p, v)
 }
 
-// scheduleRetry returns when the binding is retried.
+// scheduleRetry records the failure for the backoff and returns when the binding is retried.
 func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconcile.Result {
 	if v.retry == retryNever {
 		s.backoff.reset(p.request)
@@ -138,8 +135,8 @@ func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconc
 	}
 	delay := s.backoff.recordFailure(p.request, v.retry)
 	if v.retry == retryWhenCapacity && s.clusters.snapshot().capacityRevision != p.snapshot.capacityRevision {
-		// The capacity grew after this pass started. There will be no other event for
-		// that.
+		// The capacity grew after this pass started, and no other event will report that growth.
+		// The binding is therefore retried soon.
 		delay = min(delay, s.options.BaseDelay)
 	}
 	s.metrics.countEnqueued(causeFailure)
@@ -147,9 +144,9 @@ func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconc
 	return reconcile.Result{RequeueAfter: delay}
 }
 
-// writeStatus writes the status. Other clients write the status at the same time. A conflict is
-// therefore retried immediately, so that the result is reported. The recorded time is the start
-// of the pass, so that a reschedule that is requested during the pass is later than that.
+// writeStatus writes the status of a binding. It retries a conflict immediately, because other
+// clients write the status at the same time. It records the start of the pass as the time of
+// scheduling, so that a reschedule that is requested during the pass has a later time.
 func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
 	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
 	for try := 1; ; try++ {
@@ -157,9 +154,10 @@ func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
 		changed, err := patch.Status(ctx, s.karmada, current, next)
 		switch {
 		case err == nil:
-			// A change by another client still has to be processed.
+			// The write is tracked only if the generation is unchanged, because a change of the
+			// spec by another client still has to be processed.
 			if changed && next.GetGeneration() == generation {
-				s.assignments.recordWrite(p.request, next)
+				s.ownWrites.RecordState(p.request, next)
 			}
 			return nil
 		case apierrors.IsNotFound(err):

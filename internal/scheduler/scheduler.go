@@ -1,16 +1,17 @@
-// Package scheduler answers: to which clusters does each binding go, and which bindings have to
-// be scheduled again after a change? It is the loop around the decisions of package placement:
-// it enqueues bindings by priority, schedules them with a snapshot of all clusters, and stores
-// the result.
+// Package scheduler answers: to which clusters does each binding go, and which bindings have to be
+// scheduled again after a change? It is the reconcile loop that uses the decisions of package
+// placement: it enqueues bindings by priority, schedules them with a snapshot of all clusters, and
+// stores the result.
 //
 // Invariants:
-//   - A pass writes at most twice: the clusters together with the placement for which they were
-//     chosen, and then the status. It writes nothing if nothing changed.
-//   - Clusters are written only over the version of the binding that was read, so the change of
-//     another client is never undone.
-//   - No binding is processed before all clusters are known, because an unknown cluster looks
-//     like a deleted one.
-//   - All bindings are scanned only if a cluster changed in a way that placements can depend on.
+//   - A pass writes at most twice: first the clusters together with the placement for which they
+//     were chosen, and then the status. It writes nothing if nothing changed.
+//   - A write of clusters requires the version of the binding that was read, so it never undoes the
+//     change of another client.
+//   - No binding is processed before all clusters are known, because an unknown cluster looks like
+//     a deleted one.
+//   - A changed cluster is compared only with the bindings that an index finds by the name, the
+//     labels and the fields of the cluster.
 package scheduler
 
 import (
@@ -20,7 +21,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,57 +30,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Options are the options that operators may set.
 type Options struct {
-	// Name is the scheduler name in bindings and the source of events.
+	// Name is the scheduler name that bindings use, and the source of the events.
 	Name string
-	// Workers is the number of bindings that are scheduled concurrently. One binding is never
-	// scheduled concurrently.
+	// Workers is the number of bindings that are scheduled concurrently. Two workers never schedule
+	// the same binding at the same time.
 	Workers int
-	// Plugins selects filters and scores. An empty list means all.
+	// Plugins selects filter and score plugins. An empty list selects all plugins.
 	Plugins  placement.Plugins
 	Features placement.Features
-	// PriorityScheduling orders bindings by their priority and uses CapacityDelay for bindings
-	// without capacity. If it is disabled, bindings are scheduled in order of arrival and every
+	// PriorityScheduling orders bindings by their priority, and retries bindings that lack capacity
+	// after CapacityDelay. If it is disabled, bindings are scheduled in order of arrival, and every
 	// failure is retried with the same backoff.
 	PriorityScheduling bool
 	// BaseDelay and MaxDelay limit the exponential backoff after a failure.
 	BaseDelay, MaxDelay time.Duration
-	// CapacityDelay is the retry delay of a binding without capacity, unless a cluster reports
-	// more capacity.
+	// CapacityDelay is the retry delay of a binding that lacks capacity. The binding is retried
+	// earlier if a cluster reports more capacity.
 	CapacityDelay time.Duration
-	// ReportTimeout is the time in which another scheduler has to report on a binding that names
-	// it. After that time this scheduler reports that no scheduler did.
+	// ReportTimeout is how long this scheduler waits for a report from another scheduler that a
+	// binding names. After that time it reports that no scheduler did.
 	ReportTimeout time.Duration
-	// Registry registers the metrics.
-	Registry prometheus.Registerer
 }
 
-// DefaultOptions returns the options of the default scheduler with all plugins.
+// DefaultOptions returns the options of the default scheduler. They select all plugins.
 func DefaultOptions() Options {
 	return Options{
 		Name: policyv1alpha1.DefaultSchedulerName, Workers: 4, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
 		BaseDelay: time.Second, MaxDelay: 10 * time.Second, CapacityDelay: 5 * time.Minute,
-		ReportTimeout: 10 * time.Second, Registry: ctrlmetrics.Registry,
+		ReportTimeout: 10 * time.Second,
 	}
 }
 
 type scheduler struct {
-	options          Options
-	karmada          client.Client
-	liveReader       client.Reader
-	cache            cache.Cache
-	estimators       []Estimator
-	events           *telemetry.Events
-	clusters         *clusterSnapshots
-	backoff          *failureBackoff
-	assignments      *assignmentTracker
+	options    Options
+	karmada    client.Client
+	liveReader client.Reader
+	cache      cache.Cache
+	estimators []estimators.Row
+	events     *loop.Events
+	clusters   *clusterSnapshots
+	backoff    *failureBackoff
+	// ownWrites holds the bindings that the scheduler wrote and that the cache does not show yet.
+	// Without ownWrites the scheduler would process each binding again in its old state, and get a
+	// conflict.
+	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
 	metrics          metrics
@@ -90,25 +92,25 @@ type scheduler struct {
 	workloadGroupMu sync.Mutex
 }
 
-// Add registers the scheduler with a manager. The minimum of all estimators counts for each
-// cluster. Without estimators every workload fits.
-func Add(mgr manager.Manager, estimators []Estimator, o Options) error {
+// Add registers the scheduler with a manager. For each cluster the lowest estimate of all
+// estimators in the table counts. Without estimators every workload fits.
+func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 	s := &scheduler{
-		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: estimators,
-		events:   telemetry.NewEvents(mgr.GetEventRecorderFor(o.Name)), //nolint:staticcheck // the newer recorder writes another API
-		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), assignments: newAssignmentTracker(), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), now: time.Now,
+		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: table,
+		events:   loop.EventsFor(mgr, o.Name, loop.EventModeChanges),
+		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), now: time.Now,
 	}
-	measured, err := newMetrics(o.Registry)
+	measured, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
 		return err
 	}
 	s.metrics = measured
-	if err := s.indexWorkloadGroups(mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.Add(mgr.GetFieldIndexer(), indexes(o.Features)...); err != nil {
 		return err
 	}
 	logger := mgr.GetLogger().WithValues("controller", "scheduler", "scheduler", o.Name)
-	options := queues.ControllerOptions[request](mgr, o.Workers, queues.Backoff{Base: o.BaseDelay, Max: o.MaxDelay})
-	options.Reconciler, options.NewQueue = s, queues.NewPriorityQueue[request]
+	options := loop.ControllerOptions[request](mgr, o.Workers, loop.Backoff{Base: o.BaseDelay, Max: o.MaxDelay})
+	options.Reconciler, options.NewQueue = s, loop.NewPriorityQueue[request]
 	options.LogConstructor = func(r *request) logr.Logger {
 		if r == nil {
 			return logger
@@ -131,8 +133,8 @@ type pass struct {
 	started  time.Time
 }
 
-// Reconcile implements reconcile.TypedReconciler. It returns an error only if reading the
-// binding failed. All other failures are reported in the status of the binding.
+// Reconcile implements reconcile.TypedReconciler. It returns an error only if the binding cannot be
+// read. It reports all other failures in the status of the binding.
 func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result, error) {
 	stored, err := s.read(ctx, r)
 	if err != nil {
@@ -168,7 +170,7 @@ func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error)
 		}
 		return nil, fmt.Errorf("reading the binding: %w", err)
 	}
-	stored := s.assignments.newest(r, cached)
+	stored := loop.Latest(s.ownWrites, r, cached)
 	if stored.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
@@ -179,10 +181,10 @@ func (s *scheduler) handles(bound binding.Object) bool {
 	return placement.IsHandledBy(bound, bound.BindingSpec(), s.options.Name)
 }
 
-// stopTracking removes all state about a binding that is deleted or that this scheduler does not
-// handle.
+// stopTracking removes all state in memory about a binding that is deleted or that this scheduler
+// does not handle.
 func (s *scheduler) stopTracking(r request) {
 	s.backoff.reset(r)
-	s.assignments.remove(r)
+	s.ownWrites.Forget(r)
 	s.reportedFailures.remove(r)
 }

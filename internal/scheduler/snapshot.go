@@ -9,17 +9,18 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// snapshot holds all clusters at one time. It is immutable, so concurrent passes use it without
-// locks or copies.
+// snapshot holds the state of all clusters at one time. It is immutable, so concurrent passes use
+// it without locks or copies.
 type snapshot struct {
-	// clusters are sorted by name and shared with the informer cache.
+	// clusters are sorted by name. They are shared with the informer cache and must not be
+	// modified.
 	clusters []*clusterv1alpha1.Cluster
 	// capacityRevision increases whenever the capacity of a cluster may have grown. A pass that
-	// found no capacity is repeated if the revision increased meanwhile.
+	// found no capacity is repeated if capacityRevision increased during the pass.
 	capacityRevision uint64
 }
 
-// find returns the cluster with that name, or nil.
+// find returns the cluster with the given name, or nil.
 func (s *snapshot) find(name string) *clusterv1alpha1.Cluster {
 	if at, ok := s.index(name); ok {
 		return s.clusters[at]
@@ -48,7 +49,8 @@ func newClusterSnapshots() *clusterSnapshots {
 // snapshot returns the latest snapshot.
 func (w *clusterSnapshots) snapshot() *snapshot { return w.current.Load() }
 
-// put adds or replaces a cluster. hasMoreCapacity reports that its capacity may have grown.
+// put adds or replaces a cluster. hasMoreCapacity means that the capacity of this cluster may have
+// grown.
 func (w *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -14,7 +16,10 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/clusteraffinity"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // source enqueues bindings for events. The controller starts no worker before WaitForSync has
@@ -39,9 +44,7 @@ func (o *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 		return err
 	}
 	return errors.Join(
-		o.watch(&clusterv1alpha1.Cluster{}, toolscache.ResourceEventHandlerDetailedFuncs{
-			AddFunc: o.clusterAdded, UpdateFunc: o.clusterUpdated, DeleteFunc: o.clusterDeleted,
-		}),
+		o.watch(&clusterv1alpha1.Cluster{}, o.clusterHandlers()),
 		o.watch(&workv1alpha2.ResourceBinding{}, o.bindingHandlers()),
 		o.watch(&workv1alpha2.ClusterResourceBinding{}, o.bindingHandlers()),
 	)
@@ -82,16 +85,14 @@ func (o *source) WaitForSync(ctx context.Context) error {
 }
 
 func (o *source) bindingHandlers() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: o.bindingAdded, UpdateFunc: o.bindingUpdated, DeleteFunc: o.bindingDeleted,
-	}
+	return loop.Handlers[binding.Object]{Added: o.bindingAdded, Updated: o.bindingUpdated, Deleted: o.bindingDeleted}
 }
 
-func (o *source) bindingAdded(obj any, initial bool) {
-	added, ok := obj.(binding.Object)
-	if !ok {
-		return
-	}
+func (o *source) clusterHandlers() toolscache.ResourceEventHandler {
+	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: o.clusterAdded, Updated: o.clusterUpdated, Deleted: o.clusterDeleted}
+}
+
+func (o *source) bindingAdded(added binding.Object, initial bool) {
 	if !o.scheduler.handles(added) {
 		o.enqueueForOtherScheduler(added)
 		return
@@ -103,14 +104,9 @@ func (o *source) bindingAdded(obj any, initial bool) {
 	o.enqueue(added, u, causeAdd)
 }
 
-func (o *source) bindingUpdated(before, after any) {
-	older, ok := before.(binding.Object)
-	newer, ok2 := after.(binding.Object)
-	if !ok || !ok2 {
-		return
-	}
+func (o *source) bindingUpdated(older, newer binding.Object) {
 	wasOwned, isOwned := o.scheduler.handles(older), o.scheduler.handles(newer)
-	isOwnWrite := o.scheduler.assignments.isOwnWrite(requestOf(newer), newer)
+	isOwnWrite := o.scheduler.ownWrites.IsOwn(requestOf(newer), newer)
 	switch {
 	case !isOwned:
 		if wasOwned {
@@ -122,20 +118,18 @@ func (o *source) bindingUpdated(before, after any) {
 	case isOwned && older.GetGeneration() != newer.GetGeneration() && !isOwnWrite:
 		o.enqueue(newer, urgencyLive, causeUpdate)
 	case isOwned && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
-		// A cluster that was avoided may be used again.
+		// The binding is enqueued, because a cluster that it avoided may be used again.
 		o.enqueue(newer, urgencyBackground, causeUpdate)
 	}
 }
 
-func (o *source) bindingDeleted(obj any) {
-	if gone, ok := lastKnownObject(obj).(binding.Object); ok {
-		o.scheduler.stopTracking(requestOf(gone))
-		o.scheduler.unreported.remove(requestOf(gone))
-	}
+func (o *source) bindingDeleted(gone binding.Object) {
+	o.scheduler.stopTracking(requestOf(gone))
+	o.scheduler.unreported.remove(requestOf(gone))
 }
 
-// enqueueForOtherScheduler enqueues a binding that names another scheduler for the end of the
-// report timeout.
+// enqueueForOtherScheduler enqueues a binding that names another scheduler. The binding is
+// processed at the end of the report timeout.
 func (o *source) enqueueForOtherScheduler(bound binding.Object) {
 	if delay, first := o.scheduler.remainingReportTime(bound); first {
 		o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, urgencyBackground), After: delay}, requestOf(bound))
@@ -153,25 +147,16 @@ func (o *source) enqueue(bound binding.Object, u urgency, why cause) {
 	o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, u)}, r)
 }
 
-func (o *source) clusterAdded(obj any, initial bool) {
-	added, ok := obj.(*clusterv1alpha1.Cluster)
-	if !ok {
-		return
-	}
+func (o *source) clusterAdded(added *clusterv1alpha1.Cluster, initial bool) {
 	o.scheduler.clusters.put(added, true)
 	if initial {
-		// All bindings are enqueued at start.
+		// Nothing is enqueued here, because all bindings are enqueued at start.
 		return
 	}
 	o.enqueueAffected(added)
 }
 
-func (o *source) clusterUpdated(before, after any) {
-	older, ok := before.(*clusterv1alpha1.Cluster)
-	newer, ok2 := after.(*clusterv1alpha1.Cluster)
-	if !ok || !ok2 {
-		return
-	}
+func (o *source) clusterUpdated(older, newer *clusterv1alpha1.Cluster) {
 	hasMoreCapacity := mayHaveMoreCapacity(older, newer)
 	o.scheduler.clusters.put(newer, hasMoreCapacity)
 	switch {
@@ -182,24 +167,20 @@ func (o *source) clusterUpdated(before, after any) {
 	}
 }
 
-func (o *source) clusterDeleted(obj any) {
-	gone, ok := lastKnownObject(obj).(*clusterv1alpha1.Cluster)
-	if !ok {
-		return
-	}
+func (o *source) clusterDeleted(gone *clusterv1alpha1.Cluster) {
 	o.scheduler.clusters.remove(gone.Name)
 	o.enqueueAffected(gone)
 }
 
-// enqueueAffected enqueues the bindings whose targets may depend on a cluster. states are its
-// states before and after a change.
+// enqueueAffected enqueues the bindings whose targets may depend on a cluster. states contains the
+// states of this cluster before and after a change.
 func (o *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
-	err := o.forEachBinding(func(bound binding.Object) {
-		for _, cluster := range states {
-			if o.scheduler.handles(bound) && placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus()) {
-				o.enqueue(bound, urgencyBackground, causeCluster)
-				return
-			}
+	err := o.forEachCandidate(states, func(bound binding.Object) {
+		isAffected := func(cluster *clusterv1alpha1.Cluster) bool {
+			return placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus())
+		}
+		if o.scheduler.handles(bound) && slices.ContainsFunc(states, isAffected) {
+			o.enqueue(bound, urgencyBackground, causeCluster)
 		}
 	})
 	if err != nil && o.ctx.Err() == nil {
@@ -207,31 +188,33 @@ func (o *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
 	}
 }
 
-// forEachBinding visits all bindings in the cache without copying them.
-func (o *source) forEachBinding(visit func(binding.Object)) error {
-	namespaced := &workv1alpha2.ResourceBindingList{}
-	if err := o.scheduler.karmada.List(o.ctx, namespaced, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ResourceBindings: %w", err)
-	}
-	for i := range namespaced.Items {
-		visit(&namespaced.Items[i])
-	}
-	clusterWide := &workv1alpha2.ClusterResourceBindingList{}
-	if err := o.scheduler.karmada.List(o.ctx, clusterWide, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ClusterResourceBindings: %w", err)
-	}
-	for i := range clusterWide.Items {
-		visit(&clusterWide.Items[i])
+// forEachCandidate visits each binding that one of the states of a cluster may affect. It visits a
+// binding only once.
+func (o *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(binding.Object)) error {
+	visited := sets.New[request]()
+	for _, key := range clusteraffinity.ClusterKeys(states...) {
+		for _, namespaced := range []bool{true, false} {
+			candidates, err := lookup.Bindings(o.ctx, o.scheduler.karmada, namespaced, bindingsByClusterKey.Matching(key))
+			if err != nil {
+				return err
+			}
+			for _, bound := range candidates {
+				if r := requestOf(bound); !visited.Has(r) {
+					visited.Insert(r)
+					visit(bound)
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// enqueueWaitingForCapacity enqueues the bindings that wait for capacity in a cluster that has
-// more capacity now.
+// enqueueWaitingForCapacity enqueues the bindings that wait for capacity and that may use the given
+// cluster, which has more capacity now.
 func (o *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
 	for _, r := range o.scheduler.backoff.waitingForCapacity() {
 		bound := binding.New(r.namespaced)
-		// A binding that cannot be read is retried after its delay.
+		// A binding that cannot be read is skipped. It is retried after its delay.
 		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}
@@ -239,12 +222,4 @@ func (o *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
 			o.enqueue(bound, urgencyBackground, causeCluster)
 		}
 	}
-}
-
-// lastKnownObject returns the object of a delete event, or the object in a tombstone.
-func lastKnownObject(obj any) any {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		return tombstone.Obj
-	}
-	return obj
 }

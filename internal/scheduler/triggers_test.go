@@ -47,12 +47,12 @@ func TestBindingEvents(t *testing.T) {
 			func(o *source) { o.bindingUpdated(newBinding(), newBinding(suspended, generation(2))) }, 0},
 		"a deletion is not": {func(o *source) { o.bindingUpdated(newBinding(), newBinding(deleting, generation(2))) }, 0},
 		"a write of the scheduler itself is not": {func(o *source) {
-			o.scheduler.assignments.recordWrite(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
+			o.scheduler.ownWrites.RecordState(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
 			o.bindingUpdated(newBinding(), newBindingVersion("11", generation(2)))
 			o.bindingUpdated(newBindingVersion("11", generation(2)), newBindingVersion("12", generation(2)))
 		}, 0},
 		"a change after an own write is queued": {func(o *source) {
-			o.scheduler.assignments.recordWrite(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
+			o.scheduler.ownWrites.RecordState(requestFor("web-deployment"), newBindingVersion("12", generation(2)))
 			o.bindingUpdated(newBinding(), newBindingVersion("13", generation(3)))
 		}, 1},
 	}
@@ -101,7 +101,7 @@ func TestClusterEvents(t *testing.T) {
 		"other labels of a selected cluster":              {func(o *source) { o.clusterUpdated(member("member1"), labelled("member1")) }, 1},
 		"a heartbeat queues nothing":                      {func(o *source) { o.clusterUpdated(member("member1"), member("member1")) }, 0},
 		"a deleted cluster that the affinity selects": {func(o *source) {
-			o.clusterDeleted(toolscache.DeletedFinalStateUnknown{Obj: member("member1")})
+			o.clusterHandlers().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: member("member1")})
 		}, 1},
 		"more capacity queues no binding that does not wait": {func(o *source) { o.clusterUpdated(member("member1"), larger("member1")) }, 0},
 		"more capacity queues waiting bindings": {func(o *source) {

@@ -12,13 +12,14 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// unreportedTracker stores, for each binding that names another scheduler, since when the
-// present generation has no report of a scheduler.
+// unreportedTracker tracks the bindings that name another scheduler. It stores the time since when
+// no scheduler has reported on the current generation of each binding.
 type unreportedTracker struct {
 	mu      sync.Mutex
 	waiting map[request]unreportedGeneration
@@ -33,8 +34,8 @@ func newUnreportedTracker() *unreportedTracker {
 	return &unreportedTracker{waiting: map[request]unreportedGeneration{}}
 }
 
-// track records that a generation of a binding has no report. It returns since when, and whether
-// this call recorded it first.
+// track records that no scheduler has reported on a generation of a binding. It returns the time of
+// the first call for this generation, and whether this call is the first.
 func (f *unreportedTracker) track(r request, generation int64, now time.Time) (since time.Time, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,8 +52,8 @@ func (f *unreportedTracker) remove(r request) {
 	delete(f.waiting, r)
 }
 
-// remainingReportTime returns how long the named scheduler may still take to report on a
-// binding. first reports whether this call found the missing report first. It is false for
+// remainingReportTime returns how much longer the named scheduler may take to report on a binding.
+// first reports whether this call is the first that found the report missing. first is false for
 // bindings without a missing report.
 func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duration, first bool) {
 	r := requestOf(bound)
@@ -65,17 +66,17 @@ func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duratio
 	return since.Add(s.options.ReportTimeout).Sub(now), first
 }
 
-// lacksReport reports whether a binding names another scheduler, and no scheduler reported on
-// its present generation. Only the default scheduler checks this. Otherwise several schedulers
-// would report on each other whenever one of them is busy.
+// lacksReport reports whether a binding names another scheduler, and no scheduler has reported on
+// the current generation of the binding. Only the default scheduler checks this, because otherwise
+// several schedulers would report on each other whenever one of them is busy.
 func (s *scheduler) lacksReport(bound binding.Object) bool {
 	spec := bound.BindingSpec()
 	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.IsSchedulable(bound, spec) && !s.handles(bound) &&
 		placement.IsSchedulingUnreported(bound.GetGeneration(), bound.BindingStatus())
 }
 
-// recordMissingReport sets the condition of a binding, or does nothing if stored is nil, to the
-// effect that the named scheduler does not report. The write fails if that scheduler reported
+// recordMissingReport sets the condition of a binding to say that the named scheduler does not
+// report. It does nothing if stored is nil. The write fails if that scheduler has reported
 // meanwhile. A later report of that scheduler replaces the condition.
 func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored binding.Object) (reconcile.Result, error) {
 	if stored == nil || !s.lacksReport(stored) {
@@ -90,7 +91,7 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	_, err := patch.Status(ctx, s.karmada, stored, next)
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, nil
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
 	case err != nil:
@@ -101,7 +102,7 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	return reconcile.Result{}, nil
 }
 
-// missingReportVerdict is the verdict on a binding whose scheduler does not report.
+// missingReportVerdict returns the verdict on a binding whose scheduler does not report.
 func missingReportVerdict(name string) verdict {
 	err := fmt.Errorf("no scheduler named %q has reported, so the object is not scheduled: "+
 		"start a scheduler with --scheduler-name=%s, or correct spec.schedulerName of the policy", name, name)

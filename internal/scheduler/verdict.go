@@ -6,29 +6,29 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// retryMode is when a binding is retried if nothing changes.
+// retryMode says when a binding is retried if no event enqueues it earlier.
 type retryMode int
 
 const (
-	// retryNever waits for an event, or needs no retry.
+	// retryNever means that the binding waits for an event, or needs no retry.
 	retryNever retryMode = iota
-	// retryAfterConflict is used if the processed binding was not the newest version.
+	// retryAfterConflict means that the binding was processed in a version that is not the newest.
 	retryAfterConflict
 	// retryWithBackoff retries with exponential backoff.
 	retryWithBackoff
-	// retryWhenCapacity retries when clusters have more capacity.
+	// retryWhenCapacity retries when clusters report more capacity.
 	retryWhenCapacity
 )
 
@@ -43,22 +43,23 @@ const messageScheduled = "Binding has been scheduled successfully."
 type verdict struct {
 	// err is the reason why the binding is not scheduled, or nil.
 	err error
-	// reason and message are the new values for the Scheduled condition. Without a reason the
-	// condition stays unchanged.
+	// reason and message are the new values of the Scheduled condition. An empty reason leaves the
+	// condition unchanged.
 	reason, message string
 	retry           retryMode
-	// affinityGroup is the affinity group in use.
+	// affinityGroup is the name of the affinity group that is in use.
 	affinityGroup string
-	// failedGroups are the affinity groups that failed.
+	// failedGroups are the affinity groups for which scheduling failed.
 	failedGroups []placement.GroupFailure
-	// isPlaced reports whether this pass chose the clusters. It is false if the present clusters
-	// were still correct.
+	// isPlaced reports whether this pass chose the clusters. It is false if the current clusters
+	// are still correct.
 	isPlaced bool
 }
 
 // desiredBinding converts the result of placement.Schedule to the binding to store, without its
-// status, and the verdict to report. A result in another order than the stored one is not a
-// change. Targets change even with an error: terminating clusters are always removed.
+// status, and the verdict to report. A result that differs only in the order of the clusters is not
+// a change. The targets can change even if scheduling failed, because terminating clusters are
+// always removed.
 func desiredBinding(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
 	desired := binding.Copy(stored)
 	v := newVerdict(err)
@@ -101,7 +102,7 @@ func newVerdict(err error) verdict {
 	v.message = err.Error()
 	switch v.reason {
 	case workv1alpha2.BindingReasonNoClusterFit:
-		// A change of a cluster enqueues the binding again.
+		// No retry is needed, because a change of a cluster enqueues the binding again.
 	case workv1alpha2.BindingReasonUnschedulable:
 		v.retry = retryWhenCapacity
 	default:
@@ -110,14 +111,14 @@ func newVerdict(err error) verdict {
 	return v
 }
 
-// failedVerdict is the verdict on a binding that could not be processed.
+// failedVerdict returns the verdict on a binding that could not be processed.
 func failedVerdict(stored binding.Object, err error) verdict {
 	v := newVerdict(err)
 	v.affinityGroup = stored.BindingStatus().SchedulerObservedAffinityName
 	return v
 }
 
-// rejected returns the verdict after the API server rejected the write.
+// rejected returns the verdict to use after the API server rejected the write of the binding.
 func (v verdict) rejected(stored binding.Object, err error) verdict {
 	r := verdict{
 		err: err, reason: workv1alpha2.BindingReasonSchedulerError, message: err.Error(), retry: retryWithBackoff,
@@ -128,7 +129,7 @@ func (v verdict) rejected(stored binding.Object, err error) verdict {
 		r.retry = retryAfterConflict
 	case apierrors.IsNotFound(err):
 		r.retry = retryNever
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case loop.IsNamespaceTerminating(err):
 		r.retry = retryNever
 	case apierrors.ReasonForError(err) == reasonQuotaExceeded:
 		r.reason = workv1alpha2.BindingReasonQuotaExceeded
@@ -141,10 +142,9 @@ func (v verdict) rejected(stored binding.Object, err error) verdict {
 	return r
 }
 
-// unchangedVerdict is the verdict on a binding whose result needs no change. It also updates a
-// condition of an earlier generation: a failure that the user fixed, or a success that was not
-// reported. A binding without targets counts as no success. The reason SchedulerNotReporting is
-// always replaced.
+// unchangedVerdict returns the verdict on a binding whose clusters do not change. The verdict
+// replaces a Scheduled condition of an earlier generation, and a condition with the reason
+// SchedulerNotReporting. A binding without target clusters is not reported as scheduled.
 func unchangedVerdict(stored binding.Object) verdict {
 	v := newVerdict(nil)
 	v.affinityGroup = stored.BindingStatus().SchedulerObservedAffinityName
@@ -157,8 +157,8 @@ func unchangedVerdict(stored binding.Object) verdict {
 	return v
 }
 
-// withShortfall adds the number of replicas that are not placed, if the binding still has
-// targets.
+// withShortfall adds the number of replicas without a cluster to the message, if the binding still
+// has targets.
 func (v verdict) withShortfall(desired binding.Object) verdict {
 	if len(desired.BindingSpec().Clusters) > 0 {
 		v.message = withSentence(v.message, placement.DescribeShortfall(desired.BindingSpec()))
@@ -166,8 +166,8 @@ func (v verdict) withShortfall(desired binding.Object) verdict {
 	return v
 }
 
-// withUnknownClusters adds the clusters of the placement that do not exist. They may explain a
-// failure, or why a success uses fewer clusters than expected.
+// withUnknownClusters adds the clusters of the placement that do not exist to the message. Unknown
+// clusters may explain a failure, or a success that uses fewer clusters than expected.
 func (v verdict) withUnknownClusters(stored binding.Object, find placement.ClusterLookup) verdict {
 	if v.message != "" {
 		v.message = withSentence(v.message,
@@ -176,7 +176,7 @@ func (v verdict) withUnknownClusters(stored binding.Object, find placement.Clust
 	return v
 }
 
-// withSentence appends a sentence, which may be empty, to a message.
+// withSentence returns the message with the sentence appended. The sentence may be empty.
 func withSentence(message, sentence string) string {
 	switch {
 	case sentence == "":
@@ -188,15 +188,15 @@ func withSentence(message, sentence string) string {
 	}
 }
 
-// isConditionOutdated reports whether the condition of an unchanged binding is not correct any
-// more, because clusters in its placement were added or removed.
+// isConditionOutdated reports whether the condition of an unchanged binding is no longer correct,
+// because clusters of its placement were added or removed.
 func isConditionOutdated(stored binding.Object, find placement.ClusterLookup) bool {
 	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
 	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Message != unchangedVerdict(stored).withUnknownClusters(stored, find).message
 }
 
-// decide returns the action for a binding. If the affinity group of a result is unknown, because
-// a scheduler ended between its two writes, the binding is scheduled again.
+// decide returns the action for a binding. It returns the action to schedule again if the affinity
+// group of a result is unknown, because a scheduler ended between its two writes.
 func decide(stored binding.Object, find placement.ClusterLookup, features placement.Features) (placement.Decision, error) {
 	spec, status := stored.BindingSpec(), stored.BindingStatus()
 	decision, err := placement.Decide(stored, spec, status, find, features)
@@ -212,8 +212,8 @@ func decide(stored binding.Object, find placement.ClusterLookup, features placem
 	return decision, err
 }
 
-// withReportedStatus returns the binding with the status for the verdict on the given
-// generation. A success that was reported before is not reported again with a later time.
+// withReportedStatus returns the binding with the status for the verdict on the given generation. A
+// success that was already reported keeps its time.
 func withReportedStatus(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
 	next := binding.Copy(current)
 	status := next.BindingStatus()
@@ -242,8 +242,8 @@ func conditionStatus(holds bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// sameTargets compares targets independent of their order, because a changed order of preference
-// is no reason for a write.
+// sameTargets reports whether two lists contain the same targets in any order, because a changed
+// order of preference is no reason for a write.
 func sameTargets(a, b []workv1alpha2.TargetCluster) bool {
 	if len(a) != len(b) {
 		return false

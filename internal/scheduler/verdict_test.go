@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -21,60 +20,8 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
-
-func noonPlus(minutes int) metav1.Time {
-	return metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))
-}
-
-func member(name string) *clusterv1alpha1.Cluster {
-	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	cluster.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
-		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
-	}
-	return cluster
-}
-
-func newBinding(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	bound := &workv1alpha2.ResourceBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "b1", Generation: 1, ResourceVersion: "10",
-			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}},
-		Spec: workv1alpha2.ResourceBindingSpec{
-			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "t1"},
-			Replicas: 4, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{},
-			Placement: &policyv1alpha1.Placement{},
-		},
-	}
-	for _, apply := range change {
-		apply(bound)
-	}
-	return bound
-}
-
-func divided(bound *workv1alpha2.ResourceBinding) {
-	bound.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
-		ReplicaSchedulingType:     policyv1alpha1.ReplicaSchedulingTypeDivided,
-		ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
-	}
-}
-
-func inAffinityGroups(bound *workv1alpha2.ResourceBinding) {
-	bound.Spec.Placement.ClusterAffinities = []policyv1alpha1.ClusterAffinityTerm{
-		{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"none"}}},
-		{AffinityName: "second", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"member1"}}},
-	}
-}
-
-func targets(names ...string) []workv1alpha2.TargetCluster {
-	var list []workv1alpha2.TargetCluster
-	for _, name := range names {
-		list = append(list, workv1alpha2.TargetCluster{Name: name, Replicas: 2})
-	}
-	return list
-}
-
-// storedAfterWrite returns desired as an API server stores it: a changed spec has a new
-// generation.
+// storedAfterWrite returns the object desired as an API server would store it, with a new
+// generation if the spec changed.
 func storedAfterWrite(t *testing.T, stored, desired binding.Object) binding.Object {
 	t.Helper()
 	answer := binding.Copy(desired)

@@ -1,19 +1,20 @@
-// Package agentcsrapproving answers "may the requester become the agent of the cluster,
-// and does the agent have its rights?".
+// Package agentcsrapproving answers "may the requester become the agent of the cluster, and does
+// the agent have its rights?".
 //
-// Certificate signing requests of agents are approved if no other agent can have the name.
-// The agent gets its rights before the approval. Invariants:
+// It approves certificate signing requests of agents if no other agent can have the same name. It
+// grants the rights to the agent before the approval. Invariants:
 //
-//   - one worker decides, with data from the API server and not from caches; the decision is
-//     recorded in the ClusterRole of the agent before a certificate is issued, so that two
-//     holders of tokens cannot become the same agent;
-//   - roles of other creators are not changed;
-//   - rights end with the Cluster, or when the agent deletes its ClusterRole; they are
-//     restored only for the Cluster with the same UID while it has an agent, from the record
-//     in its execution namespace. An execution namespace is deleted only if it was created
-//     for a registration and there is neither a Cluster nor an agent nor a Work;
-//   - a request that was not approved automatically is deleted after a day if no user
-//     approves it.
+//   - One worker makes all decisions, with data from the API server and not from caches. It records
+//     each decision in the ClusterRole of the agent before a certificate is issued, so that two
+//     holders of tokens cannot become the same agent.
+//   - Roles of other creators are not changed.
+//   - The rights of an agent end when its Cluster is deleted, or when the agent deletes its
+//     ClusterRole. They are restored from the record in the execution namespace, only for the
+//     Cluster with the same UID and only while that Cluster has an agent. An execution namespace is
+//     deleted only if it was created for a registration and the cluster has no Cluster object, no
+//     agent and no Work.
+//   - A request that was not approved automatically is deleted after a day unless a user approves
+//     it.
 package agentcsrapproving
 
 import (
@@ -36,9 +37,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // Name is the name of the controller in logs and events.
@@ -47,9 +48,9 @@ const Name = "agent-csr-approving-controller"
 const (
 	// deletionWaitDelay is the delay of the next pass while an object is being deleted.
 	deletionWaitDelay = time.Second
-	// manualDecisionPeriod is the time for which a request that was not approved automatically
-	// is kept for a manual approval. The cleaner of Kubernetes deletes pending requests after
-	// the same time, but it counts a request with any condition as decided.
+	// manualDecisionPeriod is how long a request that was not approved automatically is kept for a
+	// manual approval. The cleaner of Kubernetes deletes pending requests after the same time, but
+	// does not delete these requests, because it treats a request with any condition as decided.
 	manualDecisionPeriod = 24 * time.Hour
 	// passTimeout limits the duration of one pass, because all items share one worker.
 	passTimeout = 30 * time.Second
@@ -57,13 +58,13 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Backoff is the retry delay after an item failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for items that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Backoff: queues.DefaultBackoff()}
+	return Options{Backoff: loop.DefaultBackoff()}
 }
 
 // item identifies what a pass processes: a certificate signing request, or the rights of the
@@ -73,11 +74,11 @@ type item struct {
 }
 
 type reconciler struct {
-	// karmada writes. live reads from the API server: decisions must not depend on stale
-	// caches.
+	// karmada writes objects. live reads from the API server, because decisions must not depend on
+	// stale caches.
 	karmada client.Client
 	live    client.Reader
-	events  *telemetry.Events
+	events  *loop.Events
 	now     func() time.Time
 }
 
@@ -85,7 +86,7 @@ type reconciler struct {
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	}
 	log := mgr.GetLogger().WithName(Name)
 	building := builder.TypedControllerManagedBy[item](mgr).Named(Name).
@@ -103,7 +104,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("request", key.request, "member", key.cluster)
 		}).
-		WithOptions(queues.ControllerOptions[item](mgr, 1, o.Backoff)).
+		WithOptions(loop.ControllerOptions[item](mgr, 1, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -125,13 +126,14 @@ func requestItem(object client.Object) (item, bool) {
 	return item{request: object.GetName()}, ok && (needsPass(csr) || awaitsManualDecision(csr))
 }
 
-// clusterItem selects clusters whose name an agent may have, with an agent or without.
+// clusterItem returns the item for a cluster. It reports false if no agent can have the name of the
+// cluster.
 func clusterItem(object client.Object) (item, bool) {
 	return item{cluster: object.GetName()}, agent.IsValidName(object.GetName())
 }
 
 func managedItem(object client.Object) (item, bool) {
-	cluster := object.GetLabels()[agent.ManagedLabel]
+	cluster := object.GetLabels()[clusterv1alpha1.AgentLabel]
 	return item{cluster: cluster}, agent.IsValidName(cluster)
 }
 
@@ -146,7 +148,8 @@ func (r *reconciler) Reconcile(ctx context.Context, key item) (reconcile.Result,
 	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// processItem processes an item and returns the delay until the next pass, 0 for none.
+// processItem processes an item and returns the delay until the next pass, or 0 if no further pass
+// is needed.
 func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter time.Duration, err error) {
 	if key.request != "" {
 		return r.processRequest(ctx, key.request)
@@ -154,7 +157,7 @@ func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter ti
 	return requeueSoon(r.ensureRights(ctx, key.cluster))
 }
 
-// requeueSoon returns the delay of the next pass if it has to wait for a deletion.
+// requeueSoon returns the delay until the next pass if that pass waits for a deletion, else 0.
 func requeueSoon(wait bool, err error) (time.Duration, error) {
 	if err != nil || !wait {
 		return 0, err
@@ -162,7 +165,7 @@ func requeueSoon(wait bool, err error) (time.Duration, error) {
 	return deletionWaitDelay, nil
 }
 
-// ensureRights restores the rights of the agent of an existing Cluster, and cleans up after a
+// ensureRights restores the rights of the agent of an existing Cluster. It cleans up after a
 // registration that was not completed.
 func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
@@ -186,9 +189,9 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 	return r.grantRights(ctx, *record)
 }
 
-// withdrawRights removes the rights that an agent got for the name before a cluster without an
-// agent was joined under the same name: such an agent could read the credentials of that
-// cluster. An agent that belonged to this Cluster before keeps its rights until a user deletes
+// withdrawRights removes the rights of an agent that registered a name before a Cluster without an
+// agent was joined under the same name, because the agent could read the credentials of that
+// Cluster. An agent that belonged to this Cluster before keeps its rights until a user deletes
 // them.
 func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
@@ -202,8 +205,8 @@ func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha
 	if err := r.karmada.Delete(ctx, role, client.Preconditions{UID: &role.UID, ResourceVersion: &role.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing the rights of the agent with the name of cluster %q: %w", cluster.Name, err)
 	}
-	r.events.RecordFailure(cluster, "AgentRightsWithdrawn", fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
-		role.Annotations[agent.RequestAnnotation], role.Annotations[agent.RequesterAnnotation]))
+	r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonAgentRightsWithdrawn, fmt.Errorf("removed the rights of an agent that registered earlier under the name of this cluster, with request %s of user %s",
+		role.Annotations[clusterv1alpha1.AgentRequestAnnotation], role.Annotations[clusterv1alpha1.AgentRequesterAnnotation]))
 	return nil
 }
 
@@ -222,8 +225,8 @@ func (r *reconciler) readLive(ctx context.Context, key client.ObjectKey, into cl
 // deleteUnusedNamespace deletes the execution namespace of a registration that was not completed.
 func (r *reconciler) deleteUnusedNamespace(ctx context.Context, name string) error {
 	executionNamespace := &corev1.Namespace{}
-	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.ExecutionNamespace(name)}, executionNamespace)
-	if err != nil || !exists || executionNamespace.DeletionTimestamp != nil || executionNamespace.Annotations[agent.RequestAnnotation] == "" {
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: work.ExecutionNamespace(name)}, executionNamespace)
+	if err != nil || !exists || executionNamespace.DeletionTimestamp != nil || executionNamespace.Annotations[clusterv1alpha1.AgentRequestAnnotation] == "" {
 		return err
 	}
 	if exists, err = r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(name)}, &rbacv1.ClusterRole{}); err != nil || exists {

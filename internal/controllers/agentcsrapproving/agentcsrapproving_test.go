@@ -19,33 +19,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	toolsrecord "k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 // creationTime is the creation time of all stored objects.
 var creationTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newControlPlane returns a control plane with the objects that allows every user to register.
+// newControlPlane returns a control plane that contains the objects and allows every user to
+// register.
 func newControlPlane(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := looptest.NewScheme(t, corev1.AddToScheme, rbacv1.AddToScheme, certificatesv1.AddToScheme, authorizationv1.AddToScheme,
+		clusterv1alpha1.AddToScheme, workv1alpha1.AddToScheme)
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&certificatesv1.CertificateSigningRequest{}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, options ...client.CreateOption) error {
@@ -60,7 +56,7 @@ func newControlPlane(t *testing.T, objects ...client.Object) client.WithWatch {
 }
 
 func newReconciler(karmada client.WithWatch) *reconciler {
-	return &reconciler{karmada: karmada, live: karmada, events: telemetry.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
+	return &reconciler{karmada: karmada, live: karmada, events: loop.NewEvents(toolsrecord.NewFakeRecorder(100)), now: func() time.Time { return creationTime }}
 }
 
 // newRequest returns a certificate signing request for the agent of a cluster.
@@ -99,7 +95,7 @@ func listConditions(t *testing.T, karmada client.Client, name string) (condition
 	return conditions
 }
 
-// reconcileUntilStable runs passes until none is requested soon.
+// reconcileUntilStable runs passes until a pass does not request another one soon.
 func reconcileUntilStable(r *reconciler, key item) error {
 	for range 100 {
 		result, err := r.Reconcile(context.Background(), key)
@@ -120,7 +116,7 @@ func TestConcurrentRequestsForANameApproveOne(t *testing.T) {
 		karmada := newControlPlane(t, objects...)
 		var all sync.WaitGroup
 		for i := range requesters {
-			// Each request has a separate worker, as during a change of the leader.
+			// Each request has a separate worker, as can happen during a change of the leader.
 			all.Go(func() {
 				if err := reconcileUntilStable(newReconciler(karmada), item{request: objects[i].GetName()}); err != nil {
 					t.Error(err)
@@ -175,8 +171,8 @@ func TestExpiredRequestsAreDeleted(t *testing.T) {
 // newManagedRole returns the ClusterRole of the agent of east as this controller creates it.
 func newManagedRole(owners ...metav1.OwnerReference) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-		Name: agent.RoleName("east"), Labels: map[string]string{agent.ManagedLabel: "east"}, OwnerReferences: owners,
-		Annotations: map[string]string{agent.RequestAnnotation: "1"},
+		Name: agent.RoleName("east"), Labels: map[string]string{clusterv1alpha1.AgentLabel: "east"}, OwnerReferences: owners,
+		Annotations: map[string]string{clusterv1alpha1.AgentRequestAnnotation: "1"},
 	}}
 }
 
@@ -276,9 +272,9 @@ func contentOf(right client.Object) any {
 
 func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
 	newNamespace := func(annotations map[string]string) *corev1.Namespace {
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.ExecutionNamespace("east"), UID: "space", Annotations: annotations}}
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace("east"), UID: "space", Annotations: annotations}}
 	}
-	registered := map[string]string{agent.RequestAnnotation: "1"}
+	registered := map[string]string{clusterv1alpha1.AgentRequestAnnotation: "1"}
 	tests := map[string]struct {
 		objects []client.Object
 		deleted bool
@@ -287,7 +283,7 @@ func TestUnusedNamespaceOfARegistrationIsDeleted(t *testing.T) {
 		"a namespace of another creator": {[]client.Object{newNamespace(nil)}, false},
 		"an agent with rights":           {[]client.Object{newNamespace(registered), newManagedRole()}, false},
 		"a namespace with a Work": {
-			[]client.Object{newNamespace(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agent.ExecutionNamespace("east"), Name: "held"}}}, false,
+			[]client.Object{newNamespace(registered), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace("east"), Name: "held"}}}, false,
 		},
 		"an existing Cluster": {
 			[]client.Object{newNamespace(registered), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}}, false,

@@ -11,14 +11,15 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/crashtest"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 func TestRegistrationSurvivesCrashesAroundWrites(t *testing.T) {
 	first, second := newRequest(t, "first", "east"), newRequest(t, "second", "east")
 	var end string
-	crashtest.Case{
+	looptest.CrashCase{
 		NewStore: func() client.WithWatch { return newControlPlane(t, first.DeepCopy(), second.DeepCopy()) },
 		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
 			r := newReconciler(karmada)
@@ -62,7 +63,7 @@ func describeRegistration(ctx context.Context, karmada client.Reader, requests .
 		if err != nil {
 			return "", err
 		}
-		lines = append(lines, fmt.Sprintf("%T %s of request %q: %s", got, got.GetName(), got.GetAnnotations()[agent.RequestAnnotation], content))
+		lines = append(lines, fmt.Sprintf("%T %s of request %q: %s", got, got.GetName(), got.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation], content))
 	}
 	return strings.Join(lines, "\n"), nil
 }

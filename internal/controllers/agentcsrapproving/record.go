@@ -10,14 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// readRecord returns the record of the agent of a Cluster: from its ClusterRole, or if that does
-// not exist, from the copy in the execution namespace. The garbage collector may delete all
-// other objects with the ClusterRole at any time. It returns nil if another creator manages the
-// roles, and if the rights belonged to an earlier Cluster of the same name.
+// readRecord returns the record of the agent of a Cluster. It reads the record from the ClusterRole
+// or, if the ClusterRole does not exist, from the copy in the execution namespace. The copy is
+// needed because the garbage collector may delete all other objects together with the ClusterRole
+// at any time. readRecord returns nil if another creator manages the roles, or if the rights
+// belonged to an earlier Cluster of the same name.
 func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*agentRecord, error) {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)
@@ -25,7 +27,7 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 		return nil, err
 	}
 	executionNamespace := &corev1.Namespace{}
-	if _, err := r.readLive(ctx, client.ObjectKey{Name: agent.ExecutionNamespace(cluster.Name)}, executionNamespace); err != nil {
+	if _, err := r.readLive(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, executionNamespace); err != nil {
 		return nil, err
 	}
 	stored := recordFromNamespace(executionNamespace, cluster)
@@ -37,24 +39,24 @@ func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cl
 	}
 	return &agentRecord{
 		cluster: cluster.Name, owner: cluster,
-		request:          cmp.Or(role.Annotations[agent.RequestAnnotation], stored.request),
-		requester:        cmp.Or(role.Annotations[agent.RequesterAnnotation], stored.requester),
-		clusterNamespace: cmp.Or(role.Annotations[agent.ClusterNamespaceAnnotation], stored.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
+		request:          cmp.Or(role.Annotations[clusterv1alpha1.AgentRequestAnnotation], stored.request),
+		requester:        cmp.Or(role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], stored.requester),
+		clusterNamespace: cmp.Or(role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], stored.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster),
 	}, nil
 }
 
-// recordFromNamespace returns the record in the annotations of an execution namespace, nil if
-// there is none or it names an earlier Cluster of the same name.
+// recordFromNamespace returns the record in the annotations of an execution namespace. It returns
+// nil if there is no record, or if the record names an earlier Cluster of the same name.
 func recordFromNamespace(namespace *corev1.Namespace, cluster *clusterv1alpha1.Cluster) *agentRecord {
-	clusterUID := namespace.Annotations[agent.RecordClusterAnnotation]
+	clusterUID := namespace.Annotations[clusterv1alpha1.AgentRecordClusterAnnotation]
 	if clusterUID == "" || clusterUID != string(cluster.UID) {
 		return nil
 	}
 	return &agentRecord{
 		cluster: cluster.Name, owner: cluster,
-		request:          namespace.Annotations[agent.RecordRequestAnnotation],
-		requester:        namespace.Annotations[agent.RecordRequesterAnnotation],
-		clusterNamespace: cmp.Or(namespace.Annotations[agent.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster),
+		request:          namespace.Annotations[clusterv1alpha1.AgentRecordRequestAnnotation],
+		requester:        namespace.Annotations[clusterv1alpha1.AgentRecordRequesterAnnotation],
+		clusterNamespace: cmp.Or(namespace.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster),
 	}
 }
 
@@ -69,33 +71,35 @@ func belongsToEarlierCluster(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.
 	return false
 }
 
-// storeRecord copies the record to the execution namespace of an existing Cluster. Before the
-// Cluster exists, an agent may release its name by deleting its ClusterRole.
+// storeRecord copies the record to the execution namespace of an existing Cluster. It does nothing
+// before the Cluster exists, because until then an agent may release its name by deleting its
+// ClusterRole.
 func (r *reconciler) storeRecord(ctx context.Context, role *rbacv1.ClusterRole, record agentRecord) error {
 	if record.owner == nil || !isManaged(role, record.cluster) {
 		return nil
 	}
 	return r.annotateNamespace(ctx, record.cluster, map[string]string{
-		agent.RecordClusterAnnotation: string(record.owner.UID), agent.RecordRequestAnnotation: record.request,
-		agent.RecordRequesterAnnotation: record.requester, agent.ClusterNamespaceAnnotation: record.clusterNamespace,
+		clusterv1alpha1.AgentRecordClusterAnnotation: string(record.owner.UID), clusterv1alpha1.AgentRecordRequestAnnotation: record.request,
+		clusterv1alpha1.AgentRecordRequesterAnnotation: record.requester, clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace,
 	})
 }
 
-// deleteRecord removes the record, so that deleted rights are not restored.
+// deleteRecord removes the record from the execution namespace, so that deleted rights are not
+// restored.
 func (r *reconciler) deleteRecord(ctx context.Context, cluster string) error {
 	return r.annotateNamespace(ctx, cluster, nil)
 }
 
-// annotateNamespace replaces the record in the annotations of the execution namespace, if it
-// exists.
+// annotateNamespace replaces the record in the annotations of the execution namespace, if the
+// namespace exists.
 func (r *reconciler) annotateNamespace(ctx context.Context, cluster string, record map[string]string) error {
 	stored := &corev1.Namespace{}
-	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.ExecutionNamespace(cluster)}, stored)
+	exists, err := r.readLive(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster)}, stored)
 	if err != nil || !exists {
 		return err
 	}
 	desired := stored.DeepCopy()
-	for _, key := range []string{agent.RecordClusterAnnotation, agent.RecordRequestAnnotation, agent.RecordRequesterAnnotation, agent.ClusterNamespaceAnnotation} {
+	for _, key := range []string{clusterv1alpha1.AgentRecordClusterAnnotation, clusterv1alpha1.AgentRecordRequestAnnotation, clusterv1alpha1.AgentRecordRequesterAnnotation, clusterv1alpha1.ClusterNamespaceAnnotation} {
 		delete(desired.Annotations, key)
 	}
 	if desired.Annotations == nil {

@@ -12,18 +12,19 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 )
 
-// agentAnnotations holds the annotations about the agent of east.
+// agentAnnotations are the annotations about the agent of east.
 var agentAnnotations = map[string]string{
-	agent.RequestAnnotation: "1", agent.RequesterAnnotation: "system:bootstrap:abcdef", agent.ClusterNamespaceAnnotation: "clusters",
+	clusterv1alpha1.AgentRequestAnnotation: "1", clusterv1alpha1.AgentRequesterAnnotation: "system:bootstrap:abcdef", clusterv1alpha1.ClusterNamespaceAnnotation: "clusters",
 }
 
 func newPullCluster() *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "cluster"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 }
 
-// newRegistration returns a control plane in which east has an agent with all rights.
+// newRegistration returns a control plane in which the cluster east has an agent with all rights.
 func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	t.Helper()
 	role := newManagedRole()
@@ -36,8 +37,8 @@ func newRegistration(t *testing.T) (client.WithWatch, *reconciler) {
 	return karmada, r
 }
 
-// deleteRights deletes all roles of the agent, as the garbage collector does after its
-// ClusterRole is deleted.
+// deleteRights deletes all roles of the agent, as the garbage collector does after the ClusterRole
+// of the agent was deleted.
 func deleteRights(t *testing.T, karmada client.Client) {
 	t.Helper()
 	for _, right := range agent.RBACObjects("east", "clusters") {
@@ -132,14 +133,14 @@ func TestRecordIsWrittenOnce(t *testing.T) {
 	karmada, r := newRegistration(t)
 	executionNamespace := &corev1.Namespace{}
 	read := func() {
-		if err := karmada.Get(t.Context(), client.ObjectKey{Name: agent.ExecutionNamespace("east")}, executionNamespace); err != nil {
+		if err := karmada.Get(t.Context(), client.ObjectKey{Name: work.ExecutionNamespace("east")}, executionNamespace); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read()
 	want := map[string]string{
-		agent.RecordClusterAnnotation: "cluster", agent.RecordRequestAnnotation: "1",
-		agent.RecordRequesterAnnotation: "system:bootstrap:abcdef", agent.ClusterNamespaceAnnotation: "clusters",
+		clusterv1alpha1.AgentRecordClusterAnnotation: "cluster", clusterv1alpha1.AgentRecordRequestAnnotation: "1",
+		clusterv1alpha1.AgentRecordRequesterAnnotation: "system:bootstrap:abcdef", clusterv1alpha1.ClusterNamespaceAnnotation: "clusters",
 		workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired,
 	}
 	if diff := cmp.Diff(want, executionNamespace.Annotations); diff != "" {

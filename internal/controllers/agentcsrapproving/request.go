@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// needsPass reports whether a request still needs a pass. A request for manual approval does not:
-// its requester may not wait for it any more.
+// needsPass reports whether a request still needs a pass. It returns false for a request that was
+// not approved automatically, because the requester may have stopped waiting.
 func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	approved := findCondition(csr, certificatesv1.CertificateApproved)
 	if findCondition(csr, certificatesv1.CertificateDenied) != nil || findCondition(csr, certificatesv1.CertificateFailed) != nil {
@@ -32,10 +32,10 @@ func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && findCondition(csr, agent.ConditionNotApproved) == nil
 }
 
-// isManuallyApproved reports whether a request was approved manually. This controller grants
-// the rights before it approves.
+// isManuallyApproved reports whether a request was approved by a user and not by this controller.
+// For a request that this controller approved, the rights were granted before the approval.
 func isManuallyApproved(approved *certificatesv1.CertificateSigningRequestCondition) bool {
-	return approved.Reason != agent.ReasonAutoApproved
+	return approved.Reason != clusterv1alpha1.AgentReasonAutoApproved
 }
 
 func findCondition(csr *certificatesv1.CertificateSigningRequest, conditionType certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
@@ -53,7 +53,8 @@ func awaitsManualDecision(csr *certificatesv1.CertificateSigningRequest) bool {
 		findCondition(csr, certificatesv1.CertificateFailed) == nil
 }
 
-// processRequest decides a request, or deletes an expired one that waits for a manual decision.
+// processRequest decides on a request, or deletes an expired request that waits for a manual
+// decision.
 func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAfter time.Duration, err error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, csr)
@@ -68,13 +69,13 @@ func (r *reconciler) processRequest(ctx context.Context, name string) (requeueAf
 	return 0, nil
 }
 
-// deleteIfExpired deletes a request whose time for a manual decision is over, or returns the
-// remaining time.
+// deleteIfExpired deletes a request whose period for a manual decision is over. Otherwise it
+// returns the remaining time.
 func (r *reconciler) deleteIfExpired(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (requeueAfter time.Duration, err error) {
 	if remaining := csr.CreationTimestamp.Add(manualDecisionPeriod).Sub(r.now()); remaining > 0 {
 		return remaining, nil
 	}
-	// A user may approve it at the same time.
+	// The preconditions are needed because a user may approve the request at the same time.
 	if err := r.karmada.Delete(ctx, csr, client.Preconditions{UID: &csr.UID, ResourceVersion: &csr.ResourceVersion}); client.IgnoreNotFound(err) != nil {
 		return 0, fmt.Errorf("deleting CertificateSigningRequest %q, which was not approved: %w", csr.Name, err)
 	}
@@ -114,7 +115,7 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 	return false, r.approve(ctx, csr, request, decision)
 }
 
-// readFacts reads the objects and permissions that the decision depends on.
+// readFacts reads the objects and permissions on which the decision depends.
 func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.RequestFacts, error) {
 	facts := agent.RequestFacts{Request: csr.UID}
 	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.IsValidName(request.Cluster) {
@@ -145,7 +146,7 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	return facts, err
 }
 
-// reviewPermissions reviews the permissions of the requester, and those of the Generator.
+// reviewPermissions reviews the permissions of the requester and of the Generator.
 func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.RequestFacts) (err error) {
 	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: convertExtra(csr.Spec.Extra)}
 	create := func(subresource string) *authorizationv1.ResourceAttributes {
@@ -167,8 +168,8 @@ func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.
 	return err
 }
 
-// isGeneratorUnlimited reports whether the Generator may do everything: because a role allows it,
-// or because it may create any role and no admission policy limits it.
+// isGeneratorUnlimited reports whether the Generator may do everything, because a role allows
+// everything, or because the Generator may create any role and no admission policy limits this.
 func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.GeneratorUser, Groups: []string{agent.Group, "system:authenticated"}}
 	mayDoEverything, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})
@@ -212,7 +213,7 @@ func (r *reconciler) grantManuallyApproved(ctx context.Context, csr *certificate
 	if wait, err := r.grantRights(ctx, newAgentRecord(csr, request, facts)); err != nil || wait {
 		return wait, err
 	}
-	r.addCondition(csr, agent.ConditionRightsGranted, "ApprovedByOthers", "Granting the rights of the agent: its certificate was approved manually.")
+	r.addCondition(csr, agent.ConditionRightsGranted, clusterv1alpha1.AgentReasonApprovedByOthers, "Granting the rights of the agent: its certificate was approved manually.")
 	return false, r.writeStatus(ctx, csr)
 }
 

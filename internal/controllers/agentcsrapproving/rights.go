@@ -15,17 +15,18 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 var workListKind = workv1alpha1.GroupVersion.WithKind("WorkList")
 
-// agentRecord says which request and which user became the agent of a cluster.
+// agentRecord records which request and which requester became the agent of a cluster.
 type agentRecord struct {
 	cluster, clusterNamespace string
 	request, requester        string
-	// owner is the Cluster, nil until it exists.
+	// owner is the Cluster of the agent. It is nil until the Cluster exists.
 	owner *clusterv1alpha1.Cluster
 }
 
@@ -36,10 +37,11 @@ func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent
 		request: string(csr.UID), requester: csr.Spec.Username,
 	}
 	if facts.Role != nil {
-		// A renewal does not change who the agent is.
-		created.clusterNamespace = cmp.Or(facts.Role.Annotations[agent.ClusterNamespaceAnnotation], created.clusterNamespace)
-		created.request = cmp.Or(facts.Role.Annotations[agent.RequestAnnotation], created.request)
-		created.requester = cmp.Or(facts.Role.Annotations[agent.RequesterAnnotation], created.requester)
+		// The recorded values are kept, because a renewal does not change the identity of the
+		// agent.
+		created.clusterNamespace = cmp.Or(facts.Role.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], created.clusterNamespace)
+		created.request = cmp.Or(facts.Role.Annotations[clusterv1alpha1.AgentRequestAnnotation], created.request)
+		created.requester = cmp.Or(facts.Role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], created.requester)
 	}
 	for i := range facts.Clusters {
 		if facts.Clusters[i].Name == request.Cluster {
@@ -49,15 +51,15 @@ func newAgentRecord(csr *certificatesv1.CertificateSigningRequest, request agent
 	return created
 }
 
-// isManaged reports whether this controller manages the object.
+// isManaged reports whether this controller manages the object for the cluster.
 func isManaged(object client.Object, cluster string) bool {
-	return object.GetLabels()[agent.ManagedLabel] == cluster
+	return object.GetLabels()[clusterv1alpha1.AgentLabel] == cluster
 }
 
-// grantRights creates or repairs the namespaces and rights of an agent. It returns wait while an
+// grantRights creates or repairs the namespaces and rights of an agent. wait is true while an
 // object of an earlier agent is being deleted.
 func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait bool, err error) {
-	for _, name := range []string{record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, agent.ExecutionNamespace(record.cluster)} {
+	for _, name := range []string{record.clusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster, work.ExecutionNamespace(record.cluster)} {
 		if wait, err := r.ensureNamespace(ctx, name, record); err != nil || wait {
 			return wait, err
 		}
@@ -79,13 +81,13 @@ func (r *reconciler) grantRights(ctx context.Context, record agentRecord) (wait 
 	return false, nil
 }
 
-// setOwnership sets labels, annotations and owner of an object: the Cluster owns the
+// setOwnership sets the labels, annotations and owner of an object. The Cluster owns the
 // ClusterRole, and the ClusterRole owns all other objects.
 func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.ClusterRole) {
 	labels := maps.Clone(desired.GetLabels())
-	labels[agent.ManagedLabel] = record.cluster
+	labels[clusterv1alpha1.AgentLabel] = record.cluster
 	desired.SetLabels(labels)
-	desired.SetAnnotations(map[string]string{agent.ClusterNamespaceAnnotation: record.clusterNamespace})
+	desired.SetAnnotations(map[string]string{clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace})
 	switch {
 	case role != nil:
 		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(role, rbacv1.SchemeGroupVersion.String(), "ClusterRole")})
@@ -94,7 +96,7 @@ func setOwnership(desired agent.Object, record agentRecord, role *rbacv1.Cluster
 		desired.SetOwnerReferences([]metav1.OwnerReference{ownerReference(record.owner, clusterv1alpha1.GroupVersion.String(), clusterv1alpha1.ResourceKindCluster)})
 	}
 	desired.SetAnnotations(map[string]string{
-		agent.ClusterNamespaceAnnotation: record.clusterNamespace, agent.RequestAnnotation: record.request, agent.RequesterAnnotation: record.requester,
+		clusterv1alpha1.ClusterNamespaceAnnotation: record.clusterNamespace, clusterv1alpha1.AgentRequestAnnotation: record.request, clusterv1alpha1.AgentRequesterAnnotation: record.requester,
 	})
 }
 
@@ -111,10 +113,10 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},
 	}}
-	if name == agent.ExecutionNamespace(record.cluster) {
+	if name == work.ExecutionNamespace(record.cluster) {
 		created.Annotations = map[string]string{workv1alpha1.DeletionVerdictsAnnotation: workv1alpha1.DeletionVerdictsRequired}
 		if record.owner == nil {
-			created.Annotations[agent.RequestAnnotation] = record.request
+			created.Annotations[clusterv1alpha1.AgentRequestAnnotation] = record.request
 		}
 	}
 	if err := r.karmada.Create(ctx, created); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -123,9 +125,9 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	return false, nil
 }
 
-// ensureObject creates or updates the object and returns the stored one, nil while an earlier
-// one is being deleted. An object of another creator gets only the annotations that say who the
-// agent is.
+// ensureObject creates or updates the object and returns the stored object. It returns nil while an
+// earlier object of the same name is being deleted. To an object of another creator it adds only
+// the annotations that identify the agent.
 func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, record agentRecord) (client.Object, error) {
 	stored := newEmptyLike(desired)
 	exists, err := r.readLive(ctx, client.ObjectKeyFromObject(desired), stored)
@@ -138,8 +140,8 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 		}
 		return desired, nil
 	}
-	// Another requester became the agent after the decision.
-	if other := stored.GetAnnotations()[agent.RequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != record.request {
+	// The object is being deleted, or another requester became the agent after the decision.
+	if other := stored.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != record.request {
 		return nil, nil
 	}
 	updated := stored.DeepCopyObject().(client.Object)
@@ -154,7 +156,7 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 	return updated, nil
 }
 
-// newEmptyLike returns an empty object of the same type.
+// newEmptyLike returns an empty object of the same type as the given one.
 func newEmptyLike(like agent.Object) client.Object {
 	switch like.(type) {
 	case *rbacv1.ClusterRole:
@@ -193,8 +195,8 @@ func copyDesired(stored client.Object, desired agent.Object) {
 	}
 }
 
-// annotateRequester annotates a ClusterRole of another creator with the request and the
-// requester.
+// annotateRequester annotates a ClusterRole of another creator with the request and the requester
+// of the agent.
 func annotateRequester(stored client.Object, record agentRecord) {
 	if _, ok := stored.(*rbacv1.ClusterRole); !ok {
 		return
@@ -203,6 +205,6 @@ func annotateRequester(stored client.Object, record agentRecord) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[agent.RequestAnnotation], annotations[agent.RequesterAnnotation] = record.request, record.requester
+	annotations[clusterv1alpha1.AgentRequestAnnotation], annotations[clusterv1alpha1.AgentRequesterAnnotation] = record.request, record.requester
 	stored.SetAnnotations(annotations)
 }

@@ -1,14 +1,15 @@
-// Package applicationfailover answers "has an application been unhealthy in a
-// cluster for longer than its policy tolerates?". If so, it evicts the application.
+// Package applicationfailover answers "has an application been unhealthy in a cluster for longer
+// than its policy tolerates?". If so, it evicts the application.
 //
 // Invariants:
 //
-//   - the time since when an application has been unhealthy is stored in an annotation; it
-//     is written when the time starts to count and when it ends, never in between;
-//   - a process does not evict because of a status that was reported before its start;
-//   - all evictions of one pass are one write;
-//   - other controllers choose new clusters and delete old copies; an annotation tells them
-//     in which clusters the application failed recently.
+//   - An annotation stores since when an application has been unhealthy. It is written when the
+//     unhealthy period is first stored and when that period ends, never in between.
+//   - A process does not evict an application because of a status that was reported before the
+//     process started.
+//   - All evictions of one pass are stored with one write.
+//   - Other controllers choose new clusters and delete old copies. An annotation tells them in
+//     which clusters the application failed recently.
 package applicationfailover
 
 import (
@@ -30,28 +31,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name and ClusterName are the names of the controllers of the two scopes in logs, metrics and
-// events, and the producers of their eviction tasks.
+// events. They are also the producers in the eviction tasks.
 const (
 	Name        = workv1alpha2.EvictionProducerApplicationFailover
 	ClusterName = workv1alpha2.EvictionProducerClusterApplicationFailover
 )
 
 const (
-	// conflictRequeueDelay is the delay until the retry after a write conflict.
-	conflictRequeueDelay = 50 * time.Millisecond
-	// minUnhealthyTime is the time that an application must be unhealthy before that is stored:
-	// during a rollout it is unhealthy for a short time. If the process ends, up to this time
-	// is lost.
+	// minUnhealthyTime is how long an application must be unhealthy before the start of the
+	// unhealthy period is stored. Shorter periods are not stored, because an application is
+	// unhealthy for a short time during a rollout. If the process ends, up to this time is lost.
 	minUnhealthyTime = 10 * time.Second
 )
 
@@ -63,13 +61,13 @@ type Options struct {
 	AllowGraceful bool
 	// PreserveState preserves the state that a policy selects.
 	PreserveState bool
-	// Backoff is the retry delay after a failover failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for failovers that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 3, AllowGraceful: true, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 3, AllowGraceful: true, Backoff: loop.DefaultBackoff()}
 }
 
 // reconciler serves the bindings of one scope.
@@ -78,13 +76,16 @@ type reconciler struct {
 	namespaced bool
 	karmada    client.Client
 	rules      interpreter.Source
-	events     *telemetry.Events
+	events     *loop.Events
 	observed   *unhealthyTracker
 	now        func() time.Time
 }
 
 // Add registers the controllers of both scopes with a manager.
 func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByTemplate); err != nil {
+		return err
+	}
 	for _, namespaced := range []bool{true, false} {
 		name := ClusterName
 		if namespaced {
@@ -92,12 +93,13 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 		}
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), rules: rules,
-			events:   telemetry.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			events:   loop.EventsFor(mgr, name, loop.EventModeChanges),
 			observed: newUnhealthyTracker(), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.OldOrNewMatches(hasFailover))).
-			WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
+			For(binding.New(namespaced), builder.WithPredicates(lookup.OldOrNewMatches(hasFailover))).
+			WatchesRawSource(r.onRules()).
+			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)
@@ -106,8 +108,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	return nil
 }
 
-// hasFailover reports whether a binding has an application failover, or still has annotations of
-// one.
+// hasFailover reports whether a binding has a configured application failover, or still has
+// annotations of an earlier one.
 func hasFailover(bound binding.Object) bool {
 	behavior := bound.BindingSpec().Failover
 	return behavior != nil && behavior.Application != nil ||
@@ -116,7 +118,7 @@ func hasFailover(bound binding.Object) bool {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -125,17 +127,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	next, err := r.processBinding(ctx, bound)
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
-	}
 	if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return loop.Result(client.IgnoreNotFound(err))
 	}
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// processBinding checks the health of one application and returns the delay until the next
-// pass; 0 means that only a change causes one.
+// processBinding checks the health of one application and returns the delay until the next pass. 0
+// means that the next pass starts only after a change.
 func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (time.Duration, error) {
 	now := r.now()
 	d, err := r.decide(bound, now)
@@ -159,11 +158,12 @@ func (r *reconciler) processBinding(ctx context.Context, bound binding.Object) (
 // decision is the result of a pass for one application.
 type decision struct {
 	desired binding.Object
-	// evicted are the evictions that start, evictionErr is the error of the others.
+	// evicted contains the evictions that start. evictionErr is the error of the evictions that
+	// failed.
 	evicted     []failover.Eviction
 	evictionErr error
-	// observed is the health that this process observed. nextPass is the time of the next pass, zero
-	// for none.
+	// observed contains the unhealthy periods that this process observed. nextPass is the time of
+	// the next pass, or zero if no further pass is needed.
 	observed failover.UnhealthySince
 	nextPass time.Time
 }
@@ -185,9 +185,9 @@ func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, erro
 	return d, setAnnotations(d.desired, stored, failures)
 }
 
-// readMemory returns since when the application has been unhealthy: known includes the stored
-// times, observed has only those that this process observed. Both are nil for a binding without
-// application failover.
+// readMemory returns since when the application has been unhealthy. known includes the stored
+// times, and observed contains only the times that this process observed. Both are nil for a
+// binding without application failover.
 func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.UnhealthySince) {
 	reference := bound.BindingSpec().Resource
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
@@ -202,7 +202,8 @@ func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, obs
 	return observe(stored).Merge(observed), observed
 }
 
-// evict adds eviction tasks for the clusters. It continues after an error.
+// evict adds eviction tasks for the clusters to the binding. It continues with the next cluster
+// after an error.
 func (r *reconciler) evict(desired, bound binding.Object, clusters []string) (evicted []failover.Eviction, err error) {
 	var failures []error
 	for _, cluster := range clusters {
@@ -227,8 +228,9 @@ func clustersOf(evictions []failover.Eviction) []string {
 	return clusters
 }
 
-// entriesToStore returns the times that are to be stored in the annotation, and the time of the
-// next pass: the given one, or the time when another entry must be stored.
+// entriesToStore returns the times that must be stored in the annotation now, and the time of the
+// next pass. The next pass is at the given time, or earlier if another entry must be stored
+// earlier.
 func entriesToStore(memory failover.UnhealthySince, next, now time.Time) (failover.UnhealthySince, time.Time) {
 	stored := failover.UnhealthySince{}
 	for cluster, since := range memory {
@@ -242,7 +244,7 @@ func entriesToStore(memory failover.UnhealthySince, next, now time.Time) (failov
 	return stored, next
 }
 
-// earlier returns the earlier of two times; the zero time means never.
+// earlier returns the earlier of two times. The zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -250,7 +252,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// delayUntil returns the delay until a time; 0 for the zero time.
+// delayUntil returns the delay until a time, or 0 for the zero time.
 func delayUntil(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return 0
@@ -289,9 +291,9 @@ func setAnnotation(desired binding.Object, name, value string) {
 	desired.SetAnnotations(annotations)
 }
 
-// recordEvents records events for started evictions, or why one failed, once for each cause. It
-// returns the error if a retry may help. If the operator disabled graceful eviction, only a
-// change of the binding causes another pass.
+// recordEvents records events for started evictions, and one event for each new cause of a failed
+// eviction. It returns the error if a retry may help. A retry does not help if the operator
+// disabled graceful eviction, so then only a change of the binding starts another pass.
 func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Eviction, err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -313,8 +315,7 @@ func (r *reconciler) recordEvents(bound binding.Object, evicted []failover.Evict
 	return err
 }
 
-// unhealthyTracker holds since when this process has observed applications as unhealthy, stored
-// or not.
+// unhealthyTracker tracks since when this process has observed that applications are unhealthy.
 type unhealthyTracker struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]unhealthyRecord

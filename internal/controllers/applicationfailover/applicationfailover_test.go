@@ -23,10 +23,11 @@ import (
 	"karmada.io/karmada/api"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +38,7 @@ const (
 	unknown   = workv1alpha2.ResourceUnknown
 )
 
-// healthRules has a health rule for every kind.
+// healthRules contains a health rule for every kind.
 type healthRules struct{}
 
 func (healthRules) Rules(schema.GroupVersionKind) interpreter.Rules {
@@ -71,20 +72,24 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding)) *fixtu
 		change(bound)
 	}
 	f := &fixture{t: t, recorder: record.NewFakeRecorder(1000), clock: noon}
-	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithInterceptorFuncs(interceptor.Funcs{
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bound).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 			f.writes++
 			return c.Patch(ctx, object, patch, o...)
 		},
-	}).Build()
+	})
+	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByTemplate); err != nil {
+		t.Fatal(err)
+	}
+	f.store = builder.Build()
 	f.restart()
 	return f
 }
 
-// restart replaces the reconciler, which loses all state in memory.
+// restart replaces the reconciler by a new one without any state in memory.
 func (f *fixture) restart() {
 	f.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: f.store, rules: healthRules{}, events: telemetry.NewEvents(f.recorder),
+		options: DefaultOptions(), namespaced: true, karmada: f.store, rules: healthRules{}, events: loop.NewEvents(f.recorder),
 		observed: newUnhealthyTracker(), now: func() time.Time { return f.clock },
 	}
 }
@@ -198,15 +203,15 @@ func TestUnhealthyTimeSurvivesRestarts(t *testing.T) {
 	f.expect("in m2, evicted from m1 Gracefully, avoids m1", 2)
 }
 
-// The application may have recovered while the process did not run, and the new status takes
-// time to be reported.
+// The application may have recovered while the process did not run, and the new status is reported
+// only after a delay.
 func TestStatusFromBeforeAStartDoesNotEvict(t *testing.T) {
 	f := newFixture(t, nil)
 	f.reportHealth(0, unhealthy, healthy)
 	f.reportHealth(20*time.Second, unhealthy, healthy)
 	f.restart()
 	f.reportHealth(time.Hour, unhealthy, healthy)
-	// A repeated status does not restart the time.
+	// A repeated status must not restart the unhealthy time.
 	f.reportHealth(time.Second, unhealthy, healthy)
 	f.reportHealth(5*time.Second, healthy, healthy)
 	f.expect("in m1 m2", 2)
@@ -242,7 +247,8 @@ func TestRecreatedBindingStartsWithoutUnhealthyTime(t *testing.T) {
 	}
 }
 
-// Times from before a policy disabled failover must not count when it is enabled again.
+// Unhealthy times from before a policy disabled failover must not count after the policy enables
+// failover again.
 func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
 	f := newFixture(t, nil)
 	f.reportHealth(0, unhealthy, healthy)
@@ -252,7 +258,7 @@ func TestReenabledFailoverStartsWithoutUnhealthyTime(t *testing.T) {
 	if err := f.store.Update(t.Context(), without); err != nil {
 		t.Fatal(err)
 	}
-	if bindings.OldOrNewMatches(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
+	if lookup.OldOrNewMatches(hasFailover).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: without}) {
 		f.reportHealth(time.Second, unhealthy, healthy)
 	}
 	enabled := f.readBinding()
@@ -274,7 +280,7 @@ func TestAllEvictionsOfAPassAreOneWrite(t *testing.T) {
 	f.reportHealth(time.Minute, unhealthy, unhealthy)
 	f.expect("in, evicted from m1 Directly, evicted from m2 Directly, avoids m1 m2", 1)
 	const eventFormat = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
-	// First on the binding, then on the template.
+	// Each event is recorded first on the binding, then on the template.
 	for _, cluster := range []string{"m1", "m2", "m1", "m2"} {
 		if diff := cmp.Diff(fmt.Sprintf(eventFormat, cluster), <-f.recorder.Events); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)

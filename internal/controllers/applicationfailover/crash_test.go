@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/crashtest"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 func TestFailoverSurvivesCrashesAroundWrites(t *testing.T) {
@@ -17,7 +17,7 @@ func TestFailoverSurvivesCrashesAroundWrites(t *testing.T) {
 		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", Health: unhealthy}, {ClusterName: "m2", Health: healthy}}
 	})
 	first := f.readBinding()
-	crashtest.Case{
+	looptest.CrashCase{
 		NewStore: func() client.WithWatch {
 			f = newFixture(t, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec, b.Status = first.DeepCopy().Spec, first.DeepCopy().Status

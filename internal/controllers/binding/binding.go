@@ -1,16 +1,18 @@
-// Package binding answers "does every cluster of a binding have the Work that it should
-// have?". It creates, updates and deletes the Works of ResourceBindings and
-// ClusterResourceBindings, with the same code for both.
+// Package binding answers "does every cluster of a binding have the Work that it should have?". It
+// creates, updates and deletes the Works of ResourceBindings and ClusterResourceBindings with the
+// same code.
 //
 // Invariants:
 //
-//   - a binding that was just scheduled to n clusters costs n creates; a reconcile without a
-//     difference sends no request;
-//   - the failure of one cluster never stops the others;
-//   - a Work is deleted only when it has the ID and the name of this binding, and when the
-//     binding in the API server, not only the one in the cache, does not need it;
-//   - the controller decides again only when the cache shows its own writes, so that no Work
-//     is missed because a watch lags.
+//   - A binding that was just scheduled to n clusters costs n create requests. A reconcile without
+//     a difference sends no request.
+//   - The failure of one cluster never stops the work for other clusters.
+//   - A Work is deleted only if it has the ID and the name of this binding, and if the binding does
+//     not need the Work according to both the cache and the API server.
+//   - Facts about the rendering that the Works themselves do not show are recorded in annotations
+//     of the binding, so that other controllers need not run in this process.
+//   - The controller makes a new decision only after the cache shows its own writes, so that it
+//     misses no Work because of a late watch event.
 package binding
 
 import (
@@ -22,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -32,14 +35,14 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name and ClusterName are the names of the controllers of the two scopes in
@@ -49,8 +52,8 @@ const (
 	ClusterName = "cluster-resource-binding-controller"
 )
 
-// purgePollInterval is the requeue delay while clusters must be purged first. The deletion of
-// a Work there ends the wait too.
+// purgePollInterval is the requeue delay while other clusters must be purged first. The deletion of
+// a Work in such a cluster also queues the binding.
 const purgePollInterval = 5 * time.Second
 
 // Options are the settings that operators may change.
@@ -60,12 +63,12 @@ type Options struct {
 	Workers, ClusterWorkers int
 	// Writers is the number of Works of one binding that are written in parallel.
 	Writers int
-	// Backoff is the backoff of a binding that failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for bindings that failed.
+	Backoff loop.Backoff
 	// InjectState passes the state of an evicted workload to its replacement.
 	InjectState bool
 	// Events selects the successes that are recorded as events.
-	Events telemetry.Mode
+	Events loop.EventMode
 	// Propagated selects the objects that are never propagated.
 	Propagated tenancy.PropagationRules
 	// Allowed is what override policies may change beyond the fields of an object.
@@ -75,30 +78,28 @@ type Options struct {
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: queues.DefaultBackoff(),
+		Workers: 5, ClusterWorkers: 5, Writers: 8, Backoff: loop.DefaultBackoff(),
 		Propagated: tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 	}
 }
 
 // reconciler reconciles the bindings of one scope.
 type reconciler struct {
-	options         Options
-	namespaced      bool
-	karmada         client.Client
-	karmadaReader   client.Reader
-	templateReader  *template.Reader
-	rules           interpreter.Source
-	events          *telemetry.Events
-	writes          *workWriteTracker
-	failureReporter *failureReporter
-	orphans         *orphanTracker
-	syncDuration    *prometheus.HistogramVec
+	options        Options
+	namespaced     bool
+	karmada        client.Client
+	karmadaReader  client.Reader
+	templateReader *template.Reader
+	rules          interpreter.Source
+	events         *loop.Events
+	writes         *loop.Writes[types.NamespacedName]
+	orphans        *orphanTracker
+	syncDuration   *prometheus.HistogramVec
 }
 
-// Add registers the controllers of both scopes with a manager. failures receives the clusters
-// of a binding without a current Work, and the causes.
-func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, failures Failures, o Options) error {
-	if err := indexFields(mgr.GetFieldIndexer()); err != nil {
+// Add registers the controllers of both scopes with a manager.
+func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Source, o Options) error {
+	if err := lookup.Add(mgr.GetFieldIndexer(), indexes()...); err != nil {
 		return err
 	}
 	syncDuration, err := newSyncDuration(metrics.Registry)
@@ -108,8 +109,8 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	for _, namespaced := range []bool{true, false} {
 		if err := addController(mgr, &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-			events: telemetry.NewEvents(mgr.GetEventRecorderFor(controllerName(namespaced))).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
-			writes: newWorkWriteTracker(mgr.GetClient(), mgr.GetAPIReader(), time.Now), failureReporter: newFailureReporter(failures),
+			events:  loop.EventsFor(mgr, controllerName(namespaced), o.Events),
+			writes:  loop.NewWrites[types.NamespacedName](time.Now),
 			orphans: newOrphanTracker(time.Now), syncDuration: syncDuration,
 		}); err != nil {
 			return err
@@ -123,11 +124,12 @@ func addController(mgr manager.Manager, r *reconciler) error {
 		For(binding.New(r.namespaced), builder.WithPredicates(onlyRelevantUpdates())).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, r.onOverride()).
 		Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-		Watches(&workv1alpha1.Work{}, r.onWork())
+		Watches(&workv1alpha1.Work{}, r.onWork()).
+		WatchesRawSource(r.onRules())
 	if r.namespaced {
 		controllers = controllers.Watches(&policyv1alpha1.OverridePolicy{}, r.onOverride())
 	}
-	err := controllers.WithOptions(queues.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
+	err := controllers.WithOptions(loop.ControllerOptions[reconcile.Request](mgr, r.options.workers(r.namespaced), r.options.Backoff)).Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", controllerName(r.namespaced), err)
 	}
@@ -153,16 +155,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	bound := binding.New(r.namespaced)
 	err := r.karmada.Get(ctx, request.NamespacedName, bound, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		r.writes.delete(request.NamespacedName)
-		r.failureReporter.delete(request.NamespacedName)
+		r.writes.Forget(request.NamespacedName)
 		return r.collectOrphans(ctx, request.NamespacedName)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the binding: %w", err)
 	}
 	r.orphans.delete(request.NamespacedName)
-	if current, err := r.writes.isCacheCurrent(ctx, request.NamespacedName); err != nil || !current {
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, err
+	if visible, err := r.writes.AreVisible(ctx, request.NamespacedName, r.karmada, r.karmadaReader); err != nil || !visible {
+		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, err
 	}
 	works, err := r.worksOf(ctx, bound)
 	if err != nil {
@@ -187,27 +188,29 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 	works = slices.DeleteFunc(works, func(each *workv1alpha1.Work) bool { return slices.Contains(orphans, each) })
 	targets := binding.TargetClusters(spec)
 	if len(targets) == 0 {
-		return r.finishReconcile(outcome)
+		outcome.isDecided = true
+		return r.finishReconcile(ctx, outcome)
 	}
 	if err := r.checkReference(ctx, bound); err != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(err, works))
-		return r.finishReconcile(outcome)
+		return r.finishReconcile(ctx, outcome)
 	}
 	template, err := r.readTemplate(ctx, spec.Resource)
 	if err != nil || template == nil {
 		outcome.addFailure(err)
-		return r.finishReconcile(outcome)
+		outcome.isDecided = err == nil // without a template there is nothing to render
+		return r.finishReconcile(ctx, outcome)
 	}
 	if isTemplateStale(template, spec.Resource) {
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
+		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, nil
 	}
 	if rejection := tenancy.CheckSystemLabel(template); rejection != nil {
 		outcome.addFailureForAll(targets, withDeliveredHint(rejection, works))
-		return r.finishReconcile(outcome)
+		return r.finishReconcile(ctx, outcome)
 	}
 	outcome.template = template
 	r.syncAll(ctx, outcome, targets, works)
-	return r.finishReconcile(outcome)
+	return r.finishReconcile(ctx, outcome)
 }
 
 // syncAll writes the Works of all targets and then deletes the Works that they replace.
@@ -226,7 +229,8 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.OrphanWorks(works, binding.ExpectedClusters(outcome.bound.BindingSpec()), names)))
 }
 
-// revise returns the kind's rule for replicas, or nil when there is none.
+// revise returns the function that sets the replicas of objects of this kind, or nil if the kind
+// has no rule for replicas.
 func (r *reconciler) revise(ctx context.Context, template *unstructured.Unstructured) reviseFunc {
 	rule := r.rules.Rules(template.GroupVersionKind()).ReviseReplicas
 	if rule == nil {

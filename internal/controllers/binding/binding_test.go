@@ -16,6 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 func TestNewBindingCostsOneCreatePerCluster(t *testing.T) {
@@ -49,7 +50,7 @@ func TestNullsOfAManifestAreWrittenOnce(t *testing.T) {
 func TestReleasedBindingKeepsItsWorks(t *testing.T) {
 	claim := policy.Claim{Namespace: "shop", Name: "spread", ID: "policy-1"}
 	bound := bindingTo("m1")
-	bound.Annotations = map[string]string{policy.TemplateStateAnnotation: "1"}
+	bound.Annotations = map[string]string{policyv1alpha1.TemplateStateAnnotation: "1"}
 	claim.Apply(bound)
 	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound)
 	w.reconcile()
@@ -135,7 +136,7 @@ func TestDeadClusterIsNotWaitedFor(t *testing.T) {
 	if err := w.store.List(t.Context(), works, client.InNamespace("karmada-es-m1")); err != nil || len(works.Items) != 1 {
 		t.Fatalf("%d Works, %v", len(works.Items), err)
 	}
-	// A Work in a cluster that does not answer keeps its finalizer.
+	// The Work keeps its finalizer, as a Work does in a cluster that does not answer.
 	works.Items[0].Finalizers = []string{workv1alpha1.ExecutionFinalizer}
 	if err := w.store.Update(t.Context(), &works.Items[0]); err != nil {
 		t.Fatal(err)
@@ -192,10 +193,16 @@ func TestWorkOfOtherBindingIsNotTakenOver(t *testing.T) {
 	other := bindingTo("m1")
 	other.Namespace, other.UID = "other", "binding-2"
 	other.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "id-2"
+	if err := w.store.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
 	w.requests = nil
 	result, err := w.ensure(t.Context(), other, nil)
-	if err != nil || len(w.requests) != 0 || result.RequeueAfter != blockedRetryDelay {
-		t.Errorf("got %v, %v, requests %v", result, err, w.requests)
+	if err != nil || result.RequeueAfter != blockedRetryDelay {
+		t.Errorf("got %v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{"patch *v1alpha2.ResourceBinding"}, w.requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
@@ -208,7 +215,7 @@ func TestOrphanIsKeptWhileBindingIsStale(t *testing.T) {
 	if err != nil || len(works) != 1 {
 		t.Fatalf("got %v, %v", works, err)
 	}
-	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != staleRetryDelay {
+	if result, err := w.ensure(t.Context(), old, works); err != nil || result.RequeueAfter != loop.StaleRetryDelay {
 		t.Errorf("got %v, %v", result, err)
 	}
 	if diff := cmp.Diff([]string{"m1"}, w.clustersWithWorks()); diff != "" {

@@ -18,28 +18,24 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// worksOf returns the Works of a binding, including terminating ones: those with its ID, and
-// those of an earlier binding of the same name. They are shared with the cache and must not be
-// changed.
+// worksOf returns the Works of a binding, including terminating Works. These are the Works with the
+// ID of the binding, and the Works of an earlier binding of the same name. The Works are shared
+// with the cache and must not be changed.
 func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
 	id := binding.PermanentID(bound)
 	if id == "" {
 		return nil, nil
 	}
-	list := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingIDField: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Works of the binding: %w", err)
-	}
-	works := make([]*workv1alpha1.Work, 0, len(list.Items))
-	for i := range list.Items {
-		if binding.BelongsTo(&list.Items[i], bound) {
-			works = append(works, &list.Items[i])
-		}
+	works, err := lookup.WorksOf(ctx, r.karmada, bound)
+	if err != nil {
+		return nil, err
 	}
 	sameKey, err := r.worksByKey(ctx, client.ObjectKeyFromObject(bound))
 	if err != nil {
@@ -53,9 +49,9 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	return works, nil
 }
 
-// withoutEarlierWorks leaves out the Works of an earlier binding until this one is scheduled.
-// A new binding has no clusters yet, and is likely to be scheduled to the same clusters as the
-// earlier one.
+// withoutEarlierWorks removes the Works of an earlier binding from the orphans until this binding
+// is scheduled, because a new binding is likely to be scheduled to the same clusters as the earlier
+// one.
 func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
 	if binding.ExpectedClusters(bound.BindingSpec()).Len() > 0 {
 		return orphans
@@ -64,7 +60,7 @@ func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*
 	return slices.DeleteFunc(orphans, func(each *workv1alpha1.Work) bool { return each.Labels[label] != id })
 }
 
-// finalize deletes the Works of a deleted binding, and then removes the binding's finalizer.
+// finalize deletes the Works of a deleted binding, and then removes the finalizer of the binding.
 // The finalizers of the Works protect the objects in the members.
 func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works []*workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(bound, binding.Finalizer(bound)) {
@@ -77,19 +73,15 @@ func (r *reconciler) finalize(ctx context.Context, bound binding.Object, works [
 	if err != nil {
 		return r.recordCleanupFailure(bound, err)
 	}
-	r.failureReporter.delete(client.ObjectKeyFromObject(bound))
 	finalized := binding.Copy(bound)
 	controllerutil.RemoveFinalizer(finalized, binding.Finalizer(bound))
 	_, err = patch.Object(ctx, r.karmada, bound, finalized)
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
-	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return loop.Result(client.IgnoreNotFound(err))
 }
 
-// deleteOrphans deletes Works that the binding does not need. It reads the binding from the
-// API server first: acting on a stale binding could remove a workload from a cluster to which
-// it has just been scheduled.
+// deleteOrphans deletes Works that the binding does not need. It first reads the binding from the
+// API server, because with a stale binding it could remove a workload from a cluster to which the
+// binding has just been scheduled.
 func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, orphans []*workv1alpha1.Work) error {
 	orphans = withoutTerminating(orphans)
 	if len(orphans) == 0 {
@@ -99,13 +91,13 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 	current := binding.New(r.namespaced)
 	err := r.karmadaReader.Get(ctx, client.ObjectKeyFromObject(bound), current)
 	if apierrors.IsNotFound(err) {
-		return errStale
+		return loop.ErrStale
 	}
 	if err != nil {
 		return fmt.Errorf("confirming that the binding does not need %d Works: %w", len(orphans), err)
 	}
 	if current.GetUID() != bound.GetUID() || current.GetGeneration() != bound.GetGeneration() {
-		return errStale
+		return loop.ErrStale
 	}
 	if orphans, err = r.onlyUnowned(ctx, binding.PermanentID(bound), orphans); err != nil {
 		return err
@@ -113,17 +105,17 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 	return r.deleteWorks(ctx, orphans)
 }
 
-// recordCleanupFailure records that Works could not be deleted, unless the cache was stale.
+// recordCleanupFailure records an event if Works could not be deleted for another reason than a
+// stale cache.
 func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reconcile.Result, error) {
-	if isCacheStale(err) {
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
+	if !loop.IsStale(err) {
+		r.events.RecordFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
 	}
-	r.events.RecordFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
-	return reconcile.Result{}, err
+	return loop.Result(err)
 }
 
 // clustersToPurge returns the clusters that must be purged before any other cluster gets the
-// template. A cluster that an administrator declared dead is not waited for.
+// template. It leaves out clusters that an administrator declared dead.
 func (r *reconciler) clustersToPurge(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := binding.DirectlyPurgedClusters(spec)
 	for name := range purged {
@@ -148,7 +140,7 @@ func withoutTerminating(works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	return remaining
 }
 
-// deleteWorks deletes Works, several in parallel.
+// deleteWorks deletes several Works in parallel.
 func (r *reconciler) deleteWorks(ctx context.Context, works []*workv1alpha1.Work) error {
 	works = withoutTerminating(works)
 	failures := make([]error, len(works))
@@ -164,11 +156,11 @@ func (r *reconciler) deleteWorks(ctx context.Context, works []*workv1alpha1.Work
 	return errors.Join(failures...)
 }
 
-// deleteOrUnbindWork deletes a Work. The Work of a Namespace that is propagated to every
-// cluster is unbound instead, because its deletion would delete all objects in that Namespace
-// of the member.
+// deleteOrUnbindWork deletes a Work. If the Work contains a Namespace that is propagated to every
+// cluster, it unbinds the Work instead, because the deletion of the Work would delete all objects
+// in that Namespace of the member.
 //
-// The precondition protects a later Work of the same name.
+// The precondition prevents the deletion of a later Work with the same name.
 func (r *reconciler) deleteOrUnbindWork(ctx context.Context, each *workv1alpha1.Work) error {
 	key := client.ObjectKeyFromObject(each)
 	needed, err := r.isNeededByNamespace(ctx, each)
@@ -187,8 +179,8 @@ func (r *reconciler) deleteOrUnbindWork(ctx context.Context, each *workv1alpha1.
 	return nil
 }
 
-// isNeededByNamespace reports whether a Namespace that exists and is not being deleted owns
-// the Work.
+// isNeededByNamespace reports whether the Work is owned by a Namespace that exists and is not being
+// deleted.
 func (r *reconciler) isNeededByNamespace(ctx context.Context, each *workv1alpha1.Work) (bool, error) {
 	owner := work.NamespaceOwner(each)
 	if owner == nil {

@@ -14,9 +14,10 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/loop"
 )
 
-// failingGetClient returns an error when one object is read.
+// failingGetClient returns an error when a certain object is read.
 type failingGetClient struct {
 	client.Client
 	name string
@@ -37,8 +38,8 @@ func TestOrphanIsDeletedOnlyIfStoredBindingMatches(t *testing.T) {
 		want   error
 	}{
 		"the stored binding equals the cached one": {[]client.Object{bindingTo()}, nil},
-		"the stored binding has another UID":       {[]client.Object{another}, errStale},
-		"the binding is not stored":                {nil, errStale},
+		"the stored binding has another UID":       {[]client.Object{another}, loop.ErrStale},
+		"the binding is not stored":                {nil, loop.ErrStale},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -47,7 +46,7 @@ func TestOverrideErrorIsReportedOncePerCluster(t *testing.T) {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
 	want := map[string]string{"m1": "Deployment shop/web: " + invalidOverrideMessage, "m3": "Deployment shop/web: " + invalidOverrideMessage}
-	if diff := cmp.Diff(want, w.renderings.Get("binding-1")); diff != "" {
+	if diff := cmp.Diff(want, w.recordedFailures()); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	events := []string{
@@ -83,53 +82,15 @@ func TestFailureIsRemovedWhenResolved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"), invalidOverride("m1"))
 			w.reconcile()
-			if len(w.renderings.Get("binding-1")) != 1 {
+			if len(w.recordedFailures()) != 1 {
 				t.Fatal("the failure is not reported")
 			}
 			if err := end(w); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
-			if left := w.renderings.Get("binding-1"); len(left) != 0 {
+			if left := w.recordedFailures(); len(left) != 0 {
 				t.Errorf("still reported: %v", left)
-			}
-		})
-	}
-}
-
-func TestFailureOfReplacedBindingIsRemoved(t *testing.T) {
-	failures := statuswriter.NewRenderFailures()
-	f := newFailureReporter(failures)
-	before, after := bindingTo("m1"), bindingTo("m1")
-	after.UID = "binding-2"
-	f.set(before, map[string]string{"m1": "forbidden"})
-	f.set(after, map[string]string{"m1": "forbidden too"})
-	if left := failures.Get("binding-1"); len(left) != 0 {
-		t.Errorf("still reported: %v", left)
-	}
-	f.delete(types.NamespacedName{Namespace: "shop", Name: "web-deployment"})
-	if left := failures.Get("binding-2"); len(left) != 0 {
-		t.Errorf("still reported: %v", left)
-	}
-}
-
-func TestConcludeGeneration(t *testing.T) {
-	failed := &clusterError{"m1", errors.New("forbidden")}
-	for name, tc := range map[string]struct {
-		failures []error
-		want     int64
-	}{
-		"all have their Works":               {nil, 7},
-		"the others have a reported failure": {[]error{failed}, 7},
-		"a stale cache for one cluster":      {[]error{failed, &clusterError{"m2", errStale}}, 0},
-		"a failure without a cluster":        {[]error{errors.New("the template cannot be read")}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			failures, bound := statuswriter.NewRenderFailures(), bindingTo("m1")
-			bound.Generation = 7
-			newFailureReporter(failures).concludeGeneration(bound, tc.failures)
-			if got := failures.RenderedGeneration(client.ObjectKeyFromObject(bound), bound.UID); got != tc.want {
-				t.Errorf("concluded in generation %d, want %d", got, tc.want)
 			}
 		})
 	}
@@ -151,10 +112,10 @@ func TestInterpreterErrorIsReportedAndRetried(t *testing.T) {
 	bound.Spec.Replicas = 2
 	w := newFixture(t, cluster("m1"), deployment(), bound)
 	w.rules = failingReviseRules{}
-	if _, err := w.ensure(t.Context(), bound, nil); err == nil {
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)}); err == nil {
 		t.Error("the failure is not retried")
 	}
-	failure := w.renderings.Get("binding-1")["m1"]
+	failure := w.recordedFailures()["m1"]
 	for _, part := range []string{"Deployment shop/web", "setting 0 replicas", "the script ended with an error"} {
 		if !strings.Contains(failure, part) {
 			t.Errorf("%q does not say %q", failure, part)

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,23 +27,22 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
-// fixture is a reconciler with a fake API server that records all writes. It tests
-// the reconciler only, and not the behavior of an API
-// server.
+// fixture is a reconciler with a fake API server that records all writes. It tests only the
+// reconciler, and not the behavior of an API server.
 type fixture struct {
 	t *testing.T
 	*reconciler
-	store      client.Client
-	recorder   *record.FakeRecorder
-	renderings *statuswriter.RenderFailures
+	store    client.Client
+	recorder *record.FakeRecorder
 	// currentTime is the time of the orphan tracker.
 	currentTime time.Time
 
@@ -53,14 +54,6 @@ type noRules struct{}
 
 func (noRules) Rules(schema.GroupVersionKind) interpreter.Rules { return interpreter.Rules{} }
 
-// fakeIndexer adds the indexes of the controller to a fake client.
-type fakeIndexer struct{ *fake.ClientBuilder }
-
-func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
-	i.WithIndex(object, field, values)
-	return nil
-}
-
 func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -69,9 +62,9 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			t.Fatal(err)
 		}
 	}
-	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), renderings: statuswriter.NewRenderFailures(), currentTime: time.Unix(0, 0)}
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), currentTime: time.Unix(0, 0)}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordRequests())
-	if err := indexFields(fakeIndexer{builder}); err != nil {
+	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, indexes()...); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()
@@ -81,8 +74,8 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	w.reconciler = &reconciler{
 		options: DefaultOptions(), namespaced: true, karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: noRules{},
-		events: telemetry.NewEvents(w.recorder), writes: newWorkWriteTracker(w.store, w.store, time.Now),
-		failureReporter: newFailureReporter(w.renderings), orphans: newOrphanTracker(func() time.Time { return w.currentTime }), syncDuration: synced,
+		events: loop.NewEvents(w.recorder), writes: loop.NewWrites[types.NamespacedName](time.Now),
+		orphans: newOrphanTracker(func() time.Time { return w.currentTime }), syncDuration: synced,
 	}
 	return w
 }
@@ -147,6 +140,53 @@ func (w *fixture) updateBinding(change func(*workv1alpha2.ResourceBinding)) {
 	if err := w.store.Update(w.t.Context(), bound); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func (w *fixture) update(object client.Object) {
+	w.t.Helper()
+	if err := w.store.Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// updateTemplate changes the Deployment and returns it.
+func (w *fixture) updateTemplate(change func(*appsv1.Deployment)) *appsv1.Deployment {
+	w.t.Helper()
+	template := &appsv1.Deployment{}
+	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(deployment()), template); err != nil {
+		w.t.Fatal(err)
+	}
+	change(template)
+	w.update(template)
+	return template
+}
+
+// binding returns the binding, or nil if it does not exist.
+func (w *fixture) binding() *workv1alpha2.ResourceBinding {
+	w.t.Helper()
+	bound := &workv1alpha2.ResourceBinding{}
+	err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return bound
+}
+
+// recordedFailures returns the failures that the binding records, by cluster.
+func (w *fixture) recordedFailures() map[string]string {
+	w.t.Helper()
+	bound := w.binding()
+	if bound == nil || bound.Annotations[workv1alpha2.RenderFailuresAnnotation] == "" {
+		return nil
+	}
+	var failures map[string]string
+	if err := json.Unmarshal([]byte(bound.Annotations[workv1alpha2.RenderFailuresAnnotation]), &failures); err != nil {
+		w.t.Fatal(err)
+	}
+	return failures
 }
 
 // works returns all Works, including terminating ones.

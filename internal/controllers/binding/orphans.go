@@ -15,15 +15,16 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-// orphanGracePeriod is how long Works stay after the deletion of a binding that did not delete
-// them. A binding that is created again or restored in this time takes them over, and the
-// workloads in the members keep running.
+// orphanGracePeriod is how long Works are kept after their binding was deleted without deleting
+// them. A binding that is created again or restored within this time takes over the Works, so that
+// the workloads in the members keep running.
 const orphanGracePeriod = time.Minute
 
-// orphanTracker holds since when bindings that left Works behind have been deleted. It may be
-// lost: the Works then stay a little longer.
+// orphanTracker tracks since when bindings that left Works behind have been deleted. If its content
+// is lost, the Works are kept a little longer.
 type orphanTracker struct {
 	now func() time.Time
 
@@ -35,7 +36,7 @@ func newOrphanTracker(now func() time.Time) *orphanTracker {
 	return &orphanTracker{now: now, deletedSince: map[types.NamespacedName]time.Time{}}
 }
 
-// requeueAfter returns how long the Works of a deleted binding must still stay.
+// requeueAfter returns how much longer the Works of a deleted binding must be kept.
 func (a *orphanTracker) requeueAfter(bindingKey types.NamespacedName) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,11 +54,12 @@ func (a *orphanTracker) delete(bindingKey types.NamespacedName) {
 	delete(a.deletedSince, bindingKey)
 }
 
-// collectOrphans deletes the Works of a deleted binding. Normally there are none, because a
-// binding waits until they are deleted. A client may remove the finalizer of the binding.
+// collectOrphans deletes the Works of a deleted binding. Normally there are none, because the
+// finalizer of the binding waits until the Works are deleted. Works remain only if a client removes
+// this finalizer.
 //
-// A cache without the binding is no proof of absence. The API server must answer that no
-// binding has this name, and that no binding has the ID in the labels of the Works.
+// A cache without the binding does not prove that the binding is absent. The API server must answer
+// that no binding has this name, and that no binding has the ID in the labels of the Works.
 func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	works, err := r.worksByKey(ctx, key)
 	works = withoutTerminating(works)
@@ -70,7 +72,7 @@ func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedNam
 	}
 	err = r.karmadaReader.Get(ctx, key, binding.New(r.namespaced))
 	if err == nil {
-		// The cache will show the binding, which queues it.
+		// The binding exists. It is queued when the cache receives it.
 		r.orphans.delete(key)
 		return reconcile.Result{}, nil
 	}
@@ -89,10 +91,10 @@ func (r *reconciler) collectOrphans(ctx context.Context, key types.NamespacedNam
 }
 
 // worksByKey returns the Works whose annotations name a binding, regardless of the ID in their
-// labels. They are shared with the cache and must not be changed.
+// labels. The Works are shared with the cache and must not be changed.
 func (r *reconciler) worksByKey(ctx context.Context, key types.NamespacedName) ([]*workv1alpha1.Work, error) {
 	list := &workv1alpha1.WorkList{}
-	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingKeyField: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, list, lookup.WorksByBinding.Matching(key.String()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Works of binding %s: %w", key, err)
 	}
 	works := make([]*workv1alpha1.Work, 0, len(list.Items))
@@ -102,11 +104,11 @@ func (r *reconciler) worksByKey(ctx context.Context, key types.NamespacedName) (
 	return works, nil
 }
 
-// onlyUnowned leaves out Works with the ID of any stored binding other than the given ID, and
-// Works without an ID, for which nothing can be proven.
+// onlyUnowned removes from the list the Works with the ID of a stored binding, unless that ID is
+// ownID. It also removes Works without an ID, because it cannot prove that no binding owns them.
 //
-// The list request also proves that bindings are served: a server without that kind returns
-// NotFound for every binding.
+// The list request for bindings also proves that the API server serves the kind of the bindings: an
+// API server that does not serve the kind answers NotFound for every binding.
 func (r *reconciler) onlyUnowned(ctx context.Context, ownID string, works []*workv1alpha1.Work) ([]*workv1alpha1.Work, error) {
 	label := binding.PermanentIDLabel(binding.New(r.namespaced))
 	inUse := map[string]bool{"": true, ownID: ownID == ""}
@@ -128,7 +130,7 @@ func (r *reconciler) onlyUnowned(ctx context.Context, ownID string, works []*wor
 	return unowned, nil
 }
 
-// isIDInUse reports whether a binding has the ID.
+// isIDInUse reports whether a binding with the ID exists.
 func (r *reconciler) isIDInUse(ctx context.Context, label, id string) (bool, error) {
 	var list client.ObjectList = &workv1alpha2.ClusterResourceBindingList{}
 	if r.namespaced {

@@ -50,7 +50,7 @@ func TestOrphansAreKeptWithoutProofOfAbsence(t *testing.T) {
 	cases := map[string]struct {
 		// prepare runs before the binding is deleted in the cache.
 		prepare func(*fixture)
-		// live replaces answers of the API server that differ from the cache.
+		// live replaces answers of the API server, so that they differ from the cache.
 		live  interceptor.Funcs
 		fails bool
 	}{

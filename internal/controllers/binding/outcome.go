@@ -1,12 +1,14 @@
 package binding
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -14,21 +16,21 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/tenancy"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// blockedRetryDelay is the requeue delay of a binding that waits for a change by a user. Such
-// a change normally queues the binding itself.
+// blockedRetryDelay is the requeue delay of a binding that waits for a change by a user. Normally
+// the change queues the binding earlier.
 const blockedRetryDelay = time.Minute
-
-// errStale is returned when a decision must wait for the cache.
-var errStale = errors.New("the cache is out of date")
 
 // blockedError describes an obstacle that this controller cannot remove.
 type blockedError struct{ reason string }
 
 func (e *blockedError) Error() string { return e.reason }
 
-// clusterError is the cause for which one cluster does not have its Work.
+// clusterError says why one cluster does not have its Work.
 type clusterError struct {
 	cluster string
 	err     error
@@ -40,12 +42,17 @@ func (e *clusterError) Unwrap() error { return e.err }
 // syncOutcome is the result of one reconcile of a binding.
 type syncOutcome struct {
 	bound binding.Object
-	// template is nil when no template exists to record events on.
+	// template is the template on which events are recorded. It is nil if the template does not
+	// exist.
 	template *unstructured.Unstructured
 	failures []error
+	// isDecided is true if every target has a result (its Work or a failure), or needs no result.
+	isDecided bool
+	// hasUnmarkedWork is true if a Work is current but does not show this itself.
+	hasUnmarkedWork bool
 	// overridden are the clusters whose record of applied overrides changed.
 	overridden []string
-	// idleOverriders are the overriders without effect in any of these clusters.
+	// idleOverriders are the overriders that have no effect in any of these clusters.
 	idleOverriders []string
 }
 
@@ -58,14 +65,15 @@ func (p *syncOutcome) addFailure(err error) {
 
 // addFailureForAll adds an error for every target.
 func (p *syncOutcome) addFailureForAll(targets []workv1alpha2.TargetCluster, err error) {
+	p.isDecided = true
 	for _, target := range targets {
 		p.addFailure(&clusterError{target.Name, err})
 	}
 }
 
-// addResults adds the results of targets. It returns the name of the Work of each cluster that
-// has a current one.
+// addResults adds the results of targets. It returns the names of the current Works by cluster.
 func (p *syncOutcome) addResults(results []targetResult) (names map[string]string) {
+	p.isDecided = true
 	names = map[string]string{}
 	for _, each := range results {
 		if each.err != nil {
@@ -73,6 +81,7 @@ func (p *syncOutcome) addResults(results []targetResult) (names map[string]strin
 			continue
 		}
 		names[each.cluster] = each.workName
+		p.hasUnmarkedWork = p.hasUnmarkedWork || !each.isMarked
 		if each.overridden {
 			p.overridden = append(p.overridden, each.cluster)
 			p.idleOverriders = append(p.idleOverriders, each.idleOverriders...)
@@ -81,34 +90,41 @@ func (p *syncOutcome) addResults(results []targetResult) (names map[string]strin
 	return names
 }
 
-// failureClasses holds the failures of a reconcile by the required reaction.
+// failureClasses groups the failures of a reconcile by the reaction that they require.
 type failureClasses struct {
-	// reported are the failures that the user sees: the causes for which clusters do not have
-	// their Works.
+	// reported are the failures that the user sees. They explain why clusters do not have their
+	// Works.
 	reported []error
-	// overrideErrors are the reported failures that the author of an override policy can
-	// resolve. otherErrors are the rest.
+	// overrideErrors are the reported failures that the author of an override policy can resolve.
+	// otherErrors are all other reported failures.
 	overrideErrors, otherErrors []error
-	// retried are the reported failures that may disappear with time.
+	// retried are the reported failures that may end without a change by a user.
 	retried []error
-	// requeueAfter is the time until the next reconcile; zero for none. With retried failures,
-	// the queue's backoff is used instead.
+	// hasOtherFailure is true if a reported failure concerns no single cluster. An example is a
+	// failed deletion of Works that the binding does not need.
+	hasOtherFailure bool
+	// requeueAfter is the delay until the next reconcile, or zero if no further reconcile is
+	// needed. If there are retried failures, the backoff of the queue is used instead.
 	requeueAfter time.Duration
 }
 
-// classifyFailures sorts failures. Stale caches are not reported. Obstacles and override
-// errors are reported and wait for a user. All others are reported and retried.
+// classifyFailures groups failures by the reaction that they require. Stale caches are not
+// reported. Obstacles and override errors are reported, and the binding waits for a user. All other
+// failures are reported and retried.
 func classifyFailures(failures []error) failureClasses {
 	var v failureClasses
 	for _, err := range failures {
 		var overrideError *override.RuleError
 		var blocked *blockedError
 		var rejected *tenancy.ForbiddenError
-		if isCacheStale(err) {
-			v.requeueWithin(staleRetryDelay)
+		if loop.IsStale(err) {
+			v.requeueWithin(loop.StaleRetryDelay)
 			continue
 		}
 		v.reported = append(v.reported, err)
+		if failed := new(clusterError); !errors.As(err, &failed) {
+			v.hasOtherFailure = true
+		}
 		if errors.As(err, &overrideError) {
 			v.overrideErrors = append(v.overrideErrors, err)
 			v.requeueWithin(blockedRetryDelay)
@@ -130,8 +146,8 @@ func (v *failureClasses) requeueWithin(delay time.Duration) {
 	}
 }
 
-// byCluster returns the messages of the reported failures by cluster, with the name of the
-// object.
+// byCluster returns the messages of the reported failures for each cluster. Each message contains
+// the name of the object.
 func (v *failureClasses) byCluster(object string) map[string]string {
 	var failures map[string]string
 	for _, err := range v.reported {
@@ -147,20 +163,40 @@ func (v *failureClasses) byCluster(object string) map[string]string {
 	return failures
 }
 
-// isCacheStale reports whether an error means that the cache was out of date.
-func isCacheStale(err error) bool {
-	return errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+// recordRendering records in the binding what its Works do not show: why clusters have no current
+// Work, and which Works are current although they do not show it. In most reconciles there is
+// nothing to record. After a stale cache nothing is recorded, because the next reconcile follows at
+// once.
+func (r *reconciler) recordRendering(ctx context.Context, outcome *syncOutcome, classes failureClasses) error {
+	if !outcome.isDecided || slices.ContainsFunc(outcome.failures, loop.IsStale) {
+		return nil
+	}
+	recorded := work.WithReport(outcome.bound, work.RenderReport{
+		Failures:        classes.byCluster(templateTitle(outcome.bound.BindingSpec().Resource)),
+		HasUnmarkedWork: outcome.hasUnmarkedWork && !classes.hasOtherFailure,
+	})
+	if recorded == nil {
+		return nil
+	}
+	if _, err := patch.Object(ctx, r.karmada, outcome.bound, recorded); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.writes.Record(client.ObjectKeyFromObject(recorded), recorded)
+	return nil
 }
 
 // finishReconcile reports the outcome of a reconcile and returns the result for the queue.
-func (r *reconciler) finishReconcile(outcome *syncOutcome) (reconcile.Result, error) {
+func (r *reconciler) finishReconcile(ctx context.Context, outcome *syncOutcome) (reconcile.Result, error) {
 	classes := classifyFailures(outcome.failures)
-	r.failureReporter.set(outcome.bound, classes.byCluster(templateTitle(outcome.bound.BindingSpec().Resource)))
-	r.failureReporter.concludeGeneration(outcome.bound, outcome.failures)
+	if err := r.recordRendering(ctx, outcome, classes); loop.IsStale(err) {
+		classes.requeueWithin(loop.StaleRetryDelay)
+	} else if err != nil {
+		classes.retried = append(classes.retried, err)
+	}
 	recovered := r.recordEvents(outcome.bound, workv1alpha2.EventReasonSyncWorkFailed, classes.reported)
 	if outcome.template != nil {
-		// The author of an override policy finds its errors under their own reason, and only
-		// there.
+		// Errors of override policies have their own reason, and are recorded only with that
+		// reason.
 		r.recordEvents(outcome.template, workv1alpha2.EventReasonSyncWorkFailed, classes.otherErrors)
 		r.recordEvents(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, classes.overrideErrors)
 		r.recordProgressEvents(outcome, recovered)

@@ -15,8 +15,9 @@ import (
 )
 
 // checkReference returns a *tenancy.ForbiddenError for a binding that refers to an object outside
-// its scope, or to an object that is never propagated. It returns another error when the check
-// fails. The scope of the kind is not looked up: a lookup in the wrong scope finds no object.
+// its scope, or to an object that is never propagated. It returns another error if the check fails.
+// It does not look up the scope of the kind, because a lookup of the object in the wrong scope
+// finds nothing anyway.
 func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
 	if rejection := tenancy.CheckReference(bound.GetNamespace(), ref, tenancy.UnknownScope); rejection != nil {
@@ -38,10 +39,11 @@ func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) e
 	return nil
 }
 
-// clustersWithCredentials returns the names of the clusters whose credentials a Secret holds.
+// clustersWithCredentials returns the names of the clusters whose credentials are stored in a
+// Secret.
 func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.NamespacedName) ([]string, error) {
 	list := &clusterv1alpha1.ClusterList{}
-	if err := r.karmada.List(ctx, list, client.MatchingFields{credentialsField: secret.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.karmada.List(ctx, list, clustersByCredentials.Matching(secret.String()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the clusters of Secret %s: %w", secret, err)
 	}
 	names := make([]string, 0, len(list.Items))
@@ -51,8 +53,8 @@ func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.N
 	return names, nil
 }
 
-// withDeliveredHint adds to a rejection that the Works stay which were created before the
-// binding was rejected.
+// withDeliveredHint adds a hint to a rejection: Works that were created before the binding was
+// rejected are not deleted.
 func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
 	if rejection := new(tenancy.ForbiddenError); len(works) == 0 || !errors.As(err, &rejection) {
 		return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,8 +25,8 @@ func replaceOverrider(t *testing.T, path, value string) policyv1alpha1.Plaintext
 	return policyv1alpha1.PlaintextOverrider{Path: path, Operator: policyv1alpha1.OverriderOpReplace, Value: policyv1alpha1.JSON{Raw: []byte(value)}}
 }
 
-// TestBindingReferenceIsChecked checks bindings that were stored without admission.
-// The Deployment shop/web is delivered before the reference changes.
+// TestBindingReferenceIsChecked checks bindings that were stored without admission. The Deployment
+// shop/web is delivered before the reference in the binding changes.
 func TestBindingReferenceIsChecked(t *testing.T) {
 	secret := func(namespace, name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"token": []byte("secret")}}
@@ -63,10 +65,14 @@ func TestBindingReferenceIsChecked(t *testing.T) {
 			before := w.works()
 			w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource = tc.to })
 			_, writes := w.reconcile()
-			if len(writes) != 0 || len(w.works()) != len(before) {
-				t.Errorf("the reconcile sent %v", writes)
+			expectedWrites := []string{"patch *v1alpha2.ResourceBinding"}
+			if tc.want == "" {
+				expectedWrites = nil
 			}
-			failures := w.renderings.Get(bound.UID)
+			if diff := cmp.Diff(expectedWrites, writes, cmpopts.EquateEmpty()); diff != "" || len(w.works()) != len(before) {
+				t.Errorf("the writes of the reconcile (-want +got):\n%s", diff)
+			}
+			failures := w.recordedFailures()
 			if tc.want != "" && !strings.Contains(failures["m1"], tc.want) {
 				t.Errorf("the reported failure is %q, want %q", failures, tc.want)
 			}
@@ -87,13 +93,14 @@ func TestOverrideThatChangesIdentityKeepsWork(t *testing.T) {
 	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: "m2"})
 	})
-	if _, writes := w.reconcile(); len(writes) != 0 {
-		t.Errorf("the reconcile sent %v", writes)
+	_, writes := w.reconcile()
+	if diff := cmp.Diff([]string{"patch *v1alpha2.ResourceBinding"}, writes); diff != "" {
+		t.Errorf("the writes of the reconcile (-want +got):\n%s", diff)
 	}
 	if all := w.works(); len(all) != 1 || strings.Contains(string(all[0].Spec.Workload.Manifests[0].Raw), "mallory") {
 		t.Errorf("the Works are %v", all)
 	}
-	reported := w.renderings.Get(bindingTo().UID)
+	reported := w.recordedFailures()
 	for _, name := range []string{"m1", "m2"} {
 		if !strings.Contains(reported[name], `OverridePolicy "shop/escalate", spec.overrideRules[0].overriders.plaintext[0]`) {
 			t.Errorf("cluster %s: %q", name, reported[name])
@@ -101,8 +108,8 @@ func TestOverrideThatChangesIdentityKeepsWork(t *testing.T) {
 	}
 }
 
-// TestWorkOfOtherObjectIsNotTakenOver stores a Work of the name that the Work of
-// Deployment shop/web needs.
+// TestWorkOfOtherObjectIsNotTakenOver stores a Work with the name that the Work of the Deployment
+// shop/web needs.
 func TestWorkOfOtherObjectIsNotTakenOver(t *testing.T) {
 	const other, own = `{"apiVersion":"example.io/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`
@@ -134,7 +141,7 @@ func TestWorkOfOtherObjectIsNotTakenOver(t *testing.T) {
 			w := newFixture(t, append(tc.bindings, cluster("m1"), deployment(), bindingTo("m1"), stored)...)
 			w.reconcile()
 			taken := string(w.works()[0].Spec.Workload.Manifests[0].Raw) != tc.manifest
-			reported := w.renderings.Get(bindingTo().UID)["m1"]
+			reported := w.recordedFailures()["m1"]
 			if taken != (tc.message == "") || !strings.Contains(reported, tc.message) {
 				t.Errorf("taken: %v, the reported failure is %q, want %q", taken, reported, tc.message)
 			}

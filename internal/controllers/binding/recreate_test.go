@@ -17,7 +17,7 @@ func TestDeletedWorkIsRecreatedLaterInPullMode(t *testing.T) {
 	tests := map[string]struct {
 		mode   clusterv1alpha1.ClusterSyncMode
 		target string
-		want   int // bindings queued at once
+		want   int // number of bindings that are queued without a delay
 	}{
 		"a cluster in push mode":                             {clusterv1alpha1.Push, "m1", 1},
 		"a cluster in pull mode":                             {clusterv1alpha1.Pull, "m1", 0},

@@ -10,25 +10,27 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-// bindingSearch finds the bindings that one selector of an override policy may affect.
+// bindingSearch finds the bindings that one resource selector of an override policy may affect.
 type bindingSearch struct {
-	// key limits the bindings by templateField; empty selects all.
+	// key selects the bindings with this key of lookup.BindingsByTemplate. An empty key selects all
+	// bindings.
 	key string
-	// selector is nil when the policy has no selectors and affects all bindings.
+	// selector is nil if the policy has no selectors, so that it affects all bindings.
 	selector *policyv1alpha1.ResourceSelector
 }
 
-// searchesOf returns the searches for an override policy: templates in its namespace, or in
-// all namespaces for a ClusterOverridePolicy.
+// searchesOf returns the searches for an override policy. They cover the templates in the namespace
+// of the policy, or in all namespaces for a ClusterOverridePolicy.
 func searchesOf(o override.Object) []bindingSearch {
 	selectors := o.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {
 		if o.GetNamespace() == "" {
 			return []bindingSearch{{}}
 		}
-		return []bindingSearch{{key: namespaceKey(o.GetNamespace())}}
+		return []bindingSearch{{key: lookup.NamespaceKey(o.GetNamespace())}}
 	}
 	var all []bindingSearch
 	for i := range selectors {
@@ -38,24 +40,25 @@ func searchesOf(o override.Object) []bindingSearch {
 		case namespace == "":
 			namespace = selector.Namespace
 		case selector.Namespace != "" && selector.Namespace != namespace:
-			// Such a selector selects nothing that the policy may change.
+			// This selector selects only objects in other namespaces, which the policy may not
+			// change.
 			continue
 		}
-		all = append(all, bindingSearch{key: kindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
+		all = append(all, bindingSearch{key: lookup.KindKey(namespace, selector.APIVersion, selector.Kind), selector: selector})
 	}
 	return all
 }
 
-func (s bindingSearch) listOption() client.ListOption {
+func (s bindingSearch) listOptions() []client.ListOption {
 	if s.key == "" {
 		return nil
 	}
-	return client.MatchingFields{templateField: s.key}
+	return []client.ListOption{lookup.BindingsByTemplate.Matching(s.key)}
 }
 
-// selects reports whether the search selects a template whose kind and namespace match. The
-// template is read only to compare labels. A template that cannot be read counts as selected,
-// because a needless reconcile does no harm.
+// selects reports whether the search selects a template whose kind and namespace already match. It
+// reads the template only if it must compare labels. A template that cannot be read counts as
+// selected, because an unneeded reconcile does no harm.
 func (s bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
 	if s.selector == nil {
 		return true
@@ -71,7 +74,8 @@ func (s bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv
 		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*s.selector}, template) != policy.MatchNone
 }
 
-// templateLookup returns a function that reads templates; it returns nil on errors.
+// templateLookup returns a function that reads templates. The function returns nil if a template
+// cannot be read.
 func (r *reconciler) templateLookup(ctx context.Context) func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
 	return func(ref workv1alpha2.ObjectReference) *unstructured.Unstructured {
 		template, err := r.templateReader.GetCached(ctx, kindOf(ref), keyOf(ref))

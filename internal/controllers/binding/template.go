@@ -14,10 +14,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-// readTemplate returns the template of the binding, or nil when it is known not to exist: then
-// the binding is about to be deleted too. It must not be changed.
+// readTemplate returns the template of the binding. It returns nil if the template is known not to
+// exist, in which case the binding is about to be deleted too. The template must not be changed.
 func (r *reconciler) readTemplate(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	return r.templateReader.Get(ctx, kindOf(ref), keyOf(ref))
 }
@@ -38,10 +39,10 @@ func templateTitle(ref workv1alpha2.ObjectReference) string {
 	return fmt.Sprintf("%s %s/%s", ref.Kind, ref.Namespace, ref.Name)
 }
 
-// isTemplateStale reports whether the template in the cache is older than the one from which
-// the binding was made. Works from it would soon be outdated. Only versions of the same object
-// are compared: the binding may have been restored from another control plane, whose versions
-// cannot be compared.
+// isTemplateStale reports whether the template in the cache is older than the version from which
+// the binding was made, so that Works made from it would soon be outdated. It compares only
+// versions of the same object, because a binding that was restored from another control plane
+// contains a version that cannot be compared.
 func isTemplateStale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference) bool {
 	if ref.UID == "" || template.GetUID() != ref.UID {
 		return false
@@ -50,13 +51,13 @@ func isTemplateStale(template *unstructured.Unstructured, ref workv1alpha2.Objec
 	return err == nil && order < 0
 }
 
-// overridePolicies returns the policies that may select the template. They are shared with the
-// cache and must not be changed.
+// overridePolicies returns the override policies that may select the template. The policies are
+// shared with the cache and must not be changed.
 func (r *reconciler) overridePolicies(ctx context.Context, template *unstructured.Unstructured) (work.Overrides, error) {
 	found := work.Overrides{Allowed: r.options.Allowed}
-	for _, selected := range []string{kindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
+	for _, selected := range []string{lookup.KindKey("", template.GetAPIVersion(), template.GetKind()), anyKind} {
 		list := &policyv1alpha1.ClusterOverridePolicyList{}
-		if err := r.karmada.List(ctx, list, client.MatchingFields{selectedKindField: selected}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.karmada.List(ctx, list, overridesByKind.Matching(selected), client.UnsafeDisableDeepCopy); err != nil {
 			return work.Overrides{}, fmt.Errorf("listing ClusterOverridePolicies: %w", err)
 		}
 		for i := range list.Items {
@@ -66,7 +67,8 @@ func (r *reconciler) overridePolicies(ctx context.Context, template *unstructure
 	if template.GetNamespace() == "" {
 		return found, nil
 	}
-	// Not by kind: OverridePolicies apply to the result of ClusterOverridePolicies.
+	// OverridePolicies are not looked up by kind, because they apply to the result of the
+	// ClusterOverridePolicies.
 	list := &policyv1alpha1.OverridePolicyList{}
 	if err := r.karmada.List(ctx, list, client.InNamespace(template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return work.Overrides{}, fmt.Errorf("listing OverridePolicies: %w", err)

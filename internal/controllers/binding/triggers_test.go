@@ -24,6 +24,8 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/override"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 func overridePolicy(namespace string, selectors ...policyv1alpha1.ResourceSelector) override.Object {
@@ -72,7 +74,7 @@ func TestSearchesOfOverridePolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := false
 			for _, s := range searchesOf(tc.policy) {
-				if s.key != "" && !slices.Contains(templateKeys(bound), s.key) {
+				if s.key != "" && !slices.Contains(lookup.BindingsByTemplate.Keys(bound), s.key) {
 					continue
 				}
 				got = got || s.selects(bound.Spec.Resource, func(workv1alpha2.ObjectReference) *unstructured.Unstructured {
@@ -215,7 +217,7 @@ func TestIsTemplateStale(t *testing.T) {
 func TestIndexFields(t *testing.T) {
 	withRequiredBy := bindingTo("m1")
 	withRequiredBy.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "m2"}}}}
-	if diff := cmp.Diff([]string{"m1", "m2"}, targetNames(withRequiredBy)); diff != "" {
+	if diff := cmp.Diff([]string{"m1", "m2"}, lookup.BindingsByTarget.Keys(withRequiredBy)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 	duplicate := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
@@ -245,13 +247,13 @@ func TestClassifyFailures(t *testing.T) {
 		after                             time.Duration
 	}{
 		"none":                               {},
-		"a conflict is not reported":         {[]error{conflict}, 0, 0, 0, staleRetryDelay},
-		"a stale cache is not reported":      {[]error{exists, errStale}, 0, 0, 0, staleRetryDelay},
+		"a conflict is not reported":         {[]error{conflict}, 0, 0, 0, loop.StaleRetryDelay},
+		"a stale cache is not reported":      {[]error{exists, loop.ErrStale}, 0, 0, 0, loop.StaleRetryDelay},
 		"an override error waits for a user": {[]error{overrideError}, 1, 1, 0, blockedRetryDelay},
 		"an obstacle is retried later":       {[]error{&blockedError{"being deleted"}}, 1, 0, 0, blockedRetryDelay},
 		"other errors are retried":           {[]error{errors.New("timeout")}, 1, 0, 1, 0},
-		"the shortest delay comes first":     {[]error{conflict, overrideError}, 1, 1, 0, staleRetryDelay},
-		"the shortest delay counts":          {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, staleRetryDelay},
+		"the shortest delay comes first":     {[]error{conflict, overrideError}, 1, 1, 0, loop.StaleRetryDelay},
+		"the shortest delay counts":          {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, loop.StaleRetryDelay},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -264,44 +266,17 @@ func TestClassifyFailures(t *testing.T) {
 	}
 }
 
-func TestWorkWriteTrackerWaitsForCache(t *testing.T) {
-	at := time.Unix(0, 0)
-	cache, stored := newFixture(t), newFixture(t)
-	l := newWorkWriteTracker(cache.store, stored.store, func() time.Time { return at })
+func TestReconcileWaitsUntilTheCacheShowsItsWrites(t *testing.T) {
+	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"))
 	key := types.NamespacedName{Namespace: "shop", Name: "web-deployment"}
-	expectCurrent := func(want bool, when string) {
-		t.Helper()
-		if got, err := l.isCacheCurrent(t.Context(), key); err != nil || got != want {
-			t.Errorf("%s: got %v, %v", when, got, err)
-		}
+	w.writes.Record(key, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "unseen", ResourceVersion: "7"}})
+	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != loop.StaleRetryDelay {
+		t.Errorf("before the cache shows the write: %v, requeued after %s", writes, result.RequeueAfter)
 	}
-	expectCurrent(true, "nothing was written")
-
-	written := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
-	if err := stored.store.Create(t.Context(), written); err != nil {
-		t.Fatal(err)
+	w.writes.Forget(key)
+	if _, writes := w.reconcile(); len(writes) != 1 {
+		t.Errorf("afterwards: %v", writes)
 	}
-	l.recordWrite(key, written)
-	expectCurrent(false, "the cache does not show it")
-	at = at.Add(maxCacheLag)
-	expectCurrent(false, "the cache lags behind the API server")
-	if err := cache.store.Create(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}); err != nil {
-		t.Fatal(err)
-	}
-	expectCurrent(true, "the cache shows it")
-
-	deleted := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m2", Name: "web", ResourceVersion: "5"}}
-	l.recordWrite(key, deleted)
-	expectCurrent(false, "the cache does not show another write")
-	at = at.Add(maxCacheLag)
-	expectCurrent(true, "it was created and deleted unobserved")
-
-	lost := written.DeepCopy()
-	lost.ResourceVersion += "000"
-	l.recordWrite(key, lost)
-	expectCurrent(false, "the cache shows an older state")
-	at = at.Add(maxCacheLag)
-	expectCurrent(true, "the server has the older state too: a backup was restored")
 }
 
 func TestDeletedWorkEndsPendingWrite(t *testing.T) {
@@ -321,7 +296,7 @@ func TestDeletedWorkEndsPendingWrite(t *testing.T) {
 					workv1alpha2.ResourceBindingNamespaceAnnotation: key.Namespace, workv1alpha2.ResourceBindingNameAnnotation: key.Name,
 				},
 			}}
-			w.writes.recordWrite(key, of)
+			w.writes.Record(key, of)
 			of = of.DeepCopy()
 			of.ResourceVersion = tc.deleted
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -330,7 +305,7 @@ func TestDeletedWorkEndsPendingWrite(t *testing.T) {
 			if q.Len() != 1 {
 				t.Errorf("%d bindings are queued, want 1", q.Len())
 			}
-			if got, err := w.writes.isCacheCurrent(t.Context(), key); err != nil || got != tc.want {
+			if got, err := w.writes.AreVisible(t.Context(), key, w.store, w.store); err != nil || got != tc.want {
 				t.Errorf("cache is current: %v, %v; want %v", got, err, tc.want)
 			}
 		})

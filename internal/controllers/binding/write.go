@@ -20,11 +20,12 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// reviseFunc sets the replicas of an object, which it may change or replace.
+// reviseFunc returns an object with the given number of replicas. It may change the given object or
+// return a new one.
 type reviseFunc = func(object *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error)
 
-// batch is the input for the Works of one binding in one reconcile. Several writers read it in
-// parallel, and none changes it.
+// batch is the input from which the Works of one binding are written in one reconcile. Several
+// writers read it in parallel, and none of them changes it.
 type batch struct {
 	bound     binding.Object
 	template  *unstructured.Unstructured
@@ -34,7 +35,7 @@ type batch struct {
 	works     []*workv1alpha1.Work
 }
 
-// worksIn returns the batch's Works in a cluster.
+// worksIn returns those Works of the batch that are in a cluster.
 func (b batch) worksIn(cluster string) []*workv1alpha1.Work {
 	var inside []*workv1alpha1.Work
 	for _, each := range b.works {
@@ -48,18 +49,21 @@ func (b batch) worksIn(cluster string) []*workv1alpha1.Work {
 // targetResult is the result for one target.
 type targetResult struct {
 	cluster string
-	// workName is the name of its Work.
+	// workName is the name of the Work of the target.
 	workName string
-	// overridden is true when the Work was created or changed with another record of applied
-	// overrides.
+	// isMarked is true if the Work itself shows that it is current.
+	isMarked bool
+	// overridden is true if this write created the Work, or changed the applied overrides that the
+	// Work records.
 	overridden bool
-	// idleOverriders are the overriders without effect, computed when overridden.
+	// idleOverriders are the overriders without effect. They are computed only if overridden is
+	// true.
 	idleOverriders []string
 	err            error
 }
 
-// writeWorks updates the Works of all targets, several in parallel. It returns the results in
-// the order of the targets.
+// writeWorks writes the Works of several targets in parallel. It returns the results in the order
+// of the targets.
 func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 	results := make([]targetResult, len(b.targets))
 	var writers errgroup.Group
@@ -74,14 +78,15 @@ func (r *reconciler) writeWorks(ctx context.Context, b batch) []targetResult {
 	return results
 }
 
-// writeWork updates the Work of one target.
+// writeWork creates or updates the Work of one target.
 func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2.TargetCluster) targetResult {
 	failed := func(err error) targetResult { return targetResult{cluster: target.Name, err: err} }
 	present := b.worksIn(target.Name)
 	if remaining := withoutTerminating(present); len(remaining) == 1 && binding.BelongsTo(remaining[0], b.bound) && policy.IsReleased(b.bound) {
-		// No policy claims the current state of the template. A reconcile for another reason,
-		// for example after a start, must not deliver it to the member.
-		return targetResult{cluster: target.Name, workName: remaining[0].Name}
+		// The Work is not updated, because no policy claims the current state of the template. A
+		// reconcile for another reason, such as a start of the process, must not deliver this state
+		// to the member.
+		return targetResult{cluster: target.Name, workName: remaining[0].Name, isMarked: work.IsMarkedCurrent(remaining[0], b.bound, target)}
 	}
 	cluster, err := r.targetCluster(ctx, target.Name, len(present) > 0)
 	if err != nil {
@@ -107,7 +112,7 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	case err == nil:
 		written, err = r.updateWork(ctx, b.bound, stored, desired)
 	case len(present) > 0:
-		// An override changed the name of the object, which needs another Work. The old Work
+		// An override changed the name of the object, so that another Work is needed. The old Work
 		// keeps its ID until it is deleted.
 		if desired, err = render(uuid.NewString()); err == nil {
 			err = r.createWork(ctx, b.bound, desired)
@@ -118,15 +123,18 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	if err != nil {
 		return failed(err)
 	}
-	result := targetResult{cluster: target.Name, workName: desired.Name, overridden: written && work.HasNewOverrides(stored, desired)}
+	result := targetResult{
+		cluster: target.Name, workName: desired.Name, isMarked: written || work.IsMarkedCurrent(stored, b.bound, target),
+		overridden: written && work.HasNewOverrides(stored, desired),
+	}
 	if result.overridden {
 		result.idleOverriders = override.EntriesWithoutContainer(b.template, cluster, b.overrides.Cluster, b.overrides.Namespaced)
 	}
 	return result
 }
 
-// targetCluster returns the Cluster of a target. A Cluster that is being deleted gets no new
-// Work, because its execution namespace rejects new objects.
+// targetCluster returns the Cluster of a target. It returns an error if a new Work is needed and
+// the Cluster is being deleted, because the execution namespace then rejects new objects.
 func (r *reconciler) targetCluster(ctx context.Context, name string, present bool) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
@@ -138,8 +146,8 @@ func (r *reconciler) targetCluster(ctx context.Context, name string, present boo
 	return cluster, nil
 }
 
-// permanentIDOf returns the permanent ID for the Work of a cluster: the existing one, or else
-// a new one.
+// permanentIDOf returns the permanent ID for the Work of a cluster: the ID of the existing Work, or
+// else a new ID.
 func permanentIDOf(present []*workv1alpha1.Work) string {
 	for _, each := range present {
 		if id := each.Labels[workv1alpha1.WorkPermanentIDLabel]; id != "" && each.DeletionTimestamp == nil {
@@ -153,7 +161,7 @@ func (r *reconciler) createWork(ctx context.Context, bound binding.Object, desir
 	if err := r.karmada.Create(ctx, desired); err != nil {
 		return fmt.Errorf("creating Work %s: %w", client.ObjectKeyFromObject(desired), err)
 	}
-	r.writes.recordWrite(client.ObjectKeyFromObject(bound), desired)
+	r.writes.Record(client.ObjectKeyFromObject(bound), desired)
 	return nil
 }
 
@@ -170,8 +178,8 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 		return false, &blockedError{fmt.Sprintf("Work %s belongs to binding %s; rename one of the two templates", key, owner)}
 	}
 	if !isWorkOf(stored, bound) {
-		// The comparison decodes both manifests, so only a Work of another creator is
-		// compared.
+		// Only a Work of another creator is compared, because the comparison decodes both
+		// manifests.
 		if object, another := work.NameCollision(stored, desired); another {
 			return false, &blockedError{fmt.Sprintf("Work %s contains %s, which does not belong to this binding; delete that Work if nothing needs it, or rename the template", key, object)}
 		}
@@ -183,24 +191,24 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 	if !changed {
 		return false, nil
 	}
-	// Not a patch: a merge patch cannot set null. The nulls of a manifest would be lost, and
-	// the next reconcile would write them again.
+	// The Work is written by an update, because a merge patch cannot set null. A patch would lose
+	// the nulls of a manifest, and the next reconcile would write them again.
 	if err := r.karmada.Update(ctx, merged); err != nil {
 		return false, fmt.Errorf("updating Work %s: %w", key, err)
 	}
-	r.writes.recordWrite(client.ObjectKeyFromObject(bound), merged)
+	r.writes.Record(client.ObjectKeyFromObject(bound), merged)
 	return true, nil
 }
 
-// isWorkOf reports whether a Work was made for a binding, or for an earlier binding of the
-// same name.
+// isWorkOf reports whether a Work was created for a binding, or for an earlier binding of the same
+// name.
 func isWorkOf(stored *workv1alpha1.Work, bound binding.Object) bool {
 	key, ok := binding.ReferencedBinding(stored, binding.IsNamespaced(bound))
 	return ok && key == client.ObjectKeyFromObject(bound)
 }
 
 // otherOwner returns the key of another binding that owns the Work, or an empty string. Two
-// bindings may need a Work of the same name. A Work of a deleted binding has no owner.
+// bindings may need a Work with the same name. A Work whose binding was deleted has no owner.
 func (r *reconciler) otherOwner(ctx context.Context, bound binding.Object, stored *workv1alpha1.Work) (string, error) {
 	for _, namespaced := range []bool{true, false} {
 		other := binding.New(namespaced)

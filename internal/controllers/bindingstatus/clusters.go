@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,15 +20,16 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
-// backgroundInterval is the interval between two bindings that are queued because a cluster
-// was lost or returned. Marking a status as old is not urgent, and thousands of bindings may
-// be affected.
+// backgroundInterval is the interval between two bindings that are queued because a cluster became
+// unready or ready again. The bindings are not queued at once, because it is not urgent to mark a
+// status as old, and thousands of bindings may be affected.
 const backgroundInterval = 40 * time.Millisecond
 
-// unreadySince returns since when a cluster has not been ready. It returns the zero time if
-// the cluster is ready, or has no Ready condition yet.
+// unreadySince returns the time at which a cluster became not ready, or the zero time if the
+// cluster is ready or has no Ready condition yet.
 func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 	ready := conditions.Get(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
@@ -38,17 +38,17 @@ func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 	return ready.LastTransitionTime.Time
 }
 
-// clusterStates returns the known facts about the clusters of a binding.
-func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object) work.AggregateOptions {
+// clusterStates returns the state of the clusters of a binding that the aggregation needs.
+func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object, rendering work.Rendering) work.AggregateOptions {
 	purged := binding.DirectlyPurgedClusters(bound.BindingSpec())
 	for name := range purged {
-		// A cluster that an administrator declared dead is not waited for.
+		// The controller does not wait for a cluster that an administrator declared dead.
 		if cluster := r.cachedCluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
 			purged.Delete(name)
 		}
 	}
 	return work.AggregateOptions{
-		RenderErrors: r.renderings.Get(bound.GetUID()), PurgedClusters: purged, MaxStatusBytes: r.statusBytes,
+		RenderErrors: rendering.Failures(), PurgedClusters: purged, MaxStatusBytes: r.statusBytes,
 		NotReadySince: func(name string) time.Time {
 			if cluster := r.cachedCluster(ctx, name); cluster != nil {
 				return unreadySince(cluster)
@@ -58,7 +58,7 @@ func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object) wo
 	}
 }
 
-// cachedCluster returns nil when the cache has no entry for the cluster.
+// cachedCluster returns the Cluster from the cache, or nil if the cache does not contain it.
 func (r *reconciler) cachedCluster(ctx context.Context, name string) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
@@ -67,8 +67,8 @@ func (r *reconciler) cachedCluster(ctx context.Context, name string) *clusterv1a
 	return cluster
 }
 
-// onCluster queues the bindings with Works in a cluster that was lost or returned. They are
-// queued at intervals and with low priority.
+// onCluster queues the bindings with Works in a cluster that became unready or ready again. It
+// queues them at intervals and with low priority.
 func (r *reconciler) onCluster() handler.Funcs {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -92,25 +92,15 @@ func (r *reconciler) enqueueBindingsOf(ctx context.Context, cluster string, q qu
 	for i := range works.Items {
 		if request, ok := bindingOfWork(&works.Items[i]); ok {
 			if delay, ok := r.background.reserve(request, r.now()); ok {
-				enqueueLowPriority(q, request, delay)
+				loop.EnqueueLowPriority(q, delay, request)
 			}
 		}
 	}
 	return nil
 }
 
-// enqueueLowPriority queues a request behind all requests of normal priority.
-func enqueueLowPriority(q queue, request reconcile.Request, delay time.Duration) {
-	byPriority, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
-	if !ok {
-		q.AddAfter(request, delay)
-		return
-	}
-	byPriority.AddWithOpts(priorityqueue.AddOpts{After: delay, Priority: new(handler.LowPriority)}, request)
-}
-
-// backgroundSchedule spreads background reconciles over time. A binding has at most one slot,
-// so that clusters that are lost and return repeatedly do not accumulate slots.
+// backgroundSchedule distributes background reconciles over time. A binding has at most one slot,
+// so that clusters whose state changes repeatedly do not accumulate slots.
 type backgroundSchedule struct {
 	interval time.Duration
 
@@ -123,8 +113,8 @@ func newBackgroundSchedule(step time.Duration) *backgroundSchedule {
 	return &backgroundSchedule{interval: step, reserved: sets.New[reconcile.Request]()}
 }
 
-// reserve gives a binding the next slot and returns the delay until then. ok is false if the
-// binding has a slot already.
+// reserve reserves the next slot for a binding and returns the delay until that slot. ok is false
+// if the binding already has a slot.
 func (s *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +130,7 @@ func (s *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (
 	return delay, true
 }
 
-// release removes the slot of a binding that is reconciled now.
+// release frees the slot of a binding that is reconciled now.
 func (s *backgroundSchedule) release(request reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// recordUnhealthyEvents records, on a binding and its template, in which clusters the workload
-// is not healthy, and why. The controllers that deliver the workload record apply errors.
+// recordUnhealthyEvents records events on a binding and its template that say in which clusters the
+// workload is unhealthy, and why. It ignores apply errors, because the controllers that deliver the
+// workload record them.
 func (r *reconciler) recordUnhealthyEvents(bound binding.Object, items []workv1alpha2.AggregatedStatusItem) {
 	causes := work.UnhealthyReasons(items)
 	for _, object := range []client.Object{bound, binding.TemplateReference(bound)} {

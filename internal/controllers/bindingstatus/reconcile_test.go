@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,35 +27,31 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/interpreter/builtin"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is a reconciler with a fake API server that records all writes. It tests the
-// reconciler only, and not the behavior of an API server.
+// fixture is a reconciler with a fake API server that records all writes. It tests only the
+// reconciler, and not the behavior of an API server.
 type fixture struct {
 	*reconciler
-	t          *testing.T
-	store      client.Client
-	renderings *statuswriter.RenderFailures
-	recorder   *record.FakeRecorder
-	writes     []string
+	t        *testing.T
+	store    client.Client
+	recorder *record.FakeRecorder
+	writes   []string
 	// patchError, if set, is returned for writes of the template's status.
 	patchError error
 }
 
-type fakeIndexer struct{ *fake.ClientBuilder }
-
-func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
-	i.WithIndex(object, field, values)
-	return nil
-}
+var policy = pacing.DefaultPolicy()
 
 func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
@@ -64,19 +59,18 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	if err := errors.Join(api.AddToScheme(scheme), appsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	w := &fixture{t: t, renderings: statuswriter.NewRenderFailures(), recorder: record.NewFakeRecorder(100)}
+	w := &fixture{t: t, recorder: record.NewFakeRecorder(100)}
 	built := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.recordPatch, SubResourceUpdate: w.recordUpdate}).
 		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}, &clusterv1alpha1.Cluster{}, &workv1alpha1.Work{})
-	if err := errors.Join(indexWorks(fakeIndexer{built}), indexBindings(fakeIndexer{built})); err != nil {
+	if err := lookup.Add(looptest.Indexer{ClientBuilder: built}, lookup.WorksByBindingID, lookup.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	w.store = built.Build()
-	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 1)
 	w.reconciler = &reconciler{
-		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), renderings: w.renderings,
+		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store),
 		rules:  interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
-		events: telemetry.NewEvents(w.recorder), writes: newWriteTracker(), kindsWithoutStatus: newKindsWithoutStatus(),
-		progress: newProgressThrottle(progressDelay, time.Second), lag: newProgressThrottle(lagDelay, time.Second), background: newBackgroundSchedule(backgroundInterval),
+		events: loop.NewEvents(w.recorder), writes: loop.NewWrites[reconcile.Request](time.Now), kindsWithoutStatus: newKindsWithoutStatus(),
+		progress: newProgressThrottle(policy, policy.Progress), lag: newProgressThrottle(policy, policy.Lag), background: newBackgroundSchedule(backgroundInterval),
 		now: func() time.Time { return noon },
 	}
 	return w
@@ -108,7 +102,8 @@ func (w *fixture) reconcile() (reconcile.Result, []string) {
 	return result, w.writes
 }
 
-// expectWrites checks the writes of one reconcile, and that the next one writes nothing.
+// expectWrites checks the writes of one reconcile, and checks that the next reconcile writes
+// nothing.
 func (w *fixture) expectWrites(want ...string) {
 	w.t.Helper()
 	_, got := w.reconcile()
@@ -176,7 +171,7 @@ func webTemplate() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web", Generation: 1}}
 }
 
-// webWork is a Work that is applied and healthy in its member.
+// webWork is a Work that is rendered from webBinding, and applied and healthy in its member.
 func webWork(cluster string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{
 		ObjectMeta: metav1.ObjectMeta{
@@ -184,6 +179,7 @@ func webWork(cluster string) *workv1alpha1.Work {
 			Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "1"},
 			Annotations: map[string]string{
 				workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment",
+				workv1alpha1.RenderedFromAnnotation: work.RenderedFrom(webBinding(), workv1alpha2.TargetCluster{Name: cluster, Replicas: 1}, "1"),
 			},
 		},
 		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{}}}},
@@ -221,7 +217,7 @@ func TestReconcileWritesBindingAndTemplateOnce(t *testing.T) {
 	}
 }
 
-// twoStepRules aggregate Deployments in two writes: the first removes a changed number.
+// twoStepRules aggregate Deployments in two writes. The first write removes a changed number.
 type twoStepRules struct{}
 
 func (twoStepRules) Rules(schema.GroupVersionKind) interpreter.Rules {
@@ -302,9 +298,9 @@ func TestConditionNamesClusterWithOldCopy(t *testing.T) {
 				left.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
 			}
 			w := newFixture(t, bound, webTemplate(), old, left)
-			// The status of a rollout is written after a delay.
-			w.reconcile()
-			w.now = func() time.Time { return noon.Add(progressDelay) }
+			// If a target has no Work, the status of the binding is written after a delay.
+			w.expectNoWriteYet()
+			w.passLagDelay()
 			w.reconcile()
 			if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+tc.want {
 				t.Errorf("condition = %+v", condition)
@@ -341,8 +337,9 @@ func TestLostClusterMarksItsStatusAsOld(t *testing.T) {
 }
 
 func TestRenderErrorIsReported(t *testing.T) {
-	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
-	w.renderings.Set("binding", map[string]string{"m2": "no such path"})
+	bound := webBinding("m1", "m2")
+	bound.Annotations = map[string]string{workv1alpha2.RenderFailuresAnnotation: `{"m2":"no such path"}`}
+	w := newFixture(t, bound, webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
 	if condition := w.fullyApplied(); condition.Message != workv1alpha2.FullyAppliedFailedMessage+": m2: no such path" {
 		t.Errorf("condition = %+v", condition)
@@ -353,9 +350,9 @@ func TestRenderErrorIsReported(t *testing.T) {
 	}
 }
 
-// passLagDelay advances the time by the delay that members get to apply their Works.
+// passLagDelay advances the clock by the delay that members get to apply their Works.
 func (w *fixture) passLagDelay() {
-	now := w.now().Add(lagDelay)
+	now := w.now().Add(policy.Lag)
 	w.now = func() time.Time { return now }
 }
 
@@ -367,11 +364,11 @@ func (w *fixture) expectCondition(generation int64, status metav1.ConditionStatu
 	}
 }
 
-// expectNoWriteYet checks that a reconcile writes nothing yet.
+// expectNoWriteYet checks that a reconcile writes nothing at the current time.
 func (w *fixture) expectNoWriteYet() {
 	w.t.Helper()
-	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != lagDelay {
-		w.t.Errorf("writes %q, requeued after %s; want none, after %s", writes, result.RequeueAfter, lagDelay)
+	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != policy.Lag {
+		w.t.Errorf("writes %q, requeued after %s; want none, after %s", writes, result.RequeueAfter, policy.Lag)
 	}
 }
 
@@ -380,7 +377,6 @@ func TestFullyAppliedWaitsForMembers(t *testing.T) {
 	w.expectWrites("status of web-deployment", "status of web")
 	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
 	updateStored(w, webWork("m1"), func(each *workv1alpha1.Work) { each.Generation = 2 })
-	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 2)
 	w.expectNoWriteYet()
 	w.expectCondition(1, metav1.ConditionTrue)
 	w.passLagDelay()
@@ -396,14 +392,54 @@ func TestFullyAppliedWaitsForMembers(t *testing.T) {
 func TestFullyAppliedWaitsForRendering(t *testing.T) {
 	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
-	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation = 2 })
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Spec.Resource.ResourceVersion = 2, "2" })
 	w.expectNoWriteYet()
 	w.passLagDelay()
-	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != unrenderedRetryDelay {
+	// A poll is not needed, because the change of the Work queues the binding.
+	if result, writes := w.reconcile(); len(writes) > 0 || !result.IsZero() {
 		t.Errorf("before the binding is rendered: writes %q, requeued after %s", writes, result.RequeueAfter)
 	}
 	w.expectCondition(1, metav1.ConditionTrue)
-	w.renderings.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 2)
+	updateStored(w, webWork("m1"), func(each *workv1alpha1.Work) {
+		each.Annotations[workv1alpha1.RenderedFromAnnotation] = work.RenderedFrom(w.binding(), w.binding().Spec.Clusters[0], "3")
+	})
+	w.expectWrites("status of web-deployment")
+	w.expectCondition(2, metav1.ConditionTrue)
+}
+
+// The controller that renders Works may be switched off before it has reconciled the binding once.
+func TestFullyAppliedIsNotClaimedForOutdatedWorks(t *testing.T) {
+	bound := webBinding("m1")
+	bound.Spec.Resource.ResourceVersion = "2"
+	w := newFixture(t, bound, webTemplate(), webWork("m1"))
+	w.expectNoWriteYet()
+	w.passLagDelay()
+	w.expectWrites("status of web-deployment", "status of web")
+	if status := w.binding().Status; len(status.Conditions) > 0 || len(status.AggregatedStatus) != 1 {
+		t.Errorf("status = %+v", status)
+	}
+}
+
+// The controller that renders Works may be switched off. It is not needed for a generation that
+// changes nothing in the Works.
+func TestFullyAppliedFollowsGenerationThatWorksShow(t *testing.T) {
+	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.expectWrites("status of web-deployment", "status of web")
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Spec.SchedulerName = 2, "other" })
+	w.expectWrites("status of web-deployment")
+	w.expectCondition(2, metav1.ConditionTrue)
+}
+
+// The Works were created by an earlier release, or their content did not change. In these cases the
+// binding records that the Works are current.
+func TestFullyAppliedFollowsGenerationThatBindingRecords(t *testing.T) {
+	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
+	w.expectWrites("status of web-deployment", "status of web")
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Spec.Resource.ResourceVersion = 2, "2" })
+	w.expectNoWriteYet()
+	updateStored(w, webBinding("m1"), func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations = map[string]string{workv1alpha2.RenderedGenerationAnnotation: "binding/2"}
+	})
 	w.expectWrites("status of web-deployment")
 	w.expectCondition(2, metav1.ConditionTrue)
 }
@@ -420,21 +456,17 @@ func TestWorksOfBindingWithSameIDAreIgnored(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsStatusUntilRendered(t *testing.T) {
-	w := newFixture(t, webBinding("m1", "m2"), webTemplate(), webWork("m1"))
-	broken := map[string]string{"m2": "no such path"}
-	w.renderings.Set("binding", broken)
+// A new process knows only the stored objects. The controller that renders Works may run in another
+// process or be switched off.
+func TestRestartKeepsStatus(t *testing.T) {
+	bound := webBinding("m1", "m2")
+	bound.Annotations = map[string]string{workv1alpha2.RenderFailuresAnnotation: `{"m2":"no such path"}`}
+	w := newFixture(t, bound, webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
 
-	restarted := statuswriter.NewRenderFailures()
-	w.renderings, w.lag, w.progress = restarted, newProgressThrottle(lagDelay, time.Second), newProgressThrottle(progressDelay, time.Second)
-	if _, writes := w.reconcile(); len(writes) > 0 {
-		t.Errorf("before: writes %q", writes)
-	}
-	restarted.Set("binding", broken)
-	restarted.SetRendered(request("shop", "web-deployment").NamespacedName, "binding", 1)
-	if _, writes := w.reconcile(); len(writes) > 0 {
-		t.Errorf("after: writes %q", writes)
+	w.lag, w.progress, w.reconciler.writes = newProgressThrottle(policy, policy.Lag), newProgressThrottle(policy, policy.Progress), loop.NewWrites[reconcile.Request](time.Now)
+	if result, writes := w.reconcile(); len(writes) > 0 || !result.IsZero() {
+		t.Errorf("writes %q, requeued after %s", writes, result.RequeueAfter)
 	}
 }
 
@@ -490,18 +522,5 @@ func TestBackgroundSchedule(t *testing.T) {
 	s.release(request("shop", "b"))
 	if got := take("b", noon.Add(time.Hour)); got != 0 {
 		t.Errorf("after its reconcile: %s", got)
-	}
-}
-
-func TestRequestForUID(t *testing.T) {
-	clusterWide := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader-clusterrole", UID: "wide"}}
-	w := newFixture(t, webBinding("m1"), clusterWide)
-	for uid, want := range map[types.UID]reconcile.Request{
-		"binding": request("shop", "web-deployment"), "wide": request("", "reader-clusterrole"), "gone": {},
-	} {
-		got, ok, err := w.requestForUID(t.Context(), uid)
-		if err != nil || got != want || ok != (uid != "gone") {
-			t.Errorf("%s: %v, %v, %v; want %v", uid, got, ok, err, want)
-		}
 	}
 }

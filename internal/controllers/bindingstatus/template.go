@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// maxConflictTries is how often a status is computed again when another client writes the
-// template at the same time.
+// maxConflictTries is the maximum number of attempts to compute and write a status while other
+// clients write the template.
 const maxConflictTries = 5
 
 // aggregation holds the input for the status of one template.
@@ -29,16 +30,16 @@ type aggregation struct {
 	request  reconcile.Request
 	template workv1alpha2.ObjectReference
 	items    []workv1alpha2.AggregatedStatusItem
-	// bypassCache is true when the cache is known to be stale.
+	// bypassCache is true if the cache is known to be stale.
 	bypassCache bool
 }
 
 // aggregateTemplateStatus writes the aggregated status of all clusters to the status of the
-// template. Kinds without an aggregation rule and kinds without a status are not written.
+// template. It writes nothing for a kind without an aggregation rule or without a status.
 func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconcile.Request, bound binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
 	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
-	// A binding that a user created may refer to an object that it must not change.
+	// A binding that a user created may refer to an object that this user must not change.
 	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconc
 	return err
 }
 
-// tryAggregate computes and writes the status once.
+// tryAggregate makes one attempt to compute and write the status.
 func (r *reconciler) tryAggregate(ctx context.Context, s aggregation) error {
 	template, err := r.readTemplate(ctx, s)
 	if err != nil || template == nil || !isTemplateOf(template, s.template) {
@@ -71,14 +72,18 @@ func (r *reconciler) tryAggregate(ctx context.Context, s aggregation) error {
 	return err
 }
 
-// maxStatusWrites is how many writes a status may take; see interpreter.Rules.
+// maxStatusWrites is the maximum number of writes for one status; see interpreter.Rules.
 const maxStatusWrites = 2
 
-// writeAggregated computes and writes the status of a template, in several writes if the rule
-// requires it.
+// writeAggregated computes and writes the status of a template. It uses several writes if the rule
+// requires them. It writes nothing if the rule was removed during the pass.
 func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, template *unstructured.Unstructured) error {
+	aggregate := r.rules.Rules(kindOf(s.template)).AggregateStatus
 	for range maxStatusWrites {
-		summed, err := r.rules.Rules(kindOf(s.template)).AggregateStatus(ctx, template, s.items)
+		if aggregate == nil {
+			return nil
+		}
+		summed, err := aggregate(ctx, template, s.items)
 		if err != nil {
 			return err
 		}
@@ -91,10 +96,10 @@ func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, templat
 	return nil
 }
 
-// withMissingTargets adds an item of unknown health for each target cluster whose Work does
-// not exist yet, in the order of names. Without it a template would look complete between its
-// scheduling and its delivery: observedGeneration would change although a cluster does not
-// have the template at all.
+// withMissingTargets adds an item of unknown health for each target cluster whose Work does not
+// exist yet, and keeps the items sorted by name. Without these items a template would look complete
+// between its scheduling and its delivery, because observedGeneration would change although a
+// cluster does not have the template yet.
 func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []workv1alpha2.TargetCluster) []workv1alpha2.AggregatedStatusItem {
 	all := slices.Clone(items)
 	for _, target := range targets {
@@ -108,9 +113,9 @@ func withMissingTargets(items []workv1alpha2.AggregatedStatusItem, targets []wor
 	return all
 }
 
-// readTemplate returns the stored template, or nil when it does not exist. It reads from the
-// API server when the cache is older than the template from which the binding was made, or
-// older than this process's last write.
+// readTemplate returns the stored template, or nil if the template does not exist. It reads from
+// the API server if the cache is older than the template from which the binding was made, or older
+// than the last write of this process.
 func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstructured.Unstructured, error) {
 	if s.bypassCache {
 		return r.templateReader.GetLive(ctx, kindOf(s.template), keyOf(s.template))
@@ -123,12 +128,21 @@ func (r *reconciler) readTemplate(ctx context.Context, s aggregation) (*unstruct
 }
 
 func (r *reconciler) isCacheStale(template *unstructured.Unstructured, s aggregation) bool {
-	version := template.GetResourceVersion()
-	return isOlder(version, s.template.ResourceVersion) || isOlder(version, r.writes.lastVersions(s.request).template)
+	return isOlder(template.GetResourceVersion(), s.template.ResourceVersion) || r.writes.IsStale(s.request, template)
 }
 
-// writeTemplate writes the status of summed if it differs and returns the stored object, or
-// nil when nothing was written.
+// isOlder reports whether a version is older than another version. It returns false for versions
+// that cannot be compared.
+func isOlder(version, than string) bool {
+	if version == than {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// writeTemplate writes the status of summed if it differs from the status of the template. It
+// returns the stored object, or nil if it wrote nothing.
 func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Request, template, summed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	change, err := statusPatch(template, summed)
 	if err != nil || change == nil {
@@ -145,12 +159,13 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 	if err != nil {
 		return nil, fmt.Errorf("patching it: %w", err)
 	}
-	r.writes.recordTemplateWrite(request, stored.GetResourceVersion())
+	r.writes.Record(request, stored)
 	return stored, nil
 }
 
-// recordMissingStatus finds out whether the template or the status of its kind does not exist.
-// The API server answers the same for both. Nothing is left to do for a missing template.
+// recordMissingStatus finds out whether the template does not exist or its kind has no status,
+// because the API server gives the same answer in both cases. For a missing template it does
+// nothing.
 func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstructured.Unstructured) error {
 	current, err := r.templateReader.GetLive(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
 	if current != nil && current.GetUID() == template.GetUID() {
@@ -159,10 +174,10 @@ func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstruct
 	return err
 }
 
-// statusPatch returns the merge patch that gives before the status of after, or nil when
-// nothing would change. The patch contains the resourceVersion from which it was computed:
-// lists are replaced as a whole, and an aggregated status is valid only for the generation
-// from which it was computed.
+// statusPatch returns the merge patch that changes the status of before to the status of after, or
+// nil if nothing would change. The patch contains the resourceVersion from which it was computed,
+// because a merge patch replaces whole lists, and because an aggregated status is valid only for
+// the generation from which it was computed.
 func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	if before == after {
 		return nil, nil
@@ -179,7 +194,7 @@ func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)
 	}
-	// A patch may contain nothing but removals of missing fields.
+	// A patch that only removes missing fields changes nothing.
 	result, err := jsonpatch.MergePatch(old, difference)
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)
@@ -194,7 +209,7 @@ func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	return jsonpatch.MergeMergePatches(version, difference)
 }
 
-// statusJSON encodes an object that contains the status only.
+// statusJSON encodes an object that contains only the status of the given object.
 func statusJSON(object *unstructured.Unstructured) ([]byte, error) {
 	status, found := object.Object["status"]
 	if !found {
@@ -207,7 +222,7 @@ func statusJSON(object *unstructured.Unstructured) ([]byte, error) {
 	return encoded, nil
 }
 
-// isTemplateOf reports whether an object is the one for which a binding was made, and not a
+// isTemplateOf reports whether an object is the template for which a binding was made, and not a
 // later object of the same name.
 func isTemplateOf(template *unstructured.Unstructured, reference workv1alpha2.ObjectReference) bool {
 	return reference.UID == "" || template.GetUID() == reference.UID

@@ -253,16 +253,3 @@ func TestKindsWithoutStatusExpire(t *testing.T) {
 		t.Error("not expired")
 	}
 }
-
-func TestWriteTrackerKeepsVersionsUntilBindingIsDeleted(t *testing.T) {
-	l, of := newWriteTracker(), request("shop", "web")
-	l.recordBindingWrite(of, "3")
-	l.recordTemplateWrite(of, "4")
-	if got, want := l.lastVersions(of), (versions{binding: "3", template: "4"}); got != want {
-		t.Errorf("versions = %v, want %v", got, want)
-	}
-	l.delete(of)
-	if got := l.lastVersions(of); got != (versions{}) {
-		t.Errorf("versions after the deletion = %v", got)
-	}
-}

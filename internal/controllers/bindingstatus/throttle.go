@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// isRolloutInProgress reports whether the statuses of the clusters are expected to change
-// without a new write. This is true while an expected cluster has not reported, has the
-// manifest but is not healthy yet, is in a rolling update, or has an older template than
-// another cluster. An apply error is a report.
+// isRolloutInProgress reports whether the statuses of the clusters are expected to change without a
+// new write by Karmada. This is true while an expected cluster has not reported, has the manifest
+// but is not healthy yet, is in a rolling update, or has an older template than another cluster. A
+// cluster with an apply error has reported.
 func isRolloutInProgress(expected sets.Set[string], items []workv1alpha2.AggregatedStatusItem) bool {
 	reported, template := 0, int64(0)
 	for i := range items {
@@ -42,50 +43,30 @@ func isRolloutInProgress(expected sets.Set[string], items []workv1alpha2.Aggrega
 	return reported < expected.Len()
 }
 
-// progressWritesPerSecond is how many bindings in a rollout may be written per second, in
-// total. Progress is written while few rollouts run. When thousands run at once, only their
-// results are written.
-const progressWritesPerSecond = 3
+// maxPause is the longest time until a waiting binding tries again to get a share of the budget.
+const maxPause = 10 * time.Second
 
-// progressDelay is how long the status of a binding in a rollout is delayed. Most rollouts end
-// within it.
-const progressDelay = 250 * time.Millisecond
-
-// lagDelay is how long a condition for an earlier generation stays while members get the
-// newest state of their Works. They nearly always get it within that time, which saves one of
-// two writes.
-const lagDelay = 3 * time.Second
-
-const (
-	// maxWait is how long a binding waits at most, regardless of the budget. Waiting bindings
-	// compete for the budget, and one of them may be unlucky for long.
-	maxWait = 30 * time.Second
-	// maxPause is the maximum time until a waiting binding tries to get a share of the budget
-	// again.
-	maxPause = 10 * time.Second
-)
-
-// progressThrottle delays the writes of bindings in a rollout, so that not every step of a
-// rollout over many clusters is written.
+// progressThrottle delays the writes of bindings in a rollout, so that not every step of a rollout
+// in many clusters causes a write.
 type progressThrottle struct {
-	// initialDelay is how long the first write is delayed. minPause is the minimum delay of a
-	// binding for which the budget has no share.
-	initialDelay, minPause time.Duration
+	policy pacing.Policy
+	// initialDelay is the delay of the first write.
+	initialDelay time.Duration
 
 	budget       *rate.Limiter
 	mu           sync.Mutex
 	waitingSince map[reconcile.Request]time.Time
 }
 
-func newProgressThrottle(initialDelay, minPause time.Duration) *progressThrottle {
+func newProgressThrottle(policy pacing.Policy, initialDelay time.Duration) *progressThrottle {
 	return &progressThrottle{
-		initialDelay: initialDelay, minPause: minPause, waitingSince: map[reconcile.Request]time.Time{},
-		budget: rate.NewLimiter(progressWritesPerSecond, progressWritesPerSecond),
+		policy: policy, initialDelay: initialDelay, waitingSince: map[reconcile.Request]time.Time{},
+		budget: rate.NewLimiter(rate.Limit(policy.BindingProgressPerSecond), policy.BindingProgressPerSecond),
 	}
 }
 
-// remainingDelay returns how much longer the write of a binding is delayed; 0 means that it is
-// written now.
+// remainingDelay returns how much longer the write of a binding must be delayed. 0 means that the
+// write is due now.
 func (p *progressThrottle) remainingDelay(request reconcile.Request, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,21 +78,23 @@ func (p *progressThrottle) remainingDelay(request reconcile.Request, now time.Ti
 	if left := since.Add(p.initialDelay).Sub(now); left > 0 {
 		return left
 	}
-	if left := since.Add(maxWait).Sub(now); left > 0 && !p.budget.AllowN(now, 1) {
+	// MaxProgressDelay bounds the wait, because all waiting bindings compete for the budget and a
+	// single binding could wait much longer.
+	if left := since.Add(p.policy.MaxProgressDelay).Sub(now); left > 0 && !p.budget.AllowN(now, 1) {
 		return min(left, p.pause())
 	}
 	delete(p.waitingSince, request)
 	return 0
 }
 
-// pause returns the time in which all waiting bindings get a share. Reconciling a binding
-// costs more than waiting for its share.
+// pause returns the time in which all waiting bindings can get a share of the budget. Bindings wait
+// that long, because a reconcile that gets no share costs more than the wait.
 func (p *progressThrottle) pause() time.Duration {
-	all := time.Duration(len(p.waitingSince)) * time.Second / progressWritesPerSecond
-	return min(max(all, p.minPause), maxPause)
+	all := time.Duration(len(p.waitingSince)) * time.Second / time.Duration(p.policy.BindingProgressPerSecond)
+	return min(max(all, p.policy.Settle), maxPause)
 }
 
-// stop ends the waiting of a binding.
+// stop removes a binding from the waiting bindings.
 func (p *progressThrottle) stop(request reconcile.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

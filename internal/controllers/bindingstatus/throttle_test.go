@@ -60,7 +60,7 @@ func requestNumber(i int) reconcile.Request {
 
 func TestProgressThrottleRestartsAfterWrite(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := newProgressThrottle(time.Second, time.Second)
+	p := newProgressThrottle(policy, time.Second)
 	for _, step := range []struct{ after, want time.Duration }{
 		{0, time.Second}, {400 * time.Millisecond, 600 * time.Millisecond}, {600 * time.Millisecond, 0}, {0, time.Second},
 	} {
@@ -79,7 +79,7 @@ func TestProgressThrottleRestartsAfterWrite(t *testing.T) {
 func TestRolloutsShareWriteBudget(t *testing.T) {
 	const many = 1000
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := newProgressThrottle(time.Second, time.Second)
+	p := newProgressThrottle(policy, time.Second)
 	due := map[int]time.Time{}
 	for i := range many {
 		due[i] = start
@@ -99,9 +99,9 @@ func TestRolloutsShareWriteBudget(t *testing.T) {
 			delete(due, i)
 		}
 	}
-	last := int(maxWait / time.Second)
+	last := int(policy.MaxProgressDelay / time.Second)
 	for second, written := range perSecond {
-		if second > last || second < last && written > 2*progressWritesPerSecond {
+		if second > last || second < last && written > 2*policy.BindingProgressPerSecond {
 			t.Errorf("%d are written after %d s", written, second)
 		}
 	}

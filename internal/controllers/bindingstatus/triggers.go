@@ -2,54 +2,59 @@ package bindingstatus
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = loop.Queue[reconcile.Request]
 
-// onBinding queues bindings whose status may have to follow their spec. The handlers below
-// keep the mark of events from the initial list, which get low priority.
+// onBinding queues bindings whose status may have to follow a change of their spec. The handlers
+// below keep the mark of events from the initial list, so that these events get low priority.
 //
-// Further events do not extend the delay of a queued request: under constant change, a binding
-// is written once per window. A changed binding waits for settleDelay instead, because its
-// Works are about to report and a write before that would be useless.
-func onBinding(window, settleDelay time.Duration) handler.Funcs {
+// Further events do not extend the delay of a queued request, so that a binding that changes all
+// the time is written once per window. A binding with a changed spec waits for settleDelay instead,
+// because its Works are about to report and an earlier write would soon be outdated.
+func onBinding(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if bound, ok := e.Object.(binding.Object); ok && isPlaced(bound) {
-				q.AddAfter(requestFor(bound), window)
+				q.AddAfter(requestFor(bound), window())
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			// The generation changes with everything relevant: a newer template, other
-			// clusters, and all fields that the condition's observedGeneration covers.
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				q.AddAfter(requestFor(e.ObjectNew), settleDelay)
+			older, ok := e.ObjectOld.(binding.Object)
+			newer, ok2 := e.ObjectNew.(binding.Object)
+			switch {
+			case !ok || !ok2:
+			case older.GetGeneration() != newer.GetGeneration():
+				// The generation changes with every relevant change: a newer template, other
+				// clusters, and all fields that the observedGeneration of the condition covers.
+				q.AddAfter(requestFor(newer), settleDelay)
+			case work.HasNewReport(older, newer):
+				q.AddAfter(requestFor(newer), window())
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			q.AddAfter(requestFor(e.Object), window)
+			q.AddAfter(requestFor(e.Object), window())
 		},
 	}
 }
 
-// isPlaced reports whether a binding was scheduled once, or is required in some cluster.
-// Before that it has no status.
+// isPlaced reports whether a binding was ever scheduled, or has a Work in some cluster because
+// another binding requires it. Before that, a binding has no status.
 func isPlaced(bound binding.Object) bool {
 	return bound.BindingStatus().LastScheduledTime != nil || binding.ExpectedClusters(bound.BindingSpec()).Len() > 0
 }
@@ -58,8 +63,8 @@ func requestFor(bound client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)}
 }
 
-// onWork queues the binding of a Work whose report changed.
-func onWork(window, settleDelay time.Duration) handler.Funcs {
+// onWork queues the binding of a Work whose reported status changed.
+func onWork(window func() time.Duration, settleDelay time.Duration) handler.Funcs {
 	enqueue := func(q queue, object client.Object, delay time.Duration) {
 		if request, ok := bindingOfWork(object); ok {
 			q.AddAfter(request, delay)
@@ -67,7 +72,7 @@ func onWork(window, settleDelay time.Duration) handler.Funcs {
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			// After a start every binding is queued anyway.
+			// The initial list is ignored, because every binding is queued at the start anyway.
 			if !e.IsInInitialList {
 				enqueue(q, e.Object, settleDelay)
 			}
@@ -75,16 +80,20 @@ func onWork(window, settleDelay time.Duration) handler.Funcs {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, ok := e.ObjectOld.(*workv1alpha1.Work)
 			after, ok2 := e.ObjectNew.(*workv1alpha1.Work)
-			if ok && ok2 && isRelevantUpdate(before, after) {
-				enqueue(q, after, window)
+			switch {
+			case !ok || !ok2:
+			case isRelevantUpdate(before, after):
+				enqueue(q, after, window())
+			case isRenderedAgain(before, after):
+				enqueue(q, after, settleDelay)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object, window) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object, window()) },
 	}
 }
 
-// bindingOfWork returns the binding of a Work, identified by the Work's annotations; ok is
-// false for a Work that another client made.
+// bindingOfWork returns the binding that the annotations of a Work name. ok is false for a Work
+// that another client created.
 func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 	for _, namespaced := range []bool{true, false} {
 		if key, ok := binding.ReferencedBinding(object, namespaced); ok {
@@ -94,15 +103,22 @@ func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 	return reconcile.Request{}, false
 }
 
-// isRelevantUpdate reports whether an update of a Work can change the status of its binding:
-// the report, the generation that it is for, whether the Work counts, or the binding.
+// isRelevantUpdate reports whether an update of a Work can change the status of its binding. It
+// compares the report, the generation that the report is for, whether the Work counts, and the
+// binding of the Work.
 func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
 	return !hasSameApplied(before, after) ||
 		work.HasUnappliedGeneration(before) != work.HasUnappliedGeneration(after) || work.IsSuspended(before) != work.IsSuspended(after) ||
 		work.IsSuspensionObserved(before) != work.IsSuspensionObserved(after) ||
 		!work.EqualManifestStatuses(before.Status.ManifestStatuses, after.Status.ManifestStatuses) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
-		!slices.Equal(bindingIDs(before), bindingIDs(after))
+		!slices.Equal(lookup.WorksByBindingID.Keys(before), lookup.WorksByBindingID.Keys(after))
+}
+
+// isRenderedAgain reports whether a Work was rendered from another state of its binding or
+// template. The binding then waits, because the member is about to report.
+func isRenderedAgain(before, after *workv1alpha1.Work) bool {
+	return before.Annotations[workv1alpha1.RenderedFromAnnotation] != after.Annotations[workv1alpha1.RenderedFromAnnotation]
 }
 
 func hasSameApplied(before, after *workv1alpha1.Work) bool {
@@ -112,46 +128,4 @@ func hasSameApplied(before, after *workv1alpha1.Work) bool {
 		return older == newer
 	}
 	return older.Status == newer.Status && older.Message == newer.Message
-}
-
-// bindingIDIndex is the index of Works by the label with the permanent ID of their binding.
-const bindingIDIndex = Name + "/binding-id"
-
-func indexWorks(indexer client.FieldIndexer) error {
-	err := indexer.IndexField(context.Background(), &workv1alpha1.Work{}, bindingIDIndex,
-		func(object client.Object) []string { return bindingIDs(object) })
-	if err != nil {
-		return fmt.Errorf("indexing Works by binding: %w", err)
-	}
-	return nil
-}
-
-func bindingIDs(object metav1.Object) []string {
-	var ids []string
-	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {
-		if id := object.GetLabels()[label]; id != "" {
-			ids = append(ids, indexKey(label, id))
-		}
-	}
-	return ids
-}
-
-// indexKey contains the label, because IDs of both scopes may be equal.
-func indexKey(label, id string) string { return label + "=" + id }
-
-// listWorks returns the Works of a binding; they must not be modified. A Work with annotations
-// of another binding is left out, because a copied binding has the same ID.
-func (r *reconciler) listWorks(ctx context.Context, bound binding.Object) ([]*workv1alpha1.Work, error) {
-	list := &workv1alpha1.WorkList{}
-	id := indexKey(binding.PermanentIDLabel(bound), binding.PermanentID(bound))
-	if err := r.karmada.List(ctx, list, client.MatchingFields{bindingIDIndex: id}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing Works of binding %q: %w", client.ObjectKeyFromObject(bound), err)
-	}
-	works := make([]*workv1alpha1.Work, 0, len(list.Items))
-	for i := range list.Items {
-		if binding.BelongsTo(&list.Items[i], bound) {
-			works = append(works, &list.Items[i])
-		}
-	}
-	return works, nil
 }

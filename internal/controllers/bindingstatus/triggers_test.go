@@ -1,17 +1,21 @@
 package bindingstatus
 
 import (
+	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 func request(namespace, name string) reconcile.Request {
@@ -126,7 +130,62 @@ func TestBindingIDIndexSeparatesScopes(t *testing.T) {
 		"clusterresourcebinding.karmada.io/permanent-id": "1", "resourcebinding.karmada.io/permanent-id": "", "app": "web",
 	}}}
 	want := []string{"clusterresourcebinding.karmada.io/permanent-id=1"}
-	if diff := cmp.Diff(want, bindingIDs(of)); diff != "" {
+	if diff := cmp.Diff(want, lookup.WorksByBindingID.Keys(of)); diff != "" {
 		t.Errorf("index values (-want +got):\n%s", diff)
+	}
+}
+
+// delayedQueue records the delay of each request.
+type delayedQueue struct {
+	queue
+	delays map[reconcile.Request]time.Duration
+}
+
+func (q delayedQueue) AddAfter(added reconcile.Request, delay time.Duration) { q.delays[added] = delay }
+
+func TestChangesOfTheRenderingQueueTheBinding(t *testing.T) {
+	const window, settleDelay = time.Millisecond, time.Minute
+	fixedWindow := func() time.Duration { return window }
+	annotate := func(object metav1.Object, key, value string) {
+		annotations := maps.Clone(object.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[key] = value
+		object.SetAnnotations(annotations)
+	}
+	tests := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding, *workv1alpha1.Work)
+		// want is 0 if nothing is queued.
+		want time.Duration
+	}{
+		"nothing": {func(*workv1alpha2.ResourceBinding, *workv1alpha1.Work) {}, 0},
+		"a recorded failure": {func(b *workv1alpha2.ResourceBinding, _ *workv1alpha1.Work) {
+			annotate(b, workv1alpha2.RenderFailuresAnnotation, `{"m1":"forbidden"}`)
+		}, window},
+		"a recorded generation": {func(b *workv1alpha2.ResourceBinding, _ *workv1alpha1.Work) {
+			annotate(b, workv1alpha2.RenderedGenerationAnnotation, "1/2")
+		}, window},
+		"another annotation of the binding": {func(b *workv1alpha2.ResourceBinding, _ *workv1alpha1.Work) { annotate(b, "note", "x") }, 0},
+		"a generation, which comes with a failure": {func(b *workv1alpha2.ResourceBinding, _ *workv1alpha1.Work) {
+			b.Generation++
+			annotate(b, workv1alpha2.RenderFailuresAnnotation, `{"m1":"forbidden"}`)
+		}, settleDelay},
+		"a Work that is rendered again": {func(_ *workv1alpha2.ResourceBinding, w *workv1alpha1.Work) {
+			annotate(w, workv1alpha1.RenderedFromAnnotation, "1/2")
+		}, settleDelay},
+		"another annotation of a Work": {func(_ *workv1alpha2.ResourceBinding, w *workv1alpha1.Work) { annotate(w, "note", "x") }, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := delayedQueue{delays: map[reconcile.Request]time.Duration{}}
+			bound, of := webBinding("m1"), webWork("m1")
+			tc.change(bound, of)
+			onBinding(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webBinding("m1"), ObjectNew: bound}, q)
+			onWork(fixedWindow, settleDelay).Update(t.Context(), event.UpdateEvent{ObjectOld: webWork("m1"), ObjectNew: of}, q)
+			if got := q.delays[request("shop", "web-deployment")]; got != tc.want {
+				t.Errorf("queued after %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

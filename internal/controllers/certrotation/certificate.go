@@ -13,7 +13,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// clientIdentity is the user of a kubeconfig context with its client certificate.
+// clientIdentity is the user of a kubeconfig context, together with the client certificate of that
+// user.
 type clientIdentity struct {
 	kubeconfig *clientcmdapi.Config
 	// user is the name of the user entry of the context.
@@ -24,7 +25,8 @@ type clientIdentity struct {
 
 var errNoCertificate = errors.New("the user has no client-certificate-data, so no certificate can be rotated; disable certRotation")
 
-// parseIdentity reads the identity of a context; an empty name means the current context.
+// parseIdentity parses the identity of a kubeconfig context. An empty name selects the current
+// context.
 func parseIdentity(kubeconfig []byte, context string) (*clientIdentity, error) {
 	if len(kubeconfig) == 0 {
 		return nil, errors.New("the kubeconfig is empty")
@@ -85,7 +87,7 @@ func lifetime(chain []*x509.Certificate) time.Duration {
 	return until.Sub(from)
 }
 
-// isRenewalDue reports whether the remaining part of the lifetime of a chain is at most
+// isRenewalDue reports whether the remaining part of the lifetime of a certificate chain is at most
 // threshold.
 func isRenewalDue(chain []*x509.Certificate, threshold float64, now time.Time) bool {
 	_, until := validityPeriod(chain)

@@ -1,9 +1,9 @@
-// Package certrotation answers "is the agent's certificate about to expire?": in the last part
-// of its lifetime the agent requests the next one from the control plane.
+// Package certrotation answers "is the agent's certificate about to expire?". In the last part of
+// the lifetime of the certificate it requests a new certificate from the control plane.
 //
-// The certificate is in a kubeconfig in a Secret of the member, with a key that never leaves
-// the member. The Secret is written once, when both certificate and key exist: it always holds
-// a matching pair. A pending request is reused in the next round, and so is a request whose
+// The certificate is in a kubeconfig in a Secret of the member. The private key never leaves the
+// member. The Secret always contains a matching certificate and key, because it is written only
+// once, when both exist. The next round reuses a pending request, and also a request whose
 // certificate could not be stored.
 package certrotation
 
@@ -39,7 +39,8 @@ import (
 // Name is the name of the controller in logs.
 const Name = "cert-rotation-controller"
 
-// The Secret of the member, and its key, that hold the kubeconfig of the agent.
+// The names of the Secret in the member, and of the key in this Secret, that contain the kubeconfig
+// of the agent.
 const (
 	SecretName = "karmada-kubeconfig"
 	SecretKey  = "karmada-kubeconfig"
@@ -49,16 +50,16 @@ const (
 type Options struct {
 	// Interval is the interval between two checks of the certificate.
 	Interval time.Duration
-	// Threshold is the remaining part of the lifetime, between 0 and 1, at which the next
-	// certificate is requested.
+	// Threshold is the remaining part of the lifetime, between 0 and 1, at which a new certificate
+	// is requested.
 	Threshold float64
 	// Namespace is the namespace of the Secret in the member.
 	Namespace string
-	// Context is the kubeconfig context that the agent uses; empty means the current one.
+	// Context is the kubeconfig context that the agent uses. Empty means the current context.
 	Context string
-	// Member reads and writes the Secret, without a cache.
+	// Member reads and writes the Secret without a cache.
 	Member client.Client
-	// OnRenewed is called with the new kubeconfig; it may be nil.
+	// OnRenewed is called with the new kubeconfig. It may be nil.
 	OnRenewed func(kubeconfig []byte)
 }
 
@@ -68,8 +69,8 @@ func DefaultOptions() Options {
 }
 
 const (
-	// requestPollInterval is the interval of reading a pending request, requestTimeout the maximum
-	// time.
+	// requestPollInterval is the interval at which a pending request is read. requestTimeout is the
+	// maximum time to wait for its certificate.
 	requestPollInterval = time.Second
 	requestTimeout      = 5 * time.Minute
 	// minLifetime is the shortest lifetime that an API server accepts in a request.
@@ -82,7 +83,7 @@ type rotator struct {
 	live      client.Reader
 	now       func() time.Time
 	lastError string
-	// pending is the unfinished request, nil if there is none.
+	// pending is the unfinished request, or nil if there is none.
 	pending *pendingRequest
 }
 
@@ -90,7 +91,7 @@ type rotator struct {
 type pendingRequest struct {
 	request *certificatesv1.CertificateSigningRequest
 	key     []byte
-	// replaced is the certificate that is replaced.
+	// replaced is the certificate that the new certificate replaces.
 	replaced *x509.Certificate
 }
 
@@ -117,7 +118,7 @@ func (r *rotator) Start(ctx context.Context) error {
 	}
 }
 
-// logFailure logs why the certificate is not rotated, when the reason changes.
+// logFailure logs why the certificate cannot be rotated. It logs only if the reason changed.
 func (r *rotator) logFailure(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		r.lastError = ""
@@ -129,7 +130,7 @@ func (r *rotator) logFailure(ctx context.Context, err error) {
 	}
 }
 
-// rotateIfDue rotates the certificate if it is due.
+// rotateIfDue rotates the certificate if its renewal is due.
 func (r *rotator) rotateIfDue(ctx context.Context) error {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: r.options.Namespace, Name: SecretName}
@@ -162,7 +163,7 @@ func (r *rotator) rotateIfDue(ctx context.Context) error {
 	return nil
 }
 
-// renewKubeconfig returns the kubeconfig with a new key and the certificate for it.
+// renewKubeconfig returns the kubeconfig with a new key and a new certificate for this key.
 func (r *rotator) renewKubeconfig(ctx context.Context, identity *clientIdentity) ([]byte, error) {
 	if r.pending == nil || !r.pending.replaced.Equal(identity.chain[0]) {
 		created, err := r.createRequest(ctx, identity)
@@ -215,13 +216,13 @@ func (r *rotator) createRequest(ctx context.Context, identity *clientIdentity) (
 	return &pendingRequest{request: request, key: keyPEM, replaced: identity.chain[0]}, nil
 }
 
-// awaitCertificate waits for the certificate of a request. It returns early if the request
-// waits for a manual approval, which may take long.
+// awaitCertificate waits until the certificate of a request is issued. It returns early if the
+// request needs a manual approval, which may take long.
 func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, requestPollInterval, requestTimeout, true, func(ctx context.Context) (bool, error) {
 		stored := &certificatesv1.CertificateSigningRequest{}
-		// After a failed read the certificate may be issued already, so the wait continues.
+		// The wait continues after a failed read, because the certificate may already be issued.
 		if lastErr = r.live.Get(ctx, client.ObjectKeyFromObject(request), stored); lastErr != nil {
 			if apierrors.IsNotFound(lastErr) {
 				return false, lastErr
@@ -247,8 +248,8 @@ func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.
 	}
 }
 
-// manualApprovalReason returns why the control plane does not approve a request automatically;
-// empty if it may do so, or if the request is approved.
+// manualApprovalReason returns why the control plane does not approve a request automatically. It
+// returns an empty string if an automatic approval is possible, or if the request is approved.
 func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) string {
 	reason := ""
 	for _, condition := range request.Status.Conditions {
@@ -262,7 +263,8 @@ func manualApprovalReason(request *certificatesv1.CertificateSigningRequest) str
 	return reason
 }
 
-// requestError returns why a request gets no certificate, nil if it may get one.
+// requestError returns an error if a request will get no certificate, because the request was
+// denied or failed.
 func requestError(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		if condition.Type == certificatesv1.CertificateDenied || condition.Type == certificatesv1.CertificateFailed {

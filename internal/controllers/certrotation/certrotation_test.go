@@ -21,7 +21,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
@@ -30,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 // authority is a certificate authority for tests.
@@ -99,9 +99,16 @@ func newSecret(kubeconfig []byte) *corev1.Secret {
 	}
 }
 
-// newControlPlane returns a client whose certificate signing requests are decided by decide.
-func newControlPlane(decide func(*certificatesv1.CertificateSigningRequest)) client.WithWatch {
-	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(interceptor.Funcs{
+func newClientBuilder(t *testing.T) *fake.ClientBuilder {
+	t.Helper()
+	return fake.NewClientBuilder().WithScheme(looptest.NewScheme(t, corev1.AddToScheme, certificatesv1.AddToScheme))
+}
+
+// newControlPlane returns a client of a control plane in which the function decide decides on
+// certificate signing requests.
+func newControlPlane(t *testing.T, decide func(*certificatesv1.CertificateSigningRequest)) client.WithWatch {
+	t.Helper()
+	return newClientBuilder(t).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, karmada client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			decide(object.(*certificatesv1.CertificateSigningRequest))
 			return karmada.Create(ctx, object)
@@ -113,7 +120,7 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, from := newAuthority(t), time.Now()
 		var created atomic.Pointer[certificatesv1.CertificateSigningRequest]
-		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+		karmada := newControlPlane(t, func(request *certificatesv1.CertificateSigningRequest) {
 			created.Store(request.DeepCopy())
 			block, _ := pem.Decode(request.Spec.Request)
 			parsed, err := x509.ParseCertificateRequest(block.Bytes)
@@ -122,7 +129,7 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 			}
 			request.Status.Certificate = ca.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
-		member := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, from, from.Add(100*time.Hour)))).Build()
+		member := newClientBuilder(t).WithObjects(newSecret(newKubeconfig(t, ca, from, from.Add(100*time.Hour)))).Build()
 		var renewed []byte
 		o := DefaultOptions()
 		o.Member, o.OnRenewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
@@ -189,12 +196,12 @@ func TestCertificateOfTheConfiguredContextIsRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	var requested []string
-	karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+	karmada := newControlPlane(t, func(request *certificatesv1.CertificateSigningRequest) {
 		requested = append(requested, request.Name[:len(request.Name)-len("-12345")])
 		request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 	})
 	o := DefaultOptions()
-	o.Context, o.Member = "it", fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(encoded)).Build()
+	o.Context, o.Member = "it", newClientBuilder(t).WithObjects(newSecret(encoded)).Build()
 	err = (&rotator{options: o, karmada: karmada, live: karmada, now: time.Now}).rotateIfDue(t.Context())
 	if diff := cmp.Diff([]string{"east"}, requested); diff != "" {
 		t.Errorf("users of the requests (-want +got):\n%s\nerror %v", diff, err)
@@ -257,9 +264,9 @@ func TestRotationErrors(t *testing.T) {
 				if decide == nil {
 					decide = nothing
 				}
-				karmada := newControlPlane(decide)
+				karmada := newControlPlane(t, decide)
 				o := DefaultOptions()
-				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
+				o.Member = newClientBuilder(t).WithObjects(secret).Build()
 				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 				err := r.rotateIfDue(t.Context())
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
@@ -288,7 +295,7 @@ func TestPendingRequestIsReused(t *testing.T) {
 		"a denied request": {decide: func(request *certificatesv1.CertificateSigningRequest) {
 			request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 		}, want: 4},
-		// One more pass is needed to find that the request is deleted.
+		// One more pass is needed, because a pass must first find that the request was deleted.
 		"a deleted request": {decide: undecided, want: 2, between: func(t *testing.T, karmada client.Client) {
 			if err := karmada.DeleteAllOf(t.Context(), &certificatesv1.CertificateSigningRequest{}); err != nil {
 				t.Fatal(err)
@@ -299,12 +306,12 @@ func TestPendingRequestIsReused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ca, now, count := newAuthority(t), time.Now(), 0
-				karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+				karmada := newControlPlane(t, func(request *certificatesv1.CertificateSigningRequest) {
 					count++
 					test.decide(request)
 				})
 				o := DefaultOptions()
-				o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
+				o.Member = newClientBuilder(t).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).Build()
 				r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 				for range 4 {
 					if err := r.rotateIfDue(t.Context()); err == nil {
@@ -325,7 +332,7 @@ func TestPendingRequestIsReused(t *testing.T) {
 func TestIssuedCertificateIsStoredAfterAFailedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, now, count, full := newAuthority(t), time.Now(), 0, true
-		karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) {
+		karmada := newControlPlane(t, func(request *certificatesv1.CertificateSigningRequest) {
 			count++
 			block, _ := pem.Decode(request.Spec.Request)
 			parsed, err := x509.ParseCertificateRequest(block.Bytes)
@@ -335,7 +342,7 @@ func TestIssuedCertificateIsStoredAfterAFailedWrite(t *testing.T) {
 			request.Status.Certificate = ca.sign(t, parsed.Subject, parsed.PublicKey, time.Now(), time.Now().Add(100*time.Hour))
 		})
 		o := DefaultOptions()
-		o.Member = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).
+		o.Member = newClientBuilder(t).WithObjects(newSecret(newKubeconfig(t, ca, now.Add(-99*time.Hour), now.Add(time.Hour)))).
 			WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, member client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 				if full {
 					return errors.New("no space left")
@@ -365,7 +372,7 @@ func TestRequestedLifetime(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			ca, from, got := newAuthority(t), time.Now().Add(-time.Hour), int32(0)
-			karmada := newControlPlane(func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
+			karmada := newControlPlane(t, func(request *certificatesv1.CertificateSigningRequest) { got = *request.Spec.ExpirationSeconds })
 			identity, err := parseIdentity(newKubeconfig(t, ca, from, from.Add(test.lifetime)), "")
 			if err != nil {
 				t.Fatal(err)

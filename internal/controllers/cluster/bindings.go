@@ -11,16 +11,17 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// removeFromBindings removes a cluster in removal from the bindings that no scheduler updates,
-// and returns the bindings that still target it. If a scheduler changes a binding at the same
-// time, its write wins: ours fails with a conflict.
+// removeFromBindings removes a cluster that is being removed from the bindings that no scheduler
+// will update. It returns the bindings that still target the cluster. If a scheduler changes a
+// binding at the same time, the write of the scheduler wins, because the write of this controller
+// fails with a conflict.
 func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) ([]binding.Object, error) {
 	targeting, err := r.bindingsOf(ctx, cluster.Name)
 	if err != nil {
@@ -45,8 +46,8 @@ func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1a
 	return remaining, nil
 }
 
-// removalReason returns the reason why no scheduler removes the cluster from the binding; empty
-// if one may still do so.
+// removalReason returns the reason why no scheduler will remove the cluster from the binding. It
+// returns an empty string if a scheduler may still remove the cluster.
 func removalReason(bound binding.Object, overdue bool) string {
 	spec := bound.BindingSpec()
 	switch {
@@ -64,7 +65,7 @@ func removalReason(bound binding.Object, overdue bool) string {
 }
 
 // removeFromBinding removes a cluster from a binding, records an event, and reports whether it
-// did so. After a conflict the next pass tries again.
+// removed the cluster. After a conflict the next pass retries.
 func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object, cluster, reason string) (removed bool, err error) {
 	updated := binding.Copy(bound)
 	spec := updated.BindingSpec()
@@ -89,10 +90,11 @@ func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object
 	return true, r.reportUnplaced(ctx, updated, message)
 }
 
-// maxStatusAttempts limits the attempts to write a status that other controllers write as well.
+// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
+// because other controllers also write this status.
 const maxStatusAttempts = 4
 
-// reportUnplaced reports in the condition of a binding which replicas are not placed. A later
+// reportUnplaced writes the replicas that are not placed to the condition of a binding. A later
 // result of a scheduler replaces the condition.
 func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, message string) error {
 	current := bound
@@ -111,7 +113,7 @@ func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, m
 			return client.IgnoreNotFound(err)
 		}
 		if current.GetGeneration() != bound.GetGeneration() {
-			// The message may not be true for the newer generation.
+			// The message is not written again, because it may be wrong for the newer generation.
 			return nil
 		}
 	}

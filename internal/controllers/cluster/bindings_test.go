@@ -13,14 +13,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/loop"
 )
 
-// newBinding returns a binding of 4 divided replicas in member1, which is removed, and member2.
+// newBinding returns a binding of 4 divided replicas in member1, which is being removed, and in
+// member2.
 func newBinding(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "b1", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p1"}},
@@ -78,7 +79,7 @@ func TestRemovedClusterIsRemovedFromUnscheduledBindings(t *testing.T) {
 			}
 			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(tc.elapsed)
 			r := &reconciler{
-				options: DefaultOptions(), karmada: karmada, live: karmada, events: telemetry.NewEvents(recorder), now: func() time.Time { return clock },
+				options: DefaultOptions(), karmada: karmada, live: karmada, events: loop.NewEvents(recorder), now: func() time.Time { return clock },
 			}
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "member1"}}); err != nil {

@@ -1,9 +1,10 @@
-// Package cluster answers "what does the control plane hold for a member cluster?": its
-// execution namespace, the taints for its health, and the ordered removal of both when the
-// cluster is deleted.
+// Package cluster answers "which objects does the control plane hold for a member cluster?". It
+// creates the execution namespace, sets the taints for the health of the cluster, and removes the
+// objects in order when the cluster is deleted.
 //
-// A cluster is removed in steps, and each step waits for the result of the one before. Objects
-// are deleted in a member that is reachable, and nothing waits for a member that is not.
+// A cluster is removed in steps, and each step waits for the result of the previous one. Objects
+// are deleted in a member only if the member is reachable, and no step waits for a member that is
+// not reachable.
 package cluster
 
 import (
@@ -26,11 +27,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in flags, logs and events.
@@ -42,34 +43,36 @@ type Options struct {
 	Workers int
 	// OnDeleted is called with the name of a deleted cluster.
 	OnDeleted func(name string)
-	// Backoff is the retry delay after a Cluster failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for Clusters that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, OnDeleted: func(string) {}, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 5, OnDeleted: func(string) {}, Backoff: loop.DefaultBackoff()}
 }
 
 type reconciler struct {
 	options Options
 	karmada client.Client
 	live    client.Reader
-	events  *telemetry.Events
+	events  *loop.Events
 	now     func() time.Time
 }
 
-// Add registers the controller with a manager that has the index of bindings by
-// cluster.
+// Add registers the controller with a manager, and adds the index of bindings by cluster.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), now: time.Now,
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
+	}
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+		return err
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}).
 		Watches(newUnstructuredNamespace(""), onExecutionNamespace()).
-		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 
@@ -93,9 +96,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
 }
 
-// onExecutionNamespace enqueues a cluster when its namespace is deleted: by a user, or because
-// the cluster is removed. The deletion may have started before this process, and the Cluster
-// may be deleted already.
+// onExecutionNamespace queues a cluster when its execution namespace is deleted, either by a user
+// or because the cluster is removed. It also handles a deletion that started before this process,
+// after which the Cluster may no longer exist.
 func onExecutionNamespace() handler.EventHandler {
 	enqueue := func(namespace client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
@@ -119,8 +122,9 @@ func onExecutionNamespace() handler.EventHandler {
 	}
 }
 
-// ensureExecutionNamespace creates the namespace that holds the cluster's Works. Its annotation
-// says that agents need a verdict to delete the objects of a Work.
+// ensureExecutionNamespace creates the namespace that contains the Works of the cluster. An
+// annotation of this namespace says that agents need a verdict before they delete the objects of a
+// Work.
 func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	name := work.ExecutionNamespace(cluster.Name)
 	namespace := newUnstructuredNamespace(name)
@@ -142,7 +146,7 @@ func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clus
 	return nil
 }
 
-// requireVerdicts adds the annotation to a namespace that was created without it.
+// requireVerdicts adds the annotation to a namespace that does not have it.
 func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) error {
 	if stored.GetDeletionTimestamp() != nil || requiresVerdicts(stored) {
 		return nil
@@ -162,7 +166,7 @@ func requiresVerdicts(namespace client.Object) bool {
 	return namespace.GetAnnotations()[workv1alpha1.DeletionVerdictsAnnotation] == workv1alpha1.DeletionVerdictsRequired
 }
 
-// ensureFinalizerAndTaints writes the finalizer and the taints in one patch.
+// ensureFinalizerAndTaints writes the finalizer and the taints of a Cluster in one patch.
 func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	updated := cluster.DeepCopy()
 	controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
@@ -177,8 +181,8 @@ func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clus
 	return err
 }
 
-// ignoreConflict drops conflicts, so that they are not logged. The watch enqueues the newer
-// object.
+// ignoreConflict returns nil for a conflict, so that conflicts are not logged. A retry is not
+// needed, because the watch queues the newer object.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

@@ -22,9 +22,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/telemetry"
-	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 func newNamespace(name string) *corev1.Namespace {
@@ -93,11 +93,11 @@ func TestNamespacesInDeletionAreEnqueuedAtTheStart(t *testing.T) {
 func newReconciler(karmada client.Client) *reconciler {
 	return &reconciler{
 		options: DefaultOptions(), karmada: karmada, live: karmada, now: time.Now,
-		events: telemetry.NewEvents(record.NewFakeRecorder(10)),
+		events: loop.NewEvents(record.NewFakeRecorder(10)),
 	}
 }
 
-// newWork returns a delivered Work, in deletion if going is set.
+// newWork returns a delivered Work. If deleting is set, the Work is being deleted.
 func newWork(cluster, name string, deleting bool) *workv1alpha1.Work {
 	created := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: name, Finalizers: []string{workv1alpha1.ExecutionFinalizer},
@@ -113,13 +113,13 @@ func inDeletion(object client.Object) client.Object {
 	return withFinalizer(object)
 }
 
-// withFinalizer adds a finalizer, so that the object stays in deletion.
+// withFinalizer adds a finalizer to an object, so that a deletion of the object does not finish.
 func withFinalizer(object client.Object) client.Object {
 	object.SetFinalizers(append(object.GetFinalizers(), "test/stays"))
 	return object
 }
 
-// withSystemLabel adds the label that the controller gives its namespaces.
+// withSystemLabel adds the label that the controller adds to its namespaces.
 func withSystemLabel(object client.Object) client.Object {
 	object.SetLabels(map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue})
 	return object
@@ -139,7 +139,7 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 		mode   clusterv1alpha1.ClusterSyncMode
 		ready  metav1.ConditionStatus
 		stored []client.Object
-		// worksLeft are the remaining Works. deleted is true if the Cluster is deleted.
+		// worksLeft are the remaining Works. deleted is true if the Cluster is deleted afterwards.
 		worksLeft []string
 		deleted   bool
 	}{
@@ -176,7 +176,7 @@ func TestClusterIsRemovedWhenNothingIsLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(leaving)}
-			// The first pass starts deletions, the second one reads their results.
+			// The first pass starts deletions, and the second pass reads their results.
 			for range 2 {
 				if _, err := newReconciler(karmada).Reconcile(t.Context(), request); err != nil {
 					t.Fatal(err)
@@ -310,8 +310,8 @@ func newStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&clusterv1alpha1.Cluster{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{})
-	for _, namespaced := range []bool{true, false} {
-		builder = builder.WithIndex(binding.New(namespaced), bindings.ClusterIndex, bindings.ClustersOf)
+	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByCluster); err != nil {
+		t.Fatal(err)
 	}
 	return builder.Build()
 }

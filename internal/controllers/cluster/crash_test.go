@@ -14,11 +14,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/crashtest"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
-// finishNamespaceDeletion acts as the namespace controller: a namespace in deletion is removed
-// when it is empty.
+// finishNamespaceDeletion acts as the namespace controller: it removes a namespace that is being
+// deleted when the namespace is empty.
 func finishNamespaceDeletion(ctx context.Context, others client.Client) error {
 	executionNamespace, works := &corev1.Namespace{}, &workv1alpha1.WorkList{}
 	if err := others.Get(ctx, client.ObjectKey{Name: "karmada-es-member1"}, executionNamespace); err != nil || executionNamespace.DeletionTimestamp == nil {
@@ -31,8 +31,8 @@ func finishNamespaceDeletion(ctx context.Context, others client.Client) error {
 	return others.Update(ctx, executionNamespace)
 }
 
-// finishWorkDeletion acts as the execution controller: it removes the finalizer of Works in
-// deletion.
+// finishWorkDeletion acts as the execution controller: it removes the finalizer of Works that are
+// being deleted.
 func finishWorkDeletion(ctx context.Context, others client.Client) error {
 	works := &workv1alpha1.WorkList{}
 	if err := others.List(ctx, works); err != nil {
@@ -73,7 +73,7 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			crashtest.Case{
+			looptest.CrashCase{
 				NewStore: func() client.WithWatch {
 					stored := tc.cluster.DeepCopy()
 					stored.Name = "member1"

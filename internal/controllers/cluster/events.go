@@ -13,16 +13,17 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// overdueAfter is the duration of a removal after which an event names what it waits for.
+// overdueAfter is the duration of a removal after which an event names the objects that block it.
 const overdueAfter = domain.BindingRemovalDelay
 
-// recordTaintEvents records which taints changed because of the health of a cluster.
+// recordTaintEvents records an event that names the taints that changed because of the health of a
+// cluster.
 func (r *reconciler) recordTaintEvents(before, after *clusterv1alpha1.Cluster) {
 	r.events.ClearFailure(after, clusterv1alpha1.EventReasonTaintClusterFailed)
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
@@ -41,14 +42,15 @@ func formatTaints(taints []corev1.Taint) string {
 	return strings.Join(texts, ", ")
 }
 
-// isOverdue reports whether a removal takes so long that an event names what it waits for.
+// isOverdue reports whether a removal has lasted so long that an event must name the objects that
+// block it.
 func (r *reconciler) isOverdue(cluster *clusterv1alpha1.Cluster) bool {
 	return r.now().Sub(cluster.DeletionTimestamp.Time) >= overdueAfter
 }
 
-// reportRemains reports what the removal of a cluster waits for: in the conditions of the
-// Cluster, and in an event if the removal is overdue. Lists are sorted, so that messages do not
-// change without a cause.
+// reportRemains reports which objects block the removal of a cluster. It writes them to the
+// conditions of the Cluster, and to an event if the removal is overdue. The names are sorted, so
+// that messages do not change without a cause.
 func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1.Cluster, worksGone bool, targeting []binding.Object) error {
 	remains := domain.RemainingObjects{WorksGone: worksGone}
 	for _, bound := range targeting {
@@ -74,7 +76,8 @@ func (r *reconciler) reportRemains(ctx context.Context, cluster *clusterv1alpha1
 	return r.reportLeaving(ctx, cluster, remains)
 }
 
-// bindingName returns the name of a binding with its namespace and its scheduler, if it has them.
+// bindingName returns the name of a binding together with its namespace and its scheduler, if it
+// has them.
 func bindingName(bound binding.Object) string {
 	name := bound.GetName()
 	if bound.GetNamespace() != "" {
@@ -86,7 +89,7 @@ func bindingName(bound binding.Object) string {
 	return name
 }
 
-// reportLeaving writes the conditions of a cluster in removal.
+// reportLeaving writes the conditions of a cluster that is being removed.
 func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1.Cluster, remains domain.RemainingObjects) error {
 	reported := cluster.DeepCopy()
 	domain.SetLeavingConditions(reported, remains, r.now())
@@ -96,8 +99,8 @@ func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1
 	return nil
 }
 
-// recordBlockingWork records an event with the first Work that is not deleted, and its
-// finalizers.
+// recordBlockingWork records an event that names the first Work that blocks the removal, and the
+// finalizers of this Work.
 func (r *reconciler) recordBlockingWork(cluster *clusterv1alpha1.Cluster, works []workv1alpha1.Work) {
 	for i := range works {
 		if blocking := &works[i]; len(blocking.Finalizers) > 0 {
@@ -112,7 +115,7 @@ func (r *reconciler) recordBlockingWork(cluster *clusterv1alpha1.Cluster, works 
 // maxNamedBindings is the maximum number of bindings that an event names.
 const maxNamedBindings = 3
 
-// recordBlockingBindings records an event with the bindings that still list the cluster.
+// recordBlockingBindings records an event that names the bindings that still target the cluster.
 func (r *reconciler) recordBlockingBindings(cluster *clusterv1alpha1.Cluster, names []string) {
 	if len(names) == 0 {
 		return

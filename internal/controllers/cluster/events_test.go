@@ -14,7 +14,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
 func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOverdueRemovalRecordsOneEvent(t *testing.T) {
 			}
 			recorder, clock := record.NewFakeRecorder(10), time.Now().Add(test.elapsed)
 			r := &reconciler{
-				options: DefaultOptions(), karmada: karmada, live: karmada, events: telemetry.NewEvents(recorder),
+				options: DefaultOptions(), karmada: karmada, live: karmada, events: loop.NewEvents(recorder),
 				now: func() time.Time { return clock },
 			}
 			for range 3 {

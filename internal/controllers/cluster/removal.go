@@ -13,28 +13,30 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// removalPollInterval is the interval of passes for a cluster in removal.
+// removalPollInterval is the interval between passes for a cluster that is being removed.
 const removalPollInterval = 250 * time.Millisecond
 
-// leftoverPollInterval is the interval of passes for the Works of a deleted cluster.
+// leftoverPollInterval is the interval between passes for the Works of a deleted cluster.
 const leftoverPollInterval = time.Second
 
-// registrationGracePeriod is the time that an execution namespace may exist before its Cluster: a
-// registration creates the namespace first, and the agent creates the Cluster.
+// registrationGracePeriod is how long an execution namespace may exist without its Cluster. A
+// registration creates the namespace first, and the agent creates the Cluster later.
 const registrationGracePeriod = 10 * time.Minute
 
-// removeCluster deletes what the control plane holds for a cluster in removal.
+// removeCluster deletes the objects that the control plane holds for a cluster that is being
+// removed.
 func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, clusterv1alpha1.ClusterControllerFinalizer) {
 		return reconcile.Result{}, r.reportLeaving(ctx, cluster, domain.RemainingObjects{WorksGone: true})
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !domain.IsReady(cluster) {
-		// The agent is lost, and no other program removes the finalizer of the Works.
+		// The finalizers are removed here, because the agent is lost and no other program removes
+		// the finalizers of the Works.
 		if _, err := r.releaseWorks(ctx, cluster.Name); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -57,15 +59,17 @@ func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1
 	return reconcile.Result{}, ignoreConflict(client.IgnoreNotFound(err))
 }
 
-// deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports
-// whether no Work is left. The deletion of other objects in the namespace takes several
-// seconds; the removal of the cluster does not wait for it.
+// deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports whether
+// no Work is left. The removal of the cluster does not wait for the deletion of other objects in
+// the namespace, which takes several seconds.
 //
-// A namespace in deletion accepts no new Works, so it is deleted first. If an agent releases
-// the Works, it is deleted last, because the roles of the agent are in the namespace.
+// Normally the namespace is deleted before the Works, because a namespace that is being deleted
+// accepts no new Works. If an agent must release the Works, the namespace is deleted last, because
+// it contains the roles of the agent.
 func (r *reconciler) deleteExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (isEmpty bool, err error) {
 	namespace := &corev1.Namespace{}
-	// The API server is read, because a missing entry in a cache is no proof.
+	// The namespace is read from the API server, because a missing object in a cache does not prove
+	// that it is absent.
 	err = r.live.Get(ctx, client.ObjectKey{Name: work.ExecutionNamespace(cluster.Name)}, namespace)
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -83,7 +87,8 @@ func (r *reconciler) deleteExecutionNamespace(ctx context.Context, cluster *clus
 		return false, err
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && namespace.DeletionTimestamp == nil {
-		// Another pass checks again, because Works could be created until now.
+		// Another pass checks again, because Works could be created until the namespace was
+		// deleted.
 		return false, r.deleteNamespace(ctx, cluster, namespace)
 	}
 	return true, nil
@@ -101,7 +106,7 @@ func (r *reconciler) deleteNamespace(ctx context.Context, cluster *clusterv1alph
 	return nil
 }
 
-// deleteWorks deletes the Works of a cluster and reports whether some are left.
+// deleteWorks deletes the Works of a cluster and reports whether Works are left.
 func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft bool, err error) {
 	notInDeletion, worksLeft, err := r.checkWorks(ctx, cluster)
 	if err != nil || !notInDeletion {
@@ -114,8 +119,8 @@ func (r *reconciler) deleteWorks(ctx context.Context, cluster string) (worksLeft
 	return worksLeft, nil
 }
 
-// checkWorks reports whether a cluster has Works, and whether some of them are not in deletion.
-// If the cache has none, the API server is read as well.
+// checkWorks reports whether a cluster has Works, and whether some of them are not being deleted.
+// If the cache contains no Works, it also reads from the API server.
 func (r *reconciler) checkWorks(ctx context.Context, cluster string) (notInDeletion, hasWorks bool, err error) {
 	inNamespace := client.InNamespace(work.ExecutionNamespace(cluster))
 	works := &workv1alpha1.WorkList{}
@@ -135,7 +140,7 @@ func (r *reconciler) checkWorks(ctx context.Context, cluster string) (notInDelet
 }
 
 // releaseWorks removes the execution finalizer from the Works of a cluster that no execution
-// controller serves, and reports whether it found any Work. The objects in the member stay.
+// controller serves, and reports whether it found any Work. The objects in the member are kept.
 func (r *reconciler) releaseWorks(ctx context.Context, cluster string) (found bool, err error) {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster))); err != nil {
@@ -151,11 +156,12 @@ func (r *reconciler) releaseWorks(ctx context.Context, cluster string) (found bo
 	return len(works.Items) > 0, nil
 }
 
-// cleanUpDeletedCluster removes what is left in the execution namespace of a deleted cluster,
-// for example after a forced removal. It repeats until no Work is left: an execution controller
-// whose cache still has the Cluster may add its finalizer again. A namespace that this
-// controller did not create is left alone unless it is in deletion. A recently created one may
-// belong to a cluster that is being registered.
+// cleanUpDeletedCluster removes the objects that are left in the execution namespace of a deleted
+// cluster, for example after a forced removal. It repeats until no Work is left, because an
+// execution controller whose cache still contains the Cluster may add its finalizer again. It does
+// not touch a namespace that this controller did not create, unless the namespace is being deleted.
+// It also keeps a recently created namespace, because that may belong to a cluster that is being
+// registered.
 func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) (reconcile.Result, error) {
 	namespace := newUnstructuredNamespace(work.ExecutionNamespace(cluster))
 	if err := r.karmada.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); err != nil {
@@ -176,7 +182,7 @@ func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) 
 		return reconcile.Result{RequeueAfter: remaining}, nil
 	}
 	if !inDeletion {
-		// The update event of the namespace causes the next pass.
+		// The update event of the namespace causes the next reconcile.
 		uid := namespace.GetUID()
 		err := r.karmada.Delete(ctx, newUnstructuredNamespace(namespace.GetName()), client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(ignoreConflict(err)) != nil {

@@ -1,10 +1,10 @@
-// Package clusterlease answers "is the agent of a cluster running?": it renews the Lease that
-// the control plane watches.
+// Package clusterlease answers "is the agent of a cluster running?". It renews the Lease that the
+// control plane watches.
 //
-// The first healthy probe of the cluster starts the renewals. They continue if the cluster
-// becomes unhealthy: a running agent reports that in a condition. They end when the Cluster is
-// deleted. The Lease is deleted with it, so this package never creates a Lease for a deleted
-// Cluster.
+// The renewals start with the first healthy probe of the cluster. They continue if the cluster
+// becomes unhealthy, because a running agent reports that in a condition. They end when the Cluster
+// is deleted. The Lease is deleted together with the Cluster, so this package never creates a Lease
+// for a deleted Cluster.
 package clusterlease
 
 import (
@@ -28,32 +28,33 @@ import (
 // Name is the name of the controller in logs.
 const Name = "cluster-lease-controller"
 
-// Options are the settings for operators.
+// Options are the settings that operators may change.
 type Options struct {
-	// Duration is the validity of a renewed Lease.
+	// Duration is how long a renewed Lease is valid.
 	Duration time.Duration
-	// RenewFraction is the part of the duration between two renewals.
+	// RenewFraction is the interval between two renewals, as a fraction of Duration.
 	RenewFraction float64
 }
 
-// DefaultOptions renew every 10 seconds.
+// DefaultOptions returns options with a renewal every 10 seconds.
 func DefaultOptions() Options { return Options{Duration: 40 * time.Second, RenewFraction: 0.25} }
 
-// Interval returns the time between two renewals, at least 100 ms.
+// Interval returns the interval between two renewals, which is at least 100 ms.
 func (o Options) Interval() time.Duration {
 	return max(time.Duration(float64(o.Duration)*o.RenewFraction), minInterval)
 }
 
 const (
 	minInterval = 100 * time.Millisecond
-	// retryInterval is the time after which a failed renewal is tried again.
+	// retryInterval is the delay before a failed renewal is retried.
 	retryInterval = time.Second
 )
 
 // Renewer renews the Leases of clusters.
 type Renewer struct {
 	options Options
-	// karmada reads Clusters from a cache, and writes. apiReader reads from the API server.
+	// karmada reads Clusters from a cache and writes to the API server. apiReader reads from the
+	// API server.
 	karmada   client.Client
 	apiReader client.Reader
 	now       func() time.Time
@@ -66,16 +67,17 @@ type Renewer struct {
 // renewal is the state of the renewals for one cluster.
 type renewal struct {
 	uid types.UID
-	// lease is the last written Lease, nil if it is unknown.
+	// lease is the Lease as last written, or nil if it is unknown.
 	lease *coordinationv1.Lease
 }
 
-// New returns a Renewer without clusters.
+// New returns a Renewer that renews no Lease yet.
 func New(karmada client.Client, apiReader client.Reader, o Options) *Renewer {
 	return &Renewer{options: o, karmada: karmada, apiReader: apiReader, now: time.Now, wakeUp: make(chan struct{}, 1), renewals: map[string]renewal{}}
 }
 
-// StartRenewal starts to renew the Lease of a cluster. It may be called repeatedly and does not block.
+// StartRenewal starts the renewals of the Lease of a cluster. It may be called repeatedly and does
+// not block.
 func (r *Renewer) StartRenewal(_ context.Context, cluster *clusterv1alpha1.Cluster) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,10 +106,10 @@ func (r *Renewer) Start(ctx context.Context) error {
 	}
 }
 
-// renewAll renews all Leases and returns the time until the next renewals.
+// renewAll renews all Leases and returns the delay until the next renewals.
 func (r *Renewer) renewAll(ctx context.Context) time.Duration {
 	next := r.options.Interval()
-	// A longer renewal would delay the next one.
+	// The timeout is needed because a longer renewal would delay the next one.
 	ctx, cancel := context.WithTimeout(ctx, next)
 	defer cancel()
 	r.mu.Lock()
@@ -124,7 +126,7 @@ func (r *Renewer) renewAll(ctx context.Context) time.Duration {
 	return next
 }
 
-// recordRenewal stores the written Lease, and stops the renewals for a deleted cluster.
+// recordRenewal stores the written Lease, or stops the renewals for a deleted cluster.
 func (r *Renewer) recordRenewal(name string, entry renewal, lease *coordinationv1.Lease, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +181,7 @@ func (r *Renewer) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 func (r *Renewer) setRenewed(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) *coordinationv1.Lease {
 	now := metav1.NewMicroTime(r.now())
 	lease.Spec.HolderIdentity = ptr.To(cluster.Name)
-	// The duration of a Lease is at least one second.
+	// The API requires a duration of at least one second.
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(max(1, min(r.options.Duration/time.Second, maxDurationSeconds))))
 	lease.Spec.RenewTime = &now
 	lease.OwnerReferences = []metav1.OwnerReference{{
@@ -188,5 +190,6 @@ func (r *Renewer) setRenewed(lease *coordinationv1.Lease, cluster *clusterv1alph
 	return lease
 }
 
-// maxDurationSeconds limits the duration of a Lease to the range of its type.
+// maxDurationSeconds is the maximum duration of a Lease. It prevents an overflow of the type of the
+// field.
 const maxDurationSeconds = 1 << 30

@@ -1,9 +1,9 @@
-// Package clustermonitor answers "which pull mode clusters have stopped to report?": it reads
-// the Leases and conditions of pull mode clusters, and sets the Ready condition of a cluster
-// without heartbeats to Unknown.
+// Package clustermonitor answers "which pull mode clusters have stopped to report?". It reads the
+// Leases and conditions of pull mode clusters, and sets the Ready condition of a cluster without
+// heartbeats to Unknown.
 //
-// Only the time at which this process observed a change counts, never a time that a member
-// reports. A process that has just started, or could not read the clusters for a while, gives
+// It uses only the time at which this process observed a change, and never a time that a member
+// reports. A process that has just started, or that could not read the clusters for a while, gives
 // every cluster the full grace period.
 package clustermonitor
 
@@ -22,20 +22,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in logs and events.
 const Name = "cluster-monitor"
 
-// Options are the settings for operators.
+// Options are the settings that operators may change.
 type Options struct {
 	// Period is the time between two checks of all clusters.
 	Period time.Duration
-	// Grace is the time for which a cluster may send no heartbeat.
+	// Grace is how long a cluster may send no heartbeat.
 	Grace domain.GracePeriods
 }
 
@@ -47,13 +47,14 @@ func DefaultOptions() Options {
 type monitor struct {
 	options Options
 	karmada client.Client
-	// apiReader reads Leases: one list in each check is cheaper than a watch of every renewal.
+	// apiReader reads Leases from the API server, because one list in each check costs less than a
+	// watch of every renewal.
 	apiReader client.Reader
-	events    *telemetry.Events
+	events    *loop.Events
 	now       func() time.Time
 
-	// heartbeats are the last heartbeats by the UID of the cluster. A recreated cluster has
-	// another UID.
+	// heartbeats contains the last heartbeat of each cluster, by the UID of the Cluster. A Cluster
+	// that is created again has another UID.
 	heartbeats map[types.UID]domain.HeartbeatRecord
 	// lastCheck is the time of the last successful check.
 	lastCheck time.Time
@@ -63,7 +64,7 @@ type monitor struct {
 func Add(mgr manager.Manager, o Options) error {
 	return mgr.Add(&monitor{
 		options: o, karmada: mgr.GetClient(), apiReader: mgr.GetAPIReader(), now: time.Now, heartbeats: map[types.UID]domain.HeartbeatRecord{},
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	})
 }
 
@@ -94,8 +95,8 @@ func (m *monitor) checkClusters(ctx context.Context) error {
 		return err
 	}
 	now := m.now()
-	// While the monitor could not read the clusters, their heartbeats are unknown: the clusters
-	// may not have been able to report either.
+	// The heartbeats during the time in which the monitor could not read the clusters are unknown,
+	// because the clusters may not have been able to report either.
 	if now.Sub(m.lastCheck) > 2*m.options.Period {
 		clear(m.heartbeats)
 	}
@@ -126,7 +127,7 @@ func (m *monitor) pullClusters(ctx context.Context) ([]*clusterv1alpha1.Cluster,
 	return clusters, nil
 }
 
-// renewTimes returns the renew times of the Leases by cluster.
+// renewTimes returns the renew time of the Lease of each cluster.
 func (m *monitor) renewTimes(ctx context.Context, clusters []*clusterv1alpha1.Cluster) (map[string]*metav1.MicroTime, error) {
 	if len(clusters) == 0 {
 		return nil, nil
@@ -165,7 +166,7 @@ func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Clu
 	conditions.Remove(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	if _, err := patch.Status(ctx, m.karmada, cluster, updated); err != nil {
 		if apierrors.IsConflict(err) {
-			// The cluster has just reported.
+			// A conflict means that the cluster has just reported.
 			return nil
 		}
 		return client.IgnoreNotFound(err)

@@ -18,8 +18,8 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
 // monitorFixture is a monitor of a fake control plane with a fake clock.
@@ -46,13 +46,13 @@ func newMonitorFixture(t *testing.T, clusters ...client.Object) *monitorFixture 
 			return c.List(ctx, list, o...)
 		}}).Build()
 	w.monitor = &monitor{
-		options: DefaultOptions(), karmada: karmada, apiReader: karmada, events: telemetry.NewEvents(w.events),
+		options: DefaultOptions(), karmada: karmada, apiReader: karmada, events: loop.NewEvents(w.events),
 		now: func() time.Time { return w.clock }, heartbeats: map[types.UID]domain.HeartbeatRecord{},
 	}
 	return w
 }
 
-// advance checks the clusters in every period for this duration.
+// advance advances the clock by the given duration and checks the clusters in every period.
 func (w *monitorFixture) advance(during time.Duration, each func()) {
 	for end := w.clock.Add(during); w.clock.Before(end); {
 		w.clock = w.clock.Add(w.options.Period)

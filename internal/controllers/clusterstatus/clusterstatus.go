@@ -1,9 +1,9 @@
-// Package clusterstatus answers "is a member cluster healthy, and what does it provide?": it
-// probes the member and writes its health, version, APIs and resources into the status of the
+// Package clusterstatus answers "is a member cluster healthy, and what does it provide?". It probes
+// the member and writes the health, version, APIs and resources of the member to the status of the
 // Cluster.
 //
-// Every member has its own worker. A value that cannot be read keeps its last known value, and
-// a condition reports that.
+// Every member has its own worker. If a value cannot be read, the status keeps the last known
+// value, and a condition reports the failure.
 package clusterstatus
 
 import (
@@ -15,7 +15,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -24,31 +23,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in flags and logs.
 const Name = "cluster-status-controller"
 
-// Options are the settings for operators.
+// Options are the settings that operators may change.
 type Options struct {
 	// Period is the time between two probes of a member.
 	Period time.Duration
-	// Thresholds are the times for which a change of health must last.
+	// Thresholds define how long a change of health must last before it is reported.
 	Thresholds domain.Thresholds
-	// Inventory enables the watches of nodes and Pods of members, from which their resources
-	// are computed.
+	// Inventory enables the watches of the nodes and Pods in members. The resources of members are
+	// computed from these watches.
 	Inventory bool
-	// Models enables the grading of nodes by the resource models of the Cluster.
+	// Models enables the grading of nodes by the resource models in the Cluster.
 	Models bool
-	// InventoryTimeout is the time after which missing first lists of nodes and Pods are reported as a
-	// failure. The lists continue. 0 means no limit.
+	// InventoryTimeout is the time after which a failure is reported if the first lists of nodes
+	// and Pods have not arrived. The lists continue after that. 0 means no limit.
 	InventoryTimeout time.Duration
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
@@ -68,8 +66,8 @@ func DefaultOptions() Options {
 
 const (
 	baseDelay = 100 * time.Millisecond
-	// retryInterval is the time until the next probe if a change is expected: the member is
-	// unhealthy or not healthy for long enough, or its first lists are missing.
+	// retryInterval is the delay before the next probe if a change is expected, because the member
+	// is unhealthy, or its health has not lasted long enough, or its first lists are missing.
 	retryInterval = time.Second
 )
 
@@ -85,7 +83,7 @@ type controller struct {
 	karmada client.Client
 	cache   cache.Cache
 	members Members
-	events  *telemetry.Events
+	events  *loop.Events
 	pools   *fanout.Pools
 	now     func() time.Time
 
@@ -101,11 +99,11 @@ func Add(mgr manager.Manager, members Members, o Options) error {
 	}
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, now: time.Now,
-		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  loop.EventsFor(mgr, Name, loop.EventModeChanges),
 		metrics: measured,
 	}
 	c.pools = fanout.New(fanout.Options{
-		Name: Name, Workers: 1, Backoff: queues.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName,
+		Name: Name, Workers: 1, Backoff: loop.Backoff{Base: baseDelay, Max: o.Period}, IsServed: c.isServedName,
 	}, c.reconcile)
 	members.OnUnhealthy(c.enqueue)
 	return mgr.Add(c)
@@ -117,42 +115,23 @@ func (c *controller) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
-	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.enqueueObject(obj) },
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*clusterv1alpha1.Cluster)
-			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 {
-				c.handleUpdate(older, newer)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if gone, ok := obj.(*clusterv1alpha1.Cluster); ok {
-				c.stopServing(gone.Name)
-			}
-		},
+	if _, err := clusters.AddEventHandler(loop.Handlers[*clusterv1alpha1.Cluster]{
+		Added:   func(cluster *clusterv1alpha1.Cluster, _ bool) { c.enqueue(cluster.Name) },
+		Updated: c.handleUpdate,
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.stopServing(lastKnown.Name) },
 	}); err != nil {
 		return fmt.Errorf("watching Clusters: %w", err)
 	}
 	return c.pools.Start(ctx)
 }
 
-func (c *controller) enqueueObject(obj any) {
-	if cluster, ok := obj.(*clusterv1alpha1.Cluster); ok {
-		c.enqueue(cluster.Name)
-	}
-}
-
 // enqueue adds a member to its queue without a delay.
 func (c *controller) enqueue(name string) {
-	c.pools.Add(name, types.NamespacedName{Name: name}, fanout.PriorityLive, 0)
+	c.pools.Add(name, types.NamespacedName{Name: name}, loop.LivePriority, 0)
 }
 
-// handleUpdate enqueues a cluster whose spec has changed, and stops serving a cluster that
-// another process serves from now on.
+// handleUpdate queues a cluster whose spec changed. It stops serving a cluster that another process
+// serves from now on.
 func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 	switch {
 	case c.isServed(older) && !c.isServed(newer):
@@ -162,8 +141,8 @@ func (c *controller) handleUpdate(older, newer *clusterv1alpha1.Cluster) {
 	}
 }
 
-// stopServing stops the worker of a cluster, closes its connection and deletes its metrics. The
-// worker ends first, so it cannot record anything afterwards.
+// stopServing stops the worker of a cluster, closes the connection to the member and deletes its
+// metrics. The worker is stopped first, so that it cannot record metrics after their deletion.
 func (c *controller) stopServing(name string) {
 	c.pools.RemoveCluster(name)
 	c.members.CloseMember(name)
@@ -187,7 +166,7 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 		c.readDetails(ctx, stored, &result)
 	}
 	if ctx.Err() != nil {
-		// The cluster is no longer served. An interrupted probe says nothing about it.
+		// The cluster is no longer served, so the result of an interrupted probe is ignored.
 		return reconcile.Result{}, ctx.Err()
 	}
 	reported := stored.DeepCopy()
@@ -207,8 +186,8 @@ func (c *controller) reconcile(ctx context.Context, _ string, key types.Namespac
 	return reconcile.Result{RequeueAfter: c.requeueDelay(result, judgement)}, nil
 }
 
-// requeueDelay returns the time until the next probe. An early probe is cheap: it reads the
-// health only.
+// requeueDelay returns the delay until the next probe. An early probe costs little, because it
+// reads only the health.
 func (c *controller) requeueDelay(result probeResult, judgement domain.ReadinessDecision) time.Duration {
 	pause := c.options.Period
 	if result.mayRecover || result.inventoryPending || judgement.Answering != nil {
@@ -220,8 +199,8 @@ func (c *controller) requeueDelay(result probeResult, judgement domain.Readiness
 	return pause
 }
 
-// recordEvents records events when a member is lost and when it is ready again. A new member
-// that is ready is no event.
+// recordEvents records events when a member becomes unready and when it is ready again. It records
+// no event for a new member that is ready.
 func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, result probeResult) {
 	switch {
 	case result.inventoryErr != nil:
@@ -244,9 +223,9 @@ func (c *controller) recordEvents(stored, reported *clusterv1alpha1.Cluster, res
 	}
 }
 
-// isServed reports whether this process serves a cluster. A cluster without the finalizer is
-// not prepared yet. A cluster in deletion is served until its end: its health decides whether
-// its objects can be removed from it.
+// isServed reports whether this process serves a cluster. It returns false for a cluster without
+// the finalizer, because that cluster is not prepared yet. A cluster in deletion is served until
+// its end, because its health decides whether its objects can be removed from the member.
 func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
 	if cluster.Spec.SyncMode != c.options.Mode || c.options.ClusterName != "" && cluster.Name != c.options.ClusterName {
 		return false
@@ -270,8 +249,8 @@ func (c *controller) recordMetrics(ctx context.Context, cluster *clusterv1alpha1
 	}
 }
 
-// setStatus updates the status with the answers of the member. Values without an answer are not
-// changed.
+// setStatus writes the answers of the member to the status. It does not change values for which the
+// member gave no answer.
 func (c *controller) setStatus(cluster *clusterv1alpha1.Cluster, result probeResult) {
 	if result.version != "" {
 		cluster.Status.KubernetesVersion = result.version
@@ -301,11 +280,11 @@ func (c *controller) setCredentialsCondition(cluster *clusterv1alpha1.Cluster, t
 	}
 }
 
-// credentialsPrefix is the prefix of the reasons of events about credentials.
+// credentialsPrefix is the prefix of the event reasons about credentials.
 const credentialsPrefix = "Credentials"
 
-// recordCredentialEvents records events when the credentials must be renewed and when they are
-// valid again.
+// recordCredentialEvents records an event when the credentials must be renewed, and another when
+// they are valid again.
 func (c *controller) recordCredentialEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionCredentialsValid)

@@ -13,12 +13,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/loop"
 )
 
-// TestDetailsAreReadWhenReady probes members that are healthy and serve v1.36.3. Their last
-// known version is v1.35.0.
+// TestDetailsAreReadWhenReady probes members that are healthy and serve v1.36.3. The last known
+// version of these members is v1.35.0.
 func TestDetailsAreReadWhenReady(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	condition := func(kind string, status metav1.ConditionStatus, since time.Duration) metav1.Condition {
@@ -53,7 +53,7 @@ func TestDetailsAreReadWhenReady(t *testing.T) {
 			defer cancel()
 			c := &controller{
 				options: DefaultOptions(), karmada: karmada, members: member.NewClusters(ctx, member.Options{Karmada: karmada, Secrets: karmada}),
-				now: func() time.Time { return noon }, metrics: measured, events: telemetry.NewEvents(record.NewFakeRecorder(10)),
+				now: func() time.Time { return noon }, metrics: measured, events: loop.NewEvents(record.NewFakeRecorder(10)),
 			}
 			c.options.Inventory = false
 			defer c.members.CloseMember("m1")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
 func TestReadyChangeRecordsOneEvent(t *testing.T) {
@@ -28,7 +28,7 @@ func TestReadyChangeRecordsOneEvent(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			c := &controller{events: telemetry.NewEvents(recorder)}
+			c := &controller{events: loop.NewEvents(recorder)}
 			stored := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1", UID: "1"}}
 			for _, condition := range test.course {
 				reported := stored.DeepCopy()

@@ -18,8 +18,8 @@ func (c *controller) setIdentityCondition(cluster *clusterv1alpha1.Cluster, resu
 	}
 }
 
-// recordIdentityEvents records events when the address of a cluster begins to lead to another
-// cluster, and when that ends.
+// recordIdentityEvents records an event when the address of a cluster begins to lead to another
+// cluster, and another when this ends.
 func (c *controller) recordIdentityEvents(stored, reported *clusterv1alpha1.Cluster) {
 	before := conditions.Get(stored.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)
 	now := conditions.Get(reported.Status.Conditions, clusterv1alpha1.ClusterConditionIdentityMismatch)

@@ -24,11 +24,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
-// newIdleMember starts the API server of a member without changes.
+// newIdleMember starts the API server of a member in which nothing changes.
 func newIdleMember(b testing.TB) *httptest.Server {
 	b.Helper()
 	answer := func(w http.ResponseWriter, kind string, content any) {
@@ -145,9 +145,9 @@ func (s fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...c
 	return nil
 }
 
-// BenchmarkIdleMembers measures the cost of 50 members without changes. One round is one probe
-// of each member, as happens every 10 seconds. The API servers run in this process and are part
-// of the cost.
+// BenchmarkIdleMembers measures the cost of 50 members in which nothing changes. One round consists
+// of one probe of each member, as happens every 10 seconds. The API servers run in this process, so
+// their cost is included.
 func BenchmarkIdleMembers(b *testing.B) {
 	const number = 50
 	karmada := &fakeKarmada{clusters: map[string]*clusterv1alpha1.Cluster{}}
@@ -160,7 +160,7 @@ func BenchmarkIdleMembers(b *testing.B) {
 	b.Cleanup(cancel)
 	c := &controller{
 		options: DefaultOptions(), karmada: karmada, members: members, now: time.Now, metrics: measured,
-		events: telemetry.NewEvents(record.NewFakeRecorder(100 * number)),
+		events: loop.NewEvents(record.NewFakeRecorder(100 * number)),
 	}
 	for i := range number {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{

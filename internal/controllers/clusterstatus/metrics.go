@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop"
 )
 
-// memberLabel is the label with the name of the member.
+// memberLabel is the metric label that contains the name of the member.
 const memberLabel = "member_cluster"
 
 // clusterGauge is a gauge with one value per cluster.
 type clusterGauge struct {
 	name, help string
-	// value returns the value of a Cluster. ok is false if the Cluster has none.
+	// value returns the value of the gauge for a Cluster. ok is false if the Cluster has no value.
 	value func(*clusterv1alpha1.Cluster) (value float64, ok bool)
 }
 
@@ -76,7 +76,7 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m := &clusterMetrics{definitions: clusterGauges()}
 	for _, definition := range m.definitions {
 		gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definition.name, Help: definition.help}, []string{memberLabel})
-		if err := telemetry.RegisterMetric(registry, &gauge); err != nil {
+		if err := loop.RegisterMetric(registry, &gauge); err != nil {
 			return nil, err
 		}
 		m.gauges = append(m.gauges, gauge)
@@ -84,10 +84,10 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "cluster_sync_status_duration_seconds", Help: "Duration in seconds of one collection of the status of the member.",
 	}, []string{memberLabel})
-	return m, telemetry.RegisterMetric(registry, &m.duration)
+	return m, loop.RegisterMetric(registry, &m.duration)
 }
 
-// record sets the metrics of a Cluster. A gauge without a current value keeps the last one.
+// record sets the metrics of a Cluster. A gauge without a current value keeps its last value.
 func (m *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Duration) {
 	for i, definition := range m.definitions {
 		if value, ok := definition.value(cluster); ok {

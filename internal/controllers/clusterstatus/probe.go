@@ -20,8 +20,8 @@ type probeResult struct {
 	target *member.Member
 	// mayRecover is true if an unhealthy member may become healthy at any moment.
 	mayRecover bool
-	// identity is the identity of the member. identityCause is the reason for which it is not
-	// the registered one.
+	// identity is the result of the identity check. identityCause says why the member is not the
+	// registered cluster.
 	identity      domain.IdentityCheck
 	identityCause string
 
@@ -30,13 +30,13 @@ type probeResult struct {
 	version     string
 	enablements []clusterv1alpha1.APIEnablement
 	complete    bool
-	// isUnknown reports whether discovery has no answer about a group version. nil means that
-	// all are known.
+	// isUnknown reports whether discovery gave no answer about a group version. A nil function
+	// means that all group versions are known.
 	isUnknown func(groupVersion string) bool
 	nodes     *clusterv1alpha1.NodeSummary
 	resources *clusterv1alpha1.ResourceSummary
-	// inventoryPending is true while the first lists of nodes and Pods are missing.
-	// inventoryErr reports that they take too long.
+	// inventoryPending is true while the first lists of nodes and Pods are missing. inventoryErr is
+	// set if these lists take too long.
 	inventoryPending bool
 	inventoryErr     error
 }
@@ -64,8 +64,8 @@ func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	}
 }
 
-// probeHealth probes a member. If it rejects the credentials, they are read again and the
-// member is probed once more.
+// probeHealth probes a member. If the member rejects the credentials, it reads the credentials
+// again and probes the member once more.
 func (c *controller) probeHealth(ctx context.Context, cluster *clusterv1alpha1.Cluster) (target *member.Member, health member.Health, err error) {
 	for range 2 {
 		if target, err = c.members.GetForCluster(ctx, cluster); err != nil {
@@ -97,7 +97,7 @@ func (c *controller) readDetails(ctx context.Context, cluster *clusterv1alpha1.C
 	}
 }
 
-// unknownGroupVersions returns a function that reports whether failed discovery has no answer
+// unknownGroupVersions returns a function that reports whether a failed discovery gave no answer
 // about a group version.
 func unknownGroupVersions(err error) func(groupVersion string) bool {
 	failed, named := discovery.GroupDiscoveryFailedErrorGroups(err)

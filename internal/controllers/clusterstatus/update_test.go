@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/loop/fanout"
 )
 
-// fakeMembers opens no members and records which are closed.
+// fakeMembers opens no members. It records the members that are closed.
 type fakeMembers struct{ closed []string }
 
 func (d *fakeMembers) GetForCluster(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {

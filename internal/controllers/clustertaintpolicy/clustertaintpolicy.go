@@ -1,9 +1,8 @@
-// Package clustertaintpolicy answers "does each cluster have the taints that policies require
-// for its conditions?": it adds and removes taints of Clusters according to
-// ClusterTaintPolicies.
+// Package clustertaintpolicy answers "does each cluster have the taints that policies require for
+// its conditions?". It adds and removes taints of Clusters according to ClusterTaintPolicies.
 //
-// When a policy is deleted or changed, its taints stay: a taint is removed only if a condition
-// of a policy says so.
+// When a policy is deleted or changed, the taints that it added are kept. A taint is removed only
+// if a condition of a policy requires the removal.
 package clustertaintpolicy
 
 import (
@@ -24,35 +23,30 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/taint"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in flags, logs and events.
 const Name = "cluster-taint-policy-controller"
 
-// conflictRequeueDelay is the delay until the retry after a write conflict. By then the cache
-// has the newer object.
-const conflictRequeueDelay = 100 * time.Millisecond
-
 // Options configure the controller.
 type Options struct {
 	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Backoff is the retry delay after a Cluster failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for Clusters that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 5, Backoff: loop.DefaultBackoff()}
 }
 
 type reconciler struct {
 	karmada client.Client
-	events  *telemetry.Events
+	events  *loop.Events
 	now     func() time.Time
 }
 
@@ -60,12 +54,12 @@ type reconciler struct {
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(), now: time.Now,
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	}
 	return builder.ControllerManagedBy(mgr).Named(Name).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(onlyRelevantClusters())).
 		Watches(&policyv1alpha1.ClusterTaintPolicy{}, r.onPolicy()).
-		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 }
 
@@ -90,14 +84,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.writeTaints(ctx, cluster, tainted)
 }
 
-// writeTaints stores the taints. Conflicts are requeued without an event.
+// writeTaints stores the taints. After a conflict the Cluster is queued again without an event.
 func (r *reconciler) writeTaints(ctx context.Context, cluster, tainted *clusterv1alpha1.Cluster) (reconcile.Result, error) {
 	_, err := patch.Object(ctx, r.karmada, cluster, tainted)
 	switch {
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
-	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
+	case loop.IsStale(err):
+		return loop.Result(err)
 	case err != nil:
 		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonTaintClusterFailed, err)
 		return reconcile.Result{}, err

@@ -16,11 +16,11 @@ import (
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/crashtest"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
-// newPolicy returns a policy that taints clusters whose condition DNS has a status.
+// newPolicy returns a policy that taints clusters whose condition DNS has the given status.
 func newPolicy(name string, status metav1.ConditionStatus, remove bool) *policyv1alpha1.ClusterTaintPolicy {
 	created := &policyv1alpha1.ClusterTaintPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	when := []policyv1alpha1.MatchCondition{{
@@ -40,7 +40,7 @@ func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 	if err := api.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	crashtest.Case{
+	looptest.CrashCase{
 		NewStore: func() client.WithWatch {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 			cluster.Status.Conditions = []metav1.Condition{{Type: "DNS", Status: metav1.ConditionFalse}}
@@ -50,7 +50,7 @@ func TestTaintingSurvivesCrashesAroundWrites(t *testing.T) {
 			).Build()
 		},
 		NewLoop: func(karmada, _ client.WithWatch) func(context.Context) error {
-			r := &reconciler{karmada: karmada, events: telemetry.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
+			r := &reconciler{karmada: karmada, events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
 			return func(ctx context.Context) error {
 				_, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKey{Name: "m1"}})
 				return err

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/domain/taint"
 )
 
-// onlyRelevantClusters passes clusters that are new, or that changed so that policies may
-// require other taints.
+// onlyRelevantClusters returns a predicate that selects new clusters, and changes of clusters after
+// which policies may require other taints.
 func onlyRelevantClusters() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -32,7 +32,7 @@ func onlyRelevantClusters() predicate.Predicate {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// onPolicy enqueues the clusters that a policy targets, or targeted before it changed.
+// onPolicy queues the clusters that a policy targets, or targeted before the policy changed.
 func (r *reconciler) onPolicy() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {

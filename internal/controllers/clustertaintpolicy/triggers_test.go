@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
 func newReconciler(t *testing.T, objects ...client.Object) *reconciler {
@@ -27,7 +27,7 @@ func newReconciler(t *testing.T, objects ...client.Object) *reconciler {
 		t.Fatal(err)
 	}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	return &reconciler{karmada: store, events: telemetry.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
+	return &reconciler{karmada: store, events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now}
 }
 
 func newCluster(name string) *clusterv1alpha1.Cluster {

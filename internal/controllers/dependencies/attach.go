@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// attach attaches the binding of one object to a dependent and reports whether it wrote
-// anything.
+// attach attaches the binding of one object to a dependent, and reports whether it wrote anything.
 func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
 	stored := binding.New(object.GetNamespace() != "")
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: binding.Name(object.GetName(), object.GetKind())}
@@ -43,16 +43,18 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 		return false, err
 	}
 	if written, err = patch.Object(ctx, r.karmada, stored, desired); err != nil {
-		return false, notFoundAsStale(err)
+		return false, loop.StaleIfNotFound(err)
 	}
 	r.recordConflictEvent(desired, append(peers.Existing, dependent), written)
 	return written, nil
 }
 
-// createAttached creates the complete binding of an object that has none, in one request.
+// createAttached creates the binding of an object that has no binding. It creates the complete
+// binding in one request.
 func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
 	if object.GetDeletionTimestamp() != nil {
-		// The foreground deletion of the object waits until its binding is deleted.
+		// No binding is created, because the foreground deletion of the object waits until its
+		// binding is deleted.
 		return false, nil
 	}
 	created := binding.New(object.GetNamespace() != "")
@@ -66,18 +68,18 @@ func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2
 	labels[binding.PermanentIDLabel(created)] = uuid.NewString()
 	created.SetLabels(labels)
 	err = r.karmada.Create(ctx, created)
-	if isNamespaceTerminating(err) {
+	if loop.IsNamespaceTerminating(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, notFoundAsStale(fmt.Errorf("creating binding %s: %w", client.ObjectKeyFromObject(created), err))
+		return false, loop.StaleIfNotFound(fmt.Errorf("creating binding %s: %w", client.ObjectKeyFromObject(created), err))
 	}
 	return true, nil
 }
 
-// otherDependents returns the dependents that a binding lists, except one. A dependent that
-// the cache does not have is read from the API server, because only its answer proves the
-// absence.
+// otherDependents returns the dependents that a binding lists, except one. If the cache does not
+// contain a dependent, it reads the dependent from the API server, because only the answer of the
+// API server proves that the dependent is absent.
 func (r *reconciler) otherDependents(ctx context.Context, attached binding.Object, except types.NamespacedName) (dependency.OtherDependents, error) {
 	peers := dependency.OtherDependents{Deleted: sets.New[types.NamespacedName]()}
 	for _, snapshot := range attached.BindingSpec().RequiredBy {
@@ -98,7 +100,7 @@ func (r *reconciler) otherDependents(ctx context.Context, attached binding.Objec
 	return peers, nil
 }
 
-// findDependent returns the dependent with a name, or nil when it does not exist.
+// findDependent returns the dependent with a name, or nil if the dependent does not exist.
 func (r *reconciler) findDependent(ctx context.Context, key types.NamespacedName) (*workv1alpha2.ResourceBinding, error) {
 	peer := &workv1alpha2.ResourceBinding{}
 	err := r.karmada.Get(ctx, key, peer, client.UnsafeDisableDeepCopy)

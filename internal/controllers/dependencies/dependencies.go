@@ -1,17 +1,18 @@
-// Package dependencies answers "do the dependencies of a template run in the same clusters as
-// the template?". It attaches bindings to the binding of a template: one for each ConfigMap,
-// Secret or other object that the template refers to. It does so when the policy sets
-// propagateDeps.
+// Package dependencies answers "do the dependencies of a template run in the same clusters as the
+// template?". If the policy sets propagateDeps, it attaches bindings to the binding of the
+// template: one binding for each ConfigMap, Secret or other object to which the template refers.
 //
-// The dependency package decides. This package reads, calls it, and writes. Invariants:
+// The domain package dependency makes the decisions. This package reads objects, calls that
+// package, and writes the result. Invariants:
 //
-//   - a dependent has our finalizer before any binding is attached to it, so that no binding
-//     stays attached to a deleted dependent;
-//   - a reconcile without a difference writes nothing;
-//   - a reference is in the index before its object is read: an object that is created later,
-//     in any namespace, finds the dependents that wait for it;
-//   - a binding is deleted only when its last dependent is detached and no policy places it;
-//   - watches of kinds are started outside of reconciles, which do not depend on them.
+//   - A dependent has the finalizer of this controller before any binding is attached to it, so
+//     that no binding stays attached to a deleted dependent.
+//   - A reconcile without a difference writes nothing.
+//   - A reference is in the index before its object is read, so that an object that is created
+//     later, in any namespace, finds the dependents that wait for it.
+//   - A binding is deleted only if its last dependent is detached and no policy places it.
+//   - Watches of kinds are started outside of reconciles, and reconciles do not wait for these
+//     watches.
 package dependencies
 
 import (
@@ -21,7 +22,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,31 +29,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/tenancy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 // Name is the name of the controller in logs and events.
 const Name = "dependencies-distributor"
 
-// reconcileTimeout limits one reconcile, so that a webhook that does not answer blocks a
-// worker no longer than this.
+// reconcileTimeout limits the duration of one reconcile, so that a webhook that does not answer
+// does not block a worker for longer.
 const reconcileTimeout = time.Minute
 
 // Options are the settings that operators may change.
 type Options struct {
 	// Workers is the number of dependents that are reconciled in parallel.
 	Workers int
-	// Backoff is the backoff of a dependent that failed.
-	Backoff queues.Backoff
-	// WatchInterval is how often the controller checks that the kinds of dependencies are
-	// watched. A kind may be served later, and another controller may end a shared watch.
+	// Backoff is the backoff for dependents that failed.
+	Backoff loop.Backoff
+	// WatchInterval is the interval at which the controller checks that the kinds of dependencies
+	// are watched. A periodic check is needed, because a kind may be served later, and another
+	// controller may end a shared watch.
 	WatchInterval time.Duration
 	// Events selects the successes that are recorded as events.
-	Events telemetry.Mode
+	Events loop.EventMode
 	// Propagated selects the objects that are never propagated.
 	Propagated tenancy.PropagationRules
 }
@@ -61,7 +62,7 @@ type Options struct {
 // DefaultOptions returns the defaults of a production control plane.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 2, Backoff: queues.DefaultBackoff(), WatchInterval: 5 * time.Second,
+		Workers: 2, Backoff: loop.DefaultBackoff(), WatchInterval: 5 * time.Second,
 		Propagated: tenancy.PropagationRules{APIs: tenancy.DefaultSkippedAPIs()},
 	}
 }
@@ -71,7 +72,7 @@ type reconciler struct {
 	karmadaReader  client.Reader
 	templateReader *template.Reader
 	rules          interpreter.Source
-	events         *telemetry.Events
+	events         *loop.Events
 	referenceIndex *referenceIndex
 	watches        *watches
 	conflicts      *conflicts
@@ -85,24 +86,25 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	if err != nil {
 		return fmt.Errorf("creating a discovery client: %w", err)
 	}
-	if err := indexBindings(mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
 		return err
 	}
 	r := &reconciler{
 		karmada: mgr.GetClient(), karmadaReader: mgr.GetAPIReader(), templateReader: templates, rules: rules,
-		events:         telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:         loop.EventsFor(mgr, Name, o.Events),
 		referenceIndex: newReferenceIndex(), conflicts: newConflicts(), propagated: o.Propagated,
 	}
 	r.watches = newWatches(templates, discoveryClient, r.referenceIndex, o.WatchInterval, mgr.GetLogger().WithName(Name))
-	options := queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
+	options := loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)
 	options.ReconciliationTimeout = reconcileTimeout
 	err = builder.ControllerManagedBy(mgr).Named(Name).
 		Watches(&workv1alpha2.ResourceBinding{}, r.onBinding()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.onBinding()).
-		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.watches.setQueue(queue)
+		WatchesRawSource(source.Func(func(_ context.Context, q queue) error {
+			r.watches.setQueue(q)
 			return nil
 		})).
+		WatchesRawSource(r.onRules()).
 		WithOptions(options).
 		Complete(r)
 	if err != nil {
@@ -111,7 +113,7 @@ func Add(mgr manager.Manager, templates *template.Reader, rules interpreter.Sour
 	return mgr.Add(manager.RunnableFunc(r.watches.run))
 }
 
-// Reconcile implements reconcile.Reconciler. A request names a dependent, which always has a
+// Reconcile implements reconcile.Reconciler. A request names a dependent. Dependents always have a
 // namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	dependent := &workv1alpha2.ResourceBinding{}

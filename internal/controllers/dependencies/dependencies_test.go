@@ -22,6 +22,7 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
+	"karmada.io/karmada/internal/loop"
 )
 
 func expectEqual(t *testing.T, what string, got []string, want ...string) {
@@ -31,7 +32,7 @@ func expectEqual(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// newAttachedFixture returns a fixture with the binding of settings attached to web.
+// newAttachedFixture returns a fixture in which the binding of settings is attached to web.
 func newAttachedFixture(t *testing.T, others ...client.Object) *fixture {
 	t.Helper()
 	w := newFixture(t, append(others, deployment("web"), dependent("web"), settingsConfigMap())...)
@@ -58,7 +59,7 @@ func TestAttachNewDependency(t *testing.T) {
 	_, writes, events = w.reconcile("web-deployment")
 	expectEqual(t, "writes of a second reconcile", writes)
 	expectEqual(t, "events of a second reconcile", events)
-	// A new process has no entries in its trackers.
+	// A new process has empty trackers.
 	w.referenceIndex, w.conflicts = newReferenceIndex(), newConflicts()
 	_, writes, events = w.reconcile("web-deployment")
 	expectEqual(t, "writes after a restart", writes)
@@ -121,7 +122,7 @@ func TestDeletedDependentWithoutFinalizerIsDetached(t *testing.T) {
 
 func TestDependentMissingOnlyInCacheIsNotDetached(t *testing.T) {
 	w := newAttachedFixture(t)
-	// Only the live reader has the dependent.
+	// Only the API server contains the dependent.
 	server := newFixture(t, dependent("web"))
 	w.karmadaReader = server.store
 	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
@@ -130,7 +131,7 @@ func TestDependentMissingOnlyInCacheIsNotDetached(t *testing.T) {
 	}
 	result, writes, _ := w.reconcile("web-deployment")
 	expectEqual(t, "writes", writes)
-	if result.RequeueAfter != staleRetryDelay {
+	if result.RequeueAfter != loop.StaleRetryDelay {
 		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 }
@@ -384,7 +385,7 @@ func TestStaleTemplateIsRetried(t *testing.T) {
 	result, writes, events := w.reconcile("web-deployment")
 	expectEqual(t, "writes", writes)
 	expectEqual(t, "events", events)
-	if result.RequeueAfter != staleRetryDelay {
+	if result.RequeueAfter != loop.StaleRetryDelay {
 		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // finalize detaches all bindings from a dependent, and then removes the finalizer of the
@@ -33,8 +34,8 @@ func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.Resou
 	return client.IgnoreNotFound(err)
 }
 
-// detachDeleted detaches the bindings of a dependent that was deleted without its finalizer.
-// The cache alone does not prove that it was deleted.
+// detachDeleted detaches the bindings of a dependent that was deleted without its finalizer. It
+// asks the API server, because the cache alone does not prove the deletion.
 func (r *reconciler) detachDeleted(ctx context.Context, dependent types.NamespacedName) error {
 	r.referenceIndex.put(dependent, nil)
 	attached, err := r.attachedTo(ctx, dependent)
@@ -46,7 +47,7 @@ func (r *reconciler) detachDeleted(ctx context.Context, dependent types.Namespac
 		return err
 	}
 	if peer != nil {
-		return fmt.Errorf("binding %s: %w", dependent, errStale)
+		return fmt.Errorf("binding %s: %w", dependent, loop.ErrStale)
 	}
 	return r.detachAll(ctx, dependent)
 }
@@ -65,9 +66,9 @@ func (r *reconciler) detachAll(ctx context.Context, dependent types.NamespacedNa
 	return errors.Join(failures...)
 }
 
-// detach removes a dependent from an attached binding. It deletes the binding when no policy
-// and no other dependent needs it. Both writes are rejected if the binding has changed since
-// it was read.
+// detach removes a dependent from an attached binding. It deletes the binding if no policy and no
+// other dependent needs it. The API server rejects both writes if the binding has changed since it
+// was read.
 func (r *reconciler) detach(ctx context.Context, dependent types.NamespacedName, stored binding.Object) error {
 	peers, err := r.otherDependents(ctx, stored, dependent)
 	if err != nil {

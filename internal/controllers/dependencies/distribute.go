@@ -11,21 +11,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/tenancy"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// distribute attaches the bindings of all dependencies to a dependent.
+// distribute attaches the bindings of all dependencies of a dependent to that dependent.
 func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.ResourceBinding) error {
 	template, err := r.readTemplate(ctx, dependent.Spec.Resource)
 	if err != nil || template == nil {
-		// The garbage collector deletes the binding of a deleted template.
+		// Nothing is done without a template, because the garbage collector deletes the binding of
+		// a deleted template.
 		return err
 	}
 	rule := r.rules.Rules(template.GroupVersionKind()).Dependencies
 	if rule == nil {
+		// Without a rule the dependencies are unknown, which is no reason to detach bindings. After
+		// the removal of a rule, all bindings stay attached until the dependent is deleted or no
+		// longer propagates dependencies.
 		return nil
 	}
 	found, err := rule(ctx, template)
@@ -53,7 +58,7 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	return r.attachAll(ctx, dependent, references)
 }
 
-// recordDependencies records the references on the dependent and adds the finalizer, which
+// recordDependencies records the references on the dependent and adds the finalizer. The finalizer
 // stays until all bindings are detached.
 func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1alpha2.ResourceBinding, template *unstructured.Unstructured, references []dependency.Reference) error {
 	recorded := dependent.DeepCopy()
@@ -63,7 +68,7 @@ func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1al
 	}
 	changed, err := patch.Object(ctx, r.karmada, dependent, recorded)
 	if err != nil {
-		return notFoundAsStale(err)
+		return loop.StaleIfNotFound(err)
 	}
 	if changed {
 		r.events.RecordDecision(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
@@ -71,8 +76,8 @@ func (r *reconciler) recordDependencies(ctx context.Context, dependent *workv1al
 	return nil
 }
 
-// attachAll detaches the bindings that are not needed any more and attaches the others. A
-// failure for one object does not stop the others.
+// attachAll detaches the bindings that are no longer needed and attaches the bindings of all
+// references. It continues with the other objects if one object fails.
 func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.ResourceBinding, references []dependency.Reference) error {
 	var failures []error
 	written := false
@@ -91,15 +96,7 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 			continue
 		}
 		for _, object := range objects {
-			if rejection := r.propagated.Check(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
-				failures = append(failures, rejection)
-				continue
-			}
-			if rejection := tenancy.CheckSystemLabel(object); rejection != nil {
-				failures = append(failures, rejection)
-				continue
-			}
-			wrote, err := r.attach(ctx, dependent, object)
+			wrote, err := r.attachAllowed(ctx, dependent, object)
 			if err != nil {
 				failures = append(failures, err)
 			}
@@ -113,6 +110,18 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 		r.events.RecordSuccess(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesSucceed, "The dependencies follow the object to its clusters")
 	}
 	return errors.Join(failures...)
+}
+
+// attachAllowed attaches the binding of one object, unless the object must not be propagated. It
+// reports whether it wrote anything.
+func (r *reconciler) attachAllowed(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
+	if rejection := r.propagated.Check(object.GroupVersionKind(), client.ObjectKeyFromObject(object)); rejection != nil {
+		return false, rejection
+	}
+	if rejection := tenancy.CheckSystemLabel(object); rejection != nil {
+		return false, rejection
+	}
+	return r.attach(ctx, dependent, object)
 }
 
 // detachUnneeded detaches the attached bindings that no reference needs.
@@ -135,11 +144,11 @@ func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2
 	return detached, errors.Join(failures...)
 }
 
-// isNeeded reports whether any reference selects the object of an attached binding. Before a
-// label selector is said not to match, the labels are read from the API server, because a
-// detached object is deleted in the members. The binding of a missing object is kept: it is
-// deleted together with its object, and the kind of the object may just not be served for a
-// moment.
+// isNeeded reports whether any reference selects the object of an attached binding. It reads the
+// labels from the API server before it reports that a label selector does not match, because a
+// detached object is deleted in the members. It keeps the binding of a missing object, because this
+// binding is deleted together with its object, and the API server may only be unable to serve the
+// kind for a moment.
 func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
 	thing := dependency.ObjectOf(resource)
@@ -174,8 +183,9 @@ func (r *reconciler) isSelected(ctx context.Context, ref dependency.Reference, t
 	return err == nil && (object == nil || dependency.Matches(ref, thing, object.GetLabels())), err
 }
 
-// hasBindingName reports whether a binding has the name and namespace for its object, and was
-// not created elsewhere by a user.
+// hasBindingName reports whether a binding has the namespace and the name that the binding of an
+// object must have. It returns false for a binding that a user created with another name or
+// namespace.
 func hasBindingName(attached binding.Object, thing dependency.ObjectID) bool {
 	return attached.GetNamespace() == thing.Key.Namespace && attached.GetName() == binding.Name(thing.Key.Name, thing.Kind.Kind)
 }

@@ -12,10 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,17 +21,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"karmada.io/karmada/api"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
-// fixture is a reconciler with a fake API server that records all writes. It sends no
-// watch events, so the tests call every reconcile themselves.
+// fixture is a reconciler with a fake API server that records all writes. The fake sends no watch
+// events, so the tests call every reconcile themselves.
 type fixture struct {
 	t *testing.T
 	*reconciler
@@ -54,25 +53,12 @@ func (w *fixture) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 	}}
 }
 
-// fakeIndexer adds the indexes of the controller to a fake client.
-type fakeIndexer struct{ *fake.ClientBuilder }
-
-func (i fakeIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
-	i.WithIndex(object, field, values)
-	return nil
-}
-
 func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, clientgoscheme.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
+	scheme := looptest.NewScheme(t, corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha2.AddToScheme)
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), references: []dependency.Reference{referenceTo("ConfigMap", "settings")}}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordWrites())
-	if err := indexBindings(fakeIndexer{builder}); err != nil {
+	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}
 	w.store = builder.Build()
@@ -80,7 +66,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Cleanup(w.queue.ShutDown)
 	w.reconciler = &reconciler{
 		karmada: w.store, karmadaReader: w.store, templateReader: template.NewReader(nil, w.store), rules: w,
-		events: telemetry.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
+		events: loop.NewEvents(w.recorder), referenceIndex: newReferenceIndex(), conflicts: newConflicts(),
 		propagated: DefaultOptions().Propagated,
 	}
 	w.watches = newWatches(w.templateReader, nil, w.referenceIndex, time.Second, logr.Discard())

@@ -11,10 +11,11 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/loop"
 )
 
-// readTemplate returns the template of a dependent, at least as new as the version in the
-// binding, or nil when it does not exist. It must not be changed.
+// readTemplate returns the template of a dependent, or nil if the template does not exist. The
+// template is at least as new as the version in the binding. It must not be changed.
 func (r *reconciler) readTemplate(ctx context.Context, resource workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
 	key := types.NamespacedName{Namespace: resource.Namespace, Name: resource.Name}
@@ -25,14 +26,14 @@ func (r *reconciler) readTemplate(ctx context.Context, resource workv1alpha2.Obj
 	if template.GetUID() == resource.UID {
 		order, err := resourceversion.CompareResourceVersion(template.GetResourceVersion(), resource.ResourceVersion)
 		if err == nil && order < 0 {
-			return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, errStale)
+			return nil, fmt.Errorf("reading %s %s: %w", kind.Kind, key, loop.ErrStale)
 		}
 	}
 	return template, nil
 }
 
-// referencedObjects returns the existing objects that a reference selects. They must not be
-// changed. Their kind need not be served.
+// referencedObjects returns the existing objects that a reference selects. The objects must not be
+// changed. If the kind of the objects is not served, the result is empty.
 func (r *reconciler) referencedObjects(ctx context.Context, reference dependency.Reference) ([]*unstructured.Unstructured, error) {
 	kind := dependency.ReferencedKind(reference)
 	if reference.Name != "" {

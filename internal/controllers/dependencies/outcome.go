@@ -2,12 +2,9 @@ package dependencies
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -17,110 +14,71 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
+	"karmada.io/karmada/internal/loop"
 )
 
 const (
-	// staleRetryDelay is the time until the next reconcile after the cache was out of date.
-	staleRetryDelay = 50 * time.Millisecond
-	// blockedRetryDelay is the time until the next reconcile of a dependent that waits for
+	// blockedRetryDelay is the delay before the next reconcile of a dependent that waits for
 	// another component.
 	blockedRetryDelay = time.Second
-	// userRetryDelay is the time until the next reconcile of a dependent that waits for a
-	// user.
+	// userRetryDelay is the delay before the next reconcile of a dependent that waits for a user.
 	userRetryDelay = time.Minute
 )
 
-var (
-	// errStale is returned when a write or a decision meets a newer state than the one that
-	// was read.
-	errStale = errors.New("the cache is out of date")
-	// errTerminating is returned when a binding must be deleted before a new one can be
-	// created.
-	errTerminating = errors.New("it is being deleted")
-)
+// errTerminating is returned if a binding must be deleted before a new binding with the same name
+// can be created.
+var errTerminating = errors.New("it is being deleted")
 
 // finishReconcile records a failure as an event and returns the result for the queue.
 func (r *reconciler) finishReconcile(dependent *workv1alpha2.ResourceBinding, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
 		r.events.ClearFailure(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed)
-	case !holdsForAll(err, isTransient):
+	case !loop.HoldsForAll(err, isTransient):
 		r.events.RecordFailure(dependent, workv1alpha2.EventReasonSyncScheduleResultToDependenciesFailed, err)
 	}
 	return resultFor(err)
 }
 
-// resultFor converts an error to a result for the queue. A stale cache is retried shortly
-// without a log line. An error that a user must resolve is retried after userRetryDelay.
+// resultFor converts an error to a result for the queue. For a stale cache it requests a retry
+// after a short delay, without a log line. For an error that a user must resolve it requests a
+// retry after userRetryDelay.
 func resultFor(err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
-	case holdsForAll(err, isCacheStale):
-		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
-	case holdsForAll(err, isTransient):
+	case loop.IsStale(err):
+		return loop.Result(err)
+	case loop.HoldsForAll(err, isTransient):
 		return reconcile.Result{RequeueAfter: blockedRetryDelay}, nil
-	case holdsForAll(err, func(one error) bool { return isTransient(one) || needsUserAction(one) }):
+	case loop.HoldsForAll(err, func(one error) bool { return isTransient(one) || needsUserAction(one) }):
 		return reconcile.Result{RequeueAfter: userRetryDelay}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// holdsForAll reports whether a predicate holds for an error, or for all errors that it joins.
-func holdsForAll(err error, predicate func(error) bool) bool {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return predicate(err)
-	}
-	for _, one := range joined.Unwrap() {
-		if !holdsForAll(one, predicate) {
-			return false
-		}
-	}
-	return true
-}
-
-func isCacheStale(err error) bool {
-	return errors.Is(err, errStale) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
-}
-
-// isTransient reports whether an error disappears without a change by a user.
+// isTransient reports whether an error can end without a change by a user.
 func isTransient(err error) bool {
 	var ownerError *policy.OwnerError
-	return isCacheStale(err) || errors.Is(err, errTerminating) || errors.As(err, &ownerError)
+	return loop.IsStale(err) || errors.Is(err, errTerminating) || errors.As(err, &ownerError)
 }
 
-// needsUserAction reports whether an error lasts until a user changes something.
+// needsUserAction reports whether an error lasts until a user makes a change.
 func needsUserAction(err error) bool {
 	var collision *policy.CollisionError
 	var rejected *tenancy.ForbiddenError
 	return errors.As(err, &collision) || errors.As(err, &rejected)
 }
 
-// isNamespaceTerminating reports whether a create was rejected because the namespace is being
-// deleted.
-func isNamespaceTerminating(err error) bool {
-	return err != nil && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
-// notFoundAsStale converts NotFound for an object that should be changed to errStale.
-func notFoundAsStale(err error) error {
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %v", errStale, err) //nolint:errorlint // the next reconcile finds out why
-	}
-	return err
-}
-
-// conflicts holds the conflict message of each binding whose dependents require different
-// settings, so that an event is recorded when the conflict changes, and not in every
-// reconcile.
+// conflicts stores the conflict message of each binding whose dependents require different
+// settings, so that an event is recorded only when the conflict changes.
 type conflicts struct {
 	mu        sync.Mutex
 	byBinding *lru.Cache
 }
 
-// maxConflicts is the maximum number of bindings in conflicts. The conflict of a removed one
-// is recorded again with its next write.
+// maxConflicts is the maximum number of bindings in conflicts. If the entry of a binding was
+// evicted, the next write of the binding records its conflict again.
 const maxConflicts = 10_000
 
 func newConflicts() *conflicts { return &conflicts{byBinding: lru.New(maxConflicts)} }
@@ -132,9 +90,10 @@ type bindingConflict struct {
 	recorded bool
 }
 
-// shouldRecord stores a message, empty for no conflict, and reports whether to record an
-// event. A conflict that exists in the first reconcile is not recorded, unless this process
-// has just written the binding. That write may already have been seen by another reconcile.
+// shouldRecord stores a conflict message, which is empty if there is no conflict, and reports
+// whether to record an event. A conflict that already exists in the first reconcile is recorded
+// only if this process has just written the binding. In that case another reconcile may already
+// have stored the message.
 func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,9 +107,9 @@ func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bo
 	return record
 }
 
-// recordConflictEvent records on an attached binding that its dependents require different
-// settings. A binding that a policy places gets its settings from the policy, so no event is
-// recorded.
+// recordConflictEvent records an event on an attached binding if its dependents require different
+// settings. It records no event for a binding that a policy places, because that binding gets its
+// settings from the policy.
 func (r *reconciler) recordConflictEvent(attached binding.Object, dependents []*workv1alpha2.ResourceBinding, written bool) {
 	err := dependency.SettingsConflict(attached.BindingSpec().Resource, dependents)
 	if attached.BindingSpec().Placement != nil {

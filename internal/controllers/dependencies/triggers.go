@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -22,33 +21,11 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// requiredByField is the index of bindings by the dependents that they list.
-const requiredByField = Name + "/required-by"
-
-func indexBindings(indexer client.FieldIndexer) error {
-	for _, object := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(context.Background(), object, requiredByField, requiredByKeys); err != nil {
-			return fmt.Errorf("indexing bindings by %s: %w", requiredByField, err)
-		}
-	}
-	return nil
-}
-
-func requiredByKeys(object client.Object) []string {
-	bound, ok := object.(binding.Object)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, dependent := range dependentsOf(bound) {
-		names = append(names, dependent.String())
-	}
-	return names
-}
+type queue = loop.Queue[reconcile.Request]
 
 func dependentsOf(attached binding.Object) []types.NamespacedName {
 	var keys []types.NamespacedName
@@ -58,12 +35,12 @@ func dependentsOf(attached binding.Object) []types.NamespacedName {
 	return keys
 }
 
-// attachedTo returns the bindings of both scopes that list a dependent. They are shared with
-// the cache and must not be changed.
+// attachedTo returns the bindings of both scopes that list a dependent. The bindings are shared
+// with the cache and must not be changed.
 func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedName) ([]binding.Object, error) {
 	var found []binding.Object
 	for _, list := range []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}} {
-		err := r.karmada.List(ctx, list, client.MatchingFields{requiredByField: dependent.String()}, client.UnsafeDisableDeepCopy)
+		err := r.karmada.List(ctx, list, lookup.BindingsByDependent.Matching(dependent.String()), client.UnsafeDisableDeepCopy)
 		if err == nil {
 			err = meta.EachListItem(list, func(item runtime.Object) error {
 				if each, ok := item.(binding.Object); ok {
@@ -76,7 +53,7 @@ func (r *reconciler) attachedTo(ctx context.Context, dependent types.NamespacedN
 			return nil, fmt.Errorf("listing bindings attached to %s: %w", dependent, err)
 		}
 	}
-	// A fixed order makes the message of joined errors stable.
+	// The bindings are sorted so that the message of joined errors is stable.
 	slices.SortFunc(found, func(a, b binding.Object) int {
 		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
 	})
@@ -96,7 +73,8 @@ func (r *reconciler) onBinding() handler.EventHandler {
 				enqueue(q, client.ObjectKeyFromObject(dependent))
 			}
 			if e.IsInInitialList {
-				// A listed dependent may have been deleted while no process watched.
+				// The listed dependents are queued, because they may have been deleted while no
+				// process watched.
 				enqueue(q, dependentsOf(created)...)
 				return
 			}
@@ -116,7 +94,8 @@ func (r *reconciler) onBinding() handler.EventHandler {
 				return
 			}
 			enqueue(q, dependentsOf(deleted)...)
-			// Some dependents may wait for the deletion.
+			// The dependents of the object are queued, because some of them may wait for this
+			// deletion.
 			enqueue(q, r.referenceIndex.dependents(dependency.ObjectOf(deleted.BindingSpec().Resource))...)
 			if binding.IsNamespaced(deleted) {
 				enqueue(q, client.ObjectKeyFromObject(deleted))
@@ -125,10 +104,10 @@ func (r *reconciler) onBinding() handler.EventHandler {
 	}
 }
 
-// missedDependents returns the dependents that a binding newly lists and that do not refer to
-// its object by name. Such a dependent may have detached everything at the time of the write
-// without seeing the binding, and must be reconciled again. A dependent with a label selector
-// is reconciled needlessly.
+// missedDependents returns the dependents that a binding lists now but did not list before, and
+// that do not refer to the object of the binding by name. Such a dependent must be reconciled
+// again, because it may have detached its bindings during the write without seeing this binding. A
+// dependent with a label selector is reconciled although that may not be needed.
 func (r *reconciler) missedDependents(attached binding.Object, before []types.NamespacedName) []types.NamespacedName {
 	listed := dependentsOf(attached)
 	if len(listed) == 0 {
@@ -150,7 +129,7 @@ func hasDependencies(dependent *workv1alpha2.ResourceBinding) bool {
 	return hasFinalizer(dependent) || dependent.Spec.PropagateDeps && len(dependent.Spec.Clusters) > 0
 }
 
-// affectedDependents returns the dependents that a change of a binding concerns.
+// affectedDependents returns the dependents that may be affected by a change of a binding.
 func affectedDependents(older, newer binding.Object) []types.NamespacedName {
 	var affected []types.NamespacedName
 	if binding.IsNamespaced(newer) && isRelevantUpdate(older, newer) {
@@ -167,8 +146,8 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 		(older.BindingSpec().PropagateDeps || newer.BindingSpec().PropagateDeps)
 }
 
-// changedDependents returns the dependents that a binding does not list any more, or lists
-// differently. When only shared settings changed, it returns one of them.
+// changedDependents returns the dependents that a binding no longer lists, or lists differently. If
+// only shared settings changed, it returns one of the dependents.
 func changedDependents(older, newer binding.Object) []types.NamespacedName {
 	var affected []types.NamespacedName
 	for _, snapshot := range older.BindingSpec().RequiredBy {
@@ -207,8 +186,8 @@ func hasLostLabel(older, newer binding.Object) bool {
 	return false
 }
 
-// referenceIndex is the index of references, shared by the reconciles that fill it and the
-// watches that read it.
+// referenceIndex is the index of references. The reconciles fill the index, and the watches read
+// it.
 type referenceIndex struct {
 	mu    sync.RWMutex
 	index *dependency.Index
@@ -216,7 +195,7 @@ type referenceIndex struct {
 
 func newReferenceIndex() *referenceIndex { return &referenceIndex{index: dependency.NewIndex()} }
 
-// put replaces the references of a dependent and reports whether a kind is new.
+// put replaces the references of a dependent and reports whether the references contain a new kind.
 func (n *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (newKind bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -199,7 +199,7 @@ func TestObjectChangesQueueDependents(t *testing.T) {
 	}
 }
 
-// sharedInformers are the shared informers of a process. Another controller may end one.
+// sharedInformers are the shared informers of a process. Another controller may end one of them.
 type sharedInformers struct {
 	client.Reader
 	source  *cachetesting.FakeControllerSource
@@ -221,11 +221,10 @@ func (s *sharedInformers) RemoveInformer(context.Context, client.Object) error {
 	return nil
 }
 
-// remove ends the informer, as a controller does that finds the kind
-// not served.
+// remove ends the informer, as another controller does when it finds that the kind is not served.
 func (s *sharedInformers) remove() { s.end(); s.current = nil }
 
-// fakeDiscovery serves the given kinds of v1, and nothing else.
+// fakeDiscovery serves only the given kinds of v1.
 type fakeDiscovery struct{ kinds []string }
 
 func (s *fakeDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"karmada.io/karmada/internal/access/kinds"
@@ -21,19 +19,21 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/servedkinds"
+	"karmada.io/karmada/internal/loop"
 )
 
 const (
-	// reviewInterval is how often discovery is asked for the kinds whose informer may end
-	// here. absenceGracePeriod is how long a kind must be absent before its informer ends.
+	// reviewInterval is the interval at which discovery is asked about the kinds whose informer
+	// this package may end. absenceGracePeriod is how long a kind must be absent before its
+	// informer is ended.
 	reviewInterval     = 10 * time.Second
 	absenceGracePeriod = 5 * time.Second
 )
 
-// watches keeps watches on the kinds of dependencies. Informers are shared with other
-// controllers: this type adds and removes event handlers. It ends the informer of a kind that
-// is not served, unless another controller keeps the kind, and requests an informer again that
-// another controller ended.
+// watches ensures that the kinds of dependencies are watched. It adds event handlers to informers,
+// and removes them again. Informers are shared with other controllers. watches ends the informer of
+// a kind that is not served, unless another controller keeps the kind. If another controller ended
+// an informer, watches requests it again.
 type watches struct {
 	templates  *template.Reader
 	discovery  kinds.Discovery
@@ -46,8 +46,8 @@ type watches struct {
 	updateRequests chan struct{}
 
 	handlers map[schema.GroupVersionKind]handlerRegistration
-	// servedStates holds the state of each informer that was requested here, including kinds
-	// that are not needed any more.
+	// servedStates contains the state of each informer that this package requested, including those
+	// of kinds that are no longer needed.
 	servedStates map[schema.GroupVersionKind]servedkinds.WatchState
 	lastReview   time.Time
 }
@@ -66,7 +66,7 @@ func newWatches(templates *template.Reader, discovery kinds.Discovery, reference
 	}
 }
 
-// setQueue sets the queue as soon as the controller has one.
+// setQueue sets the queue. It is called as soon as the controller has a queue.
 func (w *watches) setQueue(q queue) {
 	w.queue = q
 	close(w.queueSet)
@@ -80,7 +80,7 @@ func (w *watches) requestUpdate() {
 	}
 }
 
-// run updates the watches to match the index until ctx ends.
+// run updates the watches until ctx ends, so that they match the kinds in the index.
 func (w *watches) run(ctx context.Context) error {
 	select {
 	case <-w.queueSet:
@@ -131,8 +131,8 @@ func (w *watches) removeHandler(kind schema.GroupVersionKind) {
 	}
 }
 
-// addHandler adds a handler to the informer of a kind, if the kind is served. An informer of a
-// kind that is not served would retry forever.
+// addHandler adds a handler to the informer of a kind if the kind is served. It does nothing for a
+// kind that is not served, because the informer would retry forever.
 func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) error {
 	answer, err := kinds.Lookup(w.discovery, kind)
 	if err != nil {
@@ -154,8 +154,8 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 	return nil
 }
 
-// removeUnserved ends the informers of kinds that are not served. Most kinds are kept by
-// another controller and are not checked.
+// removeUnserved ends the informers of kinds that are not served. It does not check kinds that
+// another controller keeps, which are most kinds.
 func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
 	if now.Sub(w.lastReview) < reviewInterval {
 		return
@@ -177,8 +177,8 @@ func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
 	}
 }
 
-// removeInformer ends the informer of a kind. update requests another when the kind is served
-// again.
+// removeInformer ends the informer of a kind. update requests a new informer when the kind is
+// served again.
 func (w *watches) removeInformer(ctx context.Context, kind schema.GroupVersionKind) {
 	if _, ok := w.handlers[kind]; ok {
 		w.removeHandler(kind)
@@ -193,40 +193,31 @@ func (w *watches) removeInformer(ctx context.Context, kind schema.GroupVersionKi
 
 // onObject queues the dependents of an object that is created, changed or deleted.
 func (w *watches) onObject(kind schema.GroupVersionKind) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if object, ok := obj.(*unstructured.Unstructured); ok {
-				w.enqueueDependents(initial, kind, object, object.GetLabels())
+	return loop.Handlers[*unstructured.Unstructured]{
+		Added: func(object *unstructured.Unstructured, isInInitialList bool) {
+			w.enqueueDependents(isInInitialList, kind, object, object.GetLabels())
+		},
+		Updated: func(before, after *unstructured.Unstructured) {
+			if policy.HasRelevantChange(before, after) {
+				w.enqueueDependents(false, kind, after, before.GetLabels(), after.GetLabels())
 			}
 		},
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*unstructured.Unstructured)
-			newer, ok2 := after.(*unstructured.Unstructured)
-			if ok && ok2 && policy.HasRelevantChange(older, newer) {
-				w.enqueueDependents(false, kind, newer, older.GetLabels(), newer.GetLabels())
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if object, ok := obj.(*unstructured.Unstructured); ok {
-				w.enqueueDependents(false, kind, object, object.GetLabels())
-			}
+		Deleted: func(lastKnown *unstructured.Unstructured) {
+			w.enqueueDependents(false, kind, lastKnown, lastKnown.GetLabels())
 		},
 	}
 }
 
-// enqueueDependents queues the dependents of an object. Objects of the initial list get low
-// priority, so that changes by users are handled first.
+// enqueueDependents queues the dependents of an object. Dependents of objects in the initial list
+// get low priority, so that changes by users are handled first.
 func (w *watches) enqueueDependents(initial bool, kind schema.GroupVersionKind, object *unstructured.Unstructured, labels ...map[string]string) {
 	thing := dependency.ObjectID{
 		Kind: kind.GroupKind(), Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
 	}
 	for _, dependent := range w.references.dependents(thing, labels...) {
 		request := reconcile.Request{NamespacedName: dependent}
-		if ranked, ok := w.queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok && initial {
-			ranked.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, request)
+		if initial {
+			loop.EnqueueLowPriority(w.queue, 0, request)
 			continue
 		}
 		w.queue.Add(request)

@@ -17,10 +17,15 @@ import (
 )
 
 const (
-	// listSyncTimeout limits the wait for the first list of a kind. After it single objects are
-	// read: one list is cheaper than one get for every Work.
+	// listSyncTimeout is the maximum time to wait for the first list of a kind. After that time
+	// objects are read one by one. The wait is useful because one list costs less than one read for
+	// every Work.
 	listSyncTimeout = 2 * time.Second
-	// maxWriteAttempts limits the attempts to write an object that other programs write as well.
+	// unlistedRetryDelay is the delay before the next pass of a Work that contains a kind whose
+	// first list did not arrive in time.
+	unlistedRetryDelay = 10 * time.Second
+	// maxWriteAttempts is the maximum number of attempts to write an object. Attempts can conflict,
+	// because other programs also write the object.
 	maxWriteAttempts = 5
 )
 
@@ -28,20 +33,23 @@ const (
 type delivery struct {
 	member *member.Member
 	work   *workv1alpha1.Work
-	// hasWritten is true if the pass changed an object in the member. A new status is expected
-	// after that.
+	// hasWritten is true if the pass changed an object in the member. In that case a new status is
+	// expected.
 	hasWritten bool
-	// driftConflicts describe the drift conflicts of the objects of the Work.
+	// driftConflicts are the descriptions of the drift conflicts of the objects of the Work.
 	driftConflicts []string
-	// requeueAfter is the delay until the next pass even though this one succeeded; 0 means no
-	// such pass.
+	// requeueAfter is the delay until the next pass if this pass succeeds. 0 means that no further
+	// pass is needed.
 	requeueAfter time.Duration
 }
 
-// apply creates or updates the member object of a manifest. It writes nothing if the object
-// equals the manifest already.
+// apply creates or updates the object of a manifest in the member. It writes nothing if the object
+// already equals the manifest.
 func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	kind := manifest.GroupVersionKind()
+	// The Work is added to the index before the rules are read, so that no change of the rules is
+	// missed.
+	c.interpreted.Add(workKey(d.work), kind)
 	if err := d.member.Watch(ctx, kind); err != nil {
 		return fmt.Errorf("applying %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 	}
@@ -52,7 +60,11 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	if err := work.CheckScope(d.member.Name, manifest, namespaced); err != nil {
 		return err
 	}
-	d.member.AwaitSync(ctx, kind, listSyncTimeout)
+	if !d.member.AwaitSync(ctx, kind, listSyncTimeout) && d.member.WatchDenial(kind) == nil {
+		// Another pass is needed, because a change or deletion of the object before the list
+		// arrives causes no event.
+		d.requeueAfter = shorterDelay(d.requeueAfter, unlistedRetryDelay)
+	}
 	observed, _, err := d.member.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	switch {
 	case apierrors.IsNotFound(err):
@@ -69,9 +81,10 @@ func (c *controller) apply(ctx context.Context, d *delivery, manifest *unstructu
 	return err
 }
 
-// create creates the object. If the member rejects the request, the object may exist: our cache
-// is older, or the object has no Karmada label and the cache does not hold it. Then the object
-// is read from the API server of the member and updated.
+// create creates the object in the member. If the member rejects the request, the object may exist,
+// because the cache is older than the object, or because the object has no Karmada label and is not
+// in the cache. In that case create reads the object from the API server of the member and updates
+// it.
 func (c *controller) create(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) error {
 	key := keyOf(d.work, manifest)
 	repair, wait := c.tracker.checkRepair(key, manifest, c.now())
@@ -152,13 +165,13 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 	return nil
 }
 
-// describeDriftConflict names the field managers that revert the repairs of an object. Caches
-// do not keep managed fields, so this reads from the API server of the member. Such repairs are
-// rare.
+// describeDriftConflict returns a message that names the field managers that revert the repairs of
+// an object. It reads the object from the API server of the member, because caches do not contain
+// managed fields. This costs little, because such repairs are rare.
 func (c *controller) describeDriftConflict(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
 	observed, err := c.readLive(ctx, d, manifest)
 	if err != nil {
-		// The field managers can be named in a later pass; the conflict itself is reported now.
+		// The conflict is reported now without the field managers. A later pass can add them.
 		observed = manifest
 	}
 	return work.DescribeDriftConflict(d.member.Name, manifest, observed, member.FieldManager)
@@ -177,8 +190,8 @@ func newReadError(d *delivery, manifest *unstructured.Unstructured, err error) e
 	return fmt.Errorf("reading %s in cluster %s: %w", describeObject(manifest), d.member.Name, err)
 }
 
-// retainRule returns the rule of a kind for fields that the member owns, nil if the kind has no
-// such rule.
+// retainRule returns the rule of a kind for fields that the member owns. It returns nil if the kind
+// has no such rule.
 func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unstructured) work.RetainFunc {
 	rule := c.rules.Rules(manifest.GroupVersionKind()).Retain
 	if rule == nil {
@@ -189,7 +202,7 @@ func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unst
 	}
 }
 
-// shorterDelay returns the shorter of two delays; 0 means no delay.
+// shorterDelay returns the shorter of two delays. 0 means that there is no delay to compare.
 func shorterDelay(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -201,8 +214,8 @@ func describeObject(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", object.GetKind(), client.ObjectKeyFromObject(object))
 }
 
-// templateOf returns the template of a manifest with the fields that an event needs; nil if the
-// manifest has no template.
+// templateOf returns the template of a manifest, with only the fields that an event needs. It
+// returns nil if the manifest has no template.
 func templateOf(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	uid := manifest.GetAnnotations()[workv1alpha2.ResourceTemplateUIDAnnotation]
 	if uid == "" {

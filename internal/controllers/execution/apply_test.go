@@ -68,7 +68,7 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 	}
 }
 
-// applyManifest applies a manifest of a Work with these annotations.
+// applyManifest applies a manifest of a Work that has the given annotations.
 func (s *deliveryFixture) applyManifest(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
 	t.Helper()
 	manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
@@ -105,7 +105,7 @@ func TestApplyRejectsManifestsOfTheWrongScope(t *testing.T) {
 	}
 }
 
-// These are Works that an earlier version created without checking bindings and overrides.
+// An earlier version created such Works without checking bindings and overrides.
 func TestApplyRejectsManifestsOutsideTheNamespaceOfTheBinding(t *testing.T) {
 	ofBinding := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
 	overridden := maps.Clone(ofBinding)
@@ -131,6 +131,28 @@ func TestApplyRejectsManifestsOutsideTheNamespaceOfTheBinding(t *testing.T) {
 			}
 			if err != nil && !strings.Contains(err.Error(), "what was delivered stays: delete ResourceBinding shop/loot to remove it") {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWorkIsReconciledAgainIfTheListOfItsKindIsLate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode hostiletest.Mode
+		want time.Duration
+	}{
+		"the list has arrived":     {hostiletest.Honest(), 0},
+		"the list has not arrived": {hostiletest.SilentLists(), unlistedRetryDelay},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newDeliveryFixture(t)
+			s.server.SetMode(tc.mode)
+			if err := s.applyManifest(t, nil, "ConfigMap", "shop", "x"); err != nil {
+				t.Fatal(err)
+			}
+			if s.requeueAfter != tc.want {
+				t.Errorf("requeued after %s, want %s", s.requeueAfter, tc.want)
 			}
 		})
 	}

@@ -20,8 +20,8 @@ func newDeletionBudgets(perSecond float64, burst int) *deletionBudgets {
 	return &deletionBudgets{rate: rate.Limit(perSecond), burst: burst, clusters: map[string]*rate.Limiter{}}
 }
 
-// reserve takes n deletions from the budget of a cluster. If the budget does not suffice, it
-// takes none and returns the delay until the next try.
+// reserve takes n deletions from the budget of a cluster. If the budget is too small, it takes none
+// and returns the delay before the next attempt.
 func (b *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,7 +38,7 @@ func (b *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Dur
 	return wait
 }
 
-// deleteCluster deletes the budget of a cluster that is gone.
+// deleteCluster deletes the budget of a deleted cluster.
 func (b *deletionBudgets) deleteCluster(cluster string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,18 +6,19 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// deniedWatchRecheck is the delay of the next pass of a Work whose objects cannot be watched. A
-// pass comes earlier when the member allows the watch; this delay is for a kind that is not
-// watched any more.
+// deniedWatchRecheck is the delay before the next pass of a Work whose objects cannot be watched.
+// Normally a pass starts earlier, when the member allows the watch. The delay is needed for a kind
+// that is no longer watched.
 const deniedWatchRecheck = 10 * time.Minute
 
-// reportDeniedWatches reports in a condition which objects of a Work cannot be watched in the
-// member because a right is missing, and the end of that.
+// reportDeniedWatches sets a condition that lists the objects of a Work that cannot be watched in
+// the member because a right is missing. It updates the condition when all objects can be watched
+// again.
 func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *delivery) {
 	var denials []error
 	for _, raw := range d.work.Spec.Workload.Manifests {
@@ -36,12 +37,12 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 	if len(denials) > 0 {
 		d.requeueAfter = shorterDelay(d.requeueAfter, deniedWatchRecheck)
 	}
-	c.reportConditions(d.work, statuswriter.Prompt, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
+	c.reportConditions(d.work, pacing.Settled, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
-// blockingFailures returns the failures that block the deletion of a Work, with the missing
-// right of each. A missing right does not block the removal of a cluster: objects that Karmada
-// may not read or delete stay in the member.
+// blockingFailures returns the failures that block the deletion of a Work, and adds the missing
+// right to each of them. A missing right does not block the removal of a cluster, so that objects
+// that Karmada may not read or delete are kept in the member.
 func blockingFailures(cluster *clusterv1alpha1.Cluster, failures []error) []error {
 	var blocking []error
 	for _, failure := range work.ExplainForbidden(failures, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation]) {

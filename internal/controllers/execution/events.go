@@ -8,13 +8,13 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// recordSyncEvents records events for failures and for the success that ends them. The
-// conditions show a success without earlier failures.
+// recordSyncEvents records events for failures, and for the success that ends failures. It records
+// no event for a success without earlier failures, because the conditions show that success.
 func (c *controller) recordSyncEvents(karmadaWork *workv1alpha1.Work, failures []error) {
 	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
 	if len(failures) > 0 {
@@ -29,12 +29,12 @@ func (c *controller) recordSyncEvents(karmadaWork *workv1alpha1.Work, failures [
 }
 
 // recordFailureEvents records a failure on a Work and on the templates of its manifests. The
-// error names the cluster.
+// message of the error contains the name of the cluster.
 func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason string, err error) {
 	c.events.RecordFailure(karmadaWork, reason, err)
 	if c.options.Mode == clusterv1alpha1.Pull {
-		// An agent writes no Events in the namespaces of users. The binding reports the
-		// failure.
+		// An agent writes no events in the namespaces of users. The status of the binding reports
+		// the failure.
 		return
 	}
 	cluster, _ := work.ClusterOf(karmadaWork.Namespace)
@@ -43,8 +43,8 @@ func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason 
 	})
 }
 
-// clearFailureEvents ends the deduplication of a failure event on the same objects, so that the
-// next failure is recorded again.
+// clearFailureEvents removes the stored failure for the Work and its templates, so that the next
+// failure is recorded again.
 func (c *controller) clearFailureEvents(karmadaWork *workv1alpha1.Work, reason string) {
 	if !c.events.ClearFailure(karmadaWork, reason) || c.options.Mode == clusterv1alpha1.Pull {
 		return
@@ -66,8 +66,8 @@ func forEachTemplate(karmadaWork *workv1alpha1.Work, visit func(template *unstru
 	}
 }
 
-// recordDispatchingEvent records that a user suspended or resumed the delivery. A new Work that
-// is not suspended gets no event.
+// recordDispatchingEvent records an event when a user suspended or resumed the delivery. It records
+// no event for a new Work that is not suspended.
 func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
 	desired := work.DispatchingCondition(karmadaWork)
 	present := conditions.Get(c.reports.Latest(karmadaWork).Status.Conditions, desired.Type)
@@ -79,16 +79,17 @@ func (c *controller) recordDispatchingEvent(karmadaWork *workv1alpha1.Work) {
 	}
 }
 
-// reportDriftConflicts reports drift conflicts in the condition and an event, and their end.
+// reportDriftConflicts reports drift conflicts in a condition and an event. It also reports when
+// all drift conflicts have ended.
 func (c *controller) reportDriftConflicts(d *delivery) {
 	if len(d.driftConflicts) == 0 {
 		c.clearFailureEvents(d.work, workv1alpha1.EventReasonDriftContested)
 		if conditions.HasStatus(c.reports.Latest(d.work).Status.Conditions, workv1alpha1.WorkDriftContested, metav1.ConditionTrue) {
-			c.reportConditions(d.work, statuswriter.Prompt, work.DriftContestedCondition(d.work, nil))
+			c.reportConditions(d.work, pacing.Settled, work.DriftContestedCondition(d.work, nil))
 		}
 		return
 	}
 	condition := work.DriftContestedCondition(d.work, d.driftConflicts)
-	c.reportConditions(d.work, statuswriter.Immediate, condition)
+	c.reportConditions(d.work, pacing.Failed, condition)
 	c.recordFailureEvents(d.work, workv1alpha1.EventReasonDriftContested, errors.New(condition.Message))
 }

@@ -1,10 +1,10 @@
-// Package execution answers "does the member have the objects of its Works?": it
-// creates, updates and deletes the objects of Works in member clusters, repairs
-// drift, and reports what it did in the conditions of the Work.
+// Package execution answers "does the member have the objects of its Works?". It creates, updates
+// and deletes the objects of Works in member clusters, repairs drift, and reports the results in
+// the conditions of the Works.
 //
-// It changes only objects that were created for the same Work, and objects
-// whose policy says Overwrite. It deletes only objects that are proven to belong to the
-// Work, and never because something is unknown. Each member has its own workers.
+// It changes only objects that were created for the same Work, and objects whose policy says
+// Overwrite. It deletes an object only if it is proven that the object belongs to the Work, and
+// never because a fact is unknown. Each member has its own workers.
 package execution
 
 import (
@@ -26,14 +26,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
-	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // Name is the name of the controller in flags, logs and events.
@@ -43,33 +44,33 @@ const Name = "execution-controller"
 type Options struct {
 	// Workers is the number of Works of one member that are processed in parallel.
 	Workers int
-	// Backoff is the retry delay after a Work failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for Works that failed.
+	Backoff loop.Backoff
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Judge decides about deletions. It is nil in an agent: an agent cannot see why a Work is
-	// deleted, so it waits for the verdict of the control plane.
+	// Judge decides on deletions. It is nil in an agent, because an agent cannot see why a Work is
+	// deleted. The agent waits for the verdict of the control plane instead.
 	Judge *deletionguard.Guard
-	// Epoch reads the epoch in which a verdict of the control plane is valid. It is used if
-	// Judge is nil.
+	// Epoch reads the current epoch of the control plane. A verdict is valid only in its epoch.
+	// Epoch is used only if Judge is nil.
 	Epoch deletionguard.EpochReader
-	// DeletionsPerSecond and DeletionBurst limit the number of objects that are deleted in one
+	// DeletionsPerSecond and DeletionBurst limit the rate at which objects are deleted in one
 	// member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
 	// Events selects which successes are recorded as events.
-	Events telemetry.Mode
+	Events loop.EventMode
 }
 
 // DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
+		Workers: 5, Backoff: loop.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 		DeletionsPerSecond: 100, DeletionBurst: 500,
 	}
 }
 
-// Members returns clients of member clusters and reports changes in them.
+// Members provides connections to member clusters and reports changes in these clusters.
 type Members interface {
 	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
@@ -82,7 +83,7 @@ type MemberHealth interface {
 	// IsHealthy reports whether the last probe of a member succeeded.
 	IsHealthy(name string) bool
 	OnRecovery(notify func(name string))
-	// OnWatchRestored registers notify, which is called for each kind that a member serves again.
+	// OnWatchRestored registers notify. notify is called for each kind that a member serves again.
 	OnWatchRestored(notify func(name string, kind schema.GroupVersionKind))
 }
 
@@ -92,17 +93,19 @@ type controller struct {
 	cache           cache.Cache
 	members         Members
 	rules           interpreter.Source
-	events          *telemetry.Events
+	events          *loop.Events
 	reports         *statuswriter.Writer
 	scope           fanout.SyncModeScope
 	pools           *fanout.Pools
 	tracker         *appliedTracker
 	deletionBudgets *deletionBudgets
 	metrics         *writeMetrics
-	// Either judge or verdicts is nil.
+	// One of judge and verdicts is nil.
 	judge    *deletionguard.Guard
 	verdicts *verdictReader
 	now      func() time.Time
+	// interpreted contains the Works whose manifests were applied with interpreter rules.
+	interpreted interpreters.WorkIndex
 }
 
 // Add registers the controller with a manager.
@@ -113,7 +116,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	}
 	c := &controller{
 		options: o, metrics: registered, scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
-		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events:  loop.EventsFor(mgr, Name, o.Events),
 		tracker: newAppliedTracker(), deletionBudgets: newDeletionBudgets(o.DeletionsPerSecond, o.DeletionBurst), judge: o.Judge, now: time.Now,
 	}
 	if c.judge == nil {
@@ -125,7 +128,7 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.RetryNow)
 	members.OnWatchRestored(c.onKindServed)
-	return mgr.Add(c)
+	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.onRules)))
 }
 
 // Start implements manager.Runnable.
@@ -142,11 +145,11 @@ func (c *controller) Start(ctx context.Context) error {
 }
 
 var (
-	// errClusterNotReady reports that delivery waits until the cluster is ready.
+	// errClusterNotReady reports that the delivery waits until the cluster is ready.
 	errClusterNotReady = errors.New("not ready")
-	// errClusterNotResponding replaces the connection errors of a cluster that does not
-	// respond. Their texts differ from try to try, so events with them would not be
-	// deduplicated. The conditions of the Cluster show the cause.
+	// errClusterNotResponding replaces the connection errors of a cluster that does not respond.
+	// The texts of connection errors differ at each attempt, so that events with these texts would
+	// not be deduplicated. The conditions of the Cluster show the cause.
 	errClusterNotResponding = errors.New("does not respond; changes are applied when it responds again")
 )
 
@@ -174,60 +177,62 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 // deliver applies the manifests of the Work in the member and reports the result in the
 // conditions of the Work.
 func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
+	c.tracker.startPass(workKey(stored))
 	c.recordDispatchingEvent(stored)
 	if work.IsSuspended(stored) {
 		return reconcile.Result{}, c.reportSuspended(ctx, cluster, stored)
 	}
 	c.events.RecordSuccess(stored, workv1alpha1.EventReasonWorkDispatching, "%s", work.DispatchingCondition(stored).Message)
 	if !c.isReachable(cluster) {
-		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
 		return reconcile.Result{}, fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
 	}
 	target, err := c.members.GetForCluster(ctx, cluster)
 	if err != nil {
-		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
 		return reconcile.Result{}, err
 	}
 	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
 	if isUnanswered(failures) {
-		c.reportConditions(stored, statuswriter.Prompt, work.DispatchingCondition(stored))
+		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
 		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)
 	}
 	hasWritten := c.tracker.recordWrite(workKey(stored), d.hasWritten, c.now())
-	c.reportConditions(stored, reportPace(hasWritten, failures), work.DispatchingCondition(stored), work.AppliedCondition(stored, failures))
+	c.reportConditions(stored, reportedState(hasWritten, failures), work.DispatchingCondition(stored), work.AppliedCondition(stored, failures))
 	c.reportDeniedWatches(cluster, d)
 	c.recordSyncEvents(stored, failures)
 	c.reportDriftConflicts(d)
 	return reconcile.Result{RequeueAfter: d.requeueAfter}, errors.Join(failures...)
 }
 
-// reportPace returns how soon the result of a pass is reported. After a write a new status is
-// expected, so both are reported together. Failures are reported at once.
-func reportPace(hasWritten bool, failures []error) statuswriter.Urgency {
+// reportedState returns the pacing state of the result of a pass. After a write it returns the
+// state in progress, so that the result is reported together with the new status that is expected.
+func reportedState(hasWritten bool, failures []error) pacing.State {
 	switch {
 	case len(failures) > 0:
-		return statuswriter.Immediate
+		return pacing.Failed
 	case hasWritten:
-		return statuswriter.Deferred
+		return pacing.InProgress
 	default:
-		return statuswriter.Prompt
+		return pacing.Settled
 	}
 }
 
-// reportConditions queues conditions of the Work for writing. No other controller writes them.
-func (c *controller) reportConditions(stored *workv1alpha1.Work, pace statuswriter.Urgency, reported ...metav1.Condition) {
+// reportConditions submits conditions of the Work to the status writer. No other controller writes
+// these conditions.
+func (c *controller) reportConditions(stored *workv1alpha1.Work, state pacing.State, reported ...metav1.Condition) {
 	now := metav1.NewTime(c.now())
 	for _, condition := range reported {
 		condition.LastTransitionTime = now
-		c.reports.Submit(stored, statuswriter.ConditionPart(condition.Type), pace, func(status *workv1alpha1.WorkStatus) {
+		c.reports.Submit(stored, statuswriter.ConditionPart(condition.Type), state, func(status *workv1alpha1.WorkStatus) {
 			conditions.Set(&status.Conditions, condition)
 		})
 	}
 }
 
-// applyAll applies every manifest. A failure of one manifest does not stop the others.
+// applyAll applies every manifest. It continues with the other manifests if one manifest fails.
 func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []error) {
 	defer func(start time.Time) { c.metrics.observeSync(start, failures) }(time.Now())
 	for ordinal, raw := range d.work.Spec.Workload.Manifests {
@@ -247,8 +252,9 @@ func (c *controller) applyAll(ctx context.Context, d *delivery) (failures []erro
 	return failures
 }
 
-// isReachable reports whether requests are sent to the cluster: its Ready condition is true, or
-// its last probe succeeded and the condition is not updated yet.
+// isReachable reports whether requests may be sent to the cluster. This is the case if the Ready
+// condition of the cluster is true, or if the last probe succeeded and the condition is not updated
+// yet.
 func (c *controller) isReachable(cluster *clusterv1alpha1.Cluster) bool {
 	return isReady(cluster) || c.members.IsHealthy(cluster.Name)
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
-// Results of an update of a member object.
+// Results of the update of an object in a member.
 const (
 	updateFailed    = "none"
 	updateUnchanged = "unchanged"
 	updateDone      = "updated"
 )
 
-// writeMetrics count the requests to members. A series of a member is never deleted: the number
-// of series is that of members times kinds.
+// writeMetrics counts the requests to members. The series of a deleted member are kept, because the
+// number of series is limited by the number of members times the number of kinds.
 type writeMetrics struct {
 	syncDuration              *prometheus.HistogramVec
 	creates, updates, deletes *prometheus.CounterVec
 }
 
-// newWriteMetrics registers the metrics, or returns those that another control plane of this
-// process registered.
+// newWriteMetrics registers the metrics. If another control plane in this process has registered
+// them, it returns the registered metrics.
 func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 	object := []string{"result", "apiversion", "kind", "member_cluster"}
 	m := &writeMetrics{
@@ -45,8 +45,8 @@ func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 		}, object),
 	}
 	return m, errors.Join(
-		telemetry.RegisterMetric(registry, &m.syncDuration), telemetry.RegisterMetric(registry, &m.creates),
-		telemetry.RegisterMetric(registry, &m.updates), telemetry.RegisterMetric(registry, &m.deletes))
+		loop.RegisterMetric(registry, &m.syncDuration), loop.RegisterMetric(registry, &m.creates),
+		loop.RegisterMetric(registry, &m.updates), loop.RegisterMetric(registry, &m.deletes))
 }
 
 func (m *writeMetrics) observeSync(start time.Time, failures []error) {

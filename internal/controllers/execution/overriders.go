@@ -12,7 +12,8 @@ import (
 	"karmada.io/karmada/internal/domain/override"
 )
 
-// nameOverriders adds the overriders that changed a rejected field to the error of the member.
+// nameOverriders adds the names of the overriders that changed a rejected field to the error of the
+// member.
 func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured, err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
@@ -21,7 +22,8 @@ func nameOverriders(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstr
 		Cluster:    karmadaWork.Annotations[policyv1alpha1.AppliedClusterOverrides],
 		Namespaced: karmadaWork.Annotations[policyv1alpha1.AppliedOverrides],
 	}
-	// The full message of the member, which newRejectionError may have shortened.
+	// The full message of the member is used, because newRejectionError may have shortened the
+	// message of err.
 	text := err.Error()
 	rejection := override.Rejection{Message: text}
 	var status apierrors.APIStatus

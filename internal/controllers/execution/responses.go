@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/access/member"
 )
 
-// isUnanswered reports whether no request got a response from the member. The state of the member
-// is unknown then, so the last reported conditions stay.
+// isUnanswered reports whether no request got a response from the member. In that case the state of
+// the member is unknown, so the last reported conditions are kept.
 func isUnanswered(failures []error) bool {
 	return len(failures) > 0 && !slices.ContainsFunc(failures, isResponse)
 }
@@ -27,15 +27,16 @@ func isResponse(err error) bool {
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)
 }
 
-// mayObjectExist reports whether the object may exist although its create request was rejected.
-// API servers charge quotas, and allocate ports and addresses of Services, before they compare
-// names: an existing object occupies what its own create request needs.
+// mayObjectExist reports whether the object may exist although the request to create it was
+// rejected. An API server checks quotas, and allocates ports and addresses of Services, before it
+// checks whether the name exists. An existing object can therefore use the quota or port that its
+// own create request needs.
 func mayObjectExist(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
 }
 
-// eventError returns the error for an event about failures in a cluster. The texts of connection
-// errors differ from try to try; they are replaced by one constant text.
+// eventError returns the error for an event about failures in a cluster. It replaces connection
+// errors by one constant text, because their texts differ at each attempt.
 func eventError(cluster string, failures []error) error {
 	var identityErr *member.IdentityError
 	if errors.As(errors.Join(failures...), &identityErr) {
@@ -47,7 +48,7 @@ func eventError(cluster string, failures []error) error {
 	return errors.Join(failures...)
 }
 
-// maxRejectionBytes limits the length of a member's message in our errors.
+// maxRejectionBytes is the maximum length of a message of a member in an error, in bytes.
 const maxRejectionBytes = 600
 
 // rejectionError is an error of a member with a shortened message and a hint for the user.
@@ -59,9 +60,9 @@ type rejectionError struct {
 func (r *rejectionError) Error() string { return r.message }
 func (r *rejectionError) Unwrap() error { return r.error }
 
-// newRejectionError shortens the message of a member and adds a hint. API servers put the
-// rejected value, which may be a whole Pod template, between the name of the field and the
-// cause. Both ends are kept.
+// newRejectionError shortens the message of a member and adds a hint. It keeps both ends of the
+// message, because API servers write the rejected value, which may be a whole Pod template, between
+// the name of the field and the cause.
 func newRejectionError(err error, creating bool) error {
 	text := err.Error()
 	if len(text) > maxRejectionBytes {
@@ -71,8 +72,8 @@ func newRejectionError(err error, creating bool) error {
 	return &rejectionError{error: err, message: text + rejectionHint(err, creating)}
 }
 
-// rejectionHint returns a hint that is appended to a rejection; empty if the message of the
-// member suffices.
+// rejectionHint returns a hint to append to a rejection. It returns an empty string if the message
+// of the member needs no hint.
 func rejectionHint(err error, creating bool) string {
 	switch {
 	case creating && isNotFoundOf(err, "namespaces"):
@@ -84,7 +85,7 @@ func rejectionHint(err error, creating bool) string {
 	return ""
 }
 
-// isNotFoundOf reports whether an error says that an object of this resource was not found.
+// isNotFoundOf reports whether an error means that an object of this resource was not found.
 func isNotFoundOf(err error, resource string) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonNotFound &&

@@ -13,27 +13,28 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// reportSuspended reports the state of a suspended Work and changes nothing in the member.
-// Objects that were applied before are still watched, so that their status is reported. If the
-// member has the current manifests, Applied is set for the current generation. Otherwise the
-// condition keeps its earlier generation.
+// reportSuspended reports the state of a suspended Work and changes nothing in the member. It keeps
+// the watches of objects that were applied before, so that their status is reported. If the member
+// has the current manifests, it sets the Applied condition for the current generation. Otherwise
+// the condition keeps its earlier generation.
 func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
 	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
 	if hasAll {
-		// Applied is reported first: readers of Dispatching take Applied as up to date.
-		c.reportConditions(stored, statuswriter.Immediate, work.AppliedCondition(stored, nil))
+		// Applied is reported before Dispatching, because readers of Dispatching assume that
+		// Applied is current.
+		c.reportConditions(stored, pacing.Failed, work.AppliedCondition(stored, nil))
 	}
-	c.reportConditions(stored, statuswriter.Immediate, work.DispatchingCondition(stored))
+	c.reportConditions(stored, pacing.Failed, work.DispatchingCondition(stored))
 	return err
 }
 
-// hasAllManifests reports whether the member has every manifest of the Work in its current
-// version, and watches their kinds. Manifests that this process applied need no request to the
-// member.
+// hasAllManifests reports whether the member has every manifest of the Work in its current version,
+// and watches the kinds of the manifests. Manifests that this process applied need no request to
+// the member.
 func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (bool, error) {
 	var target *member.Member
 	failure := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
@@ -44,7 +45,7 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
-			hasAll = false // applying the manifest reports the error
+			hasAll = false // the error is reported when the manifest is applied
 			continue
 		}
 		hasCurrent := c.tracker.wasApplied(keyOf(stored, manifest), manifest)
@@ -57,9 +58,10 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 	return hasAll, errors.Join(failures...)
 }
 
-// hasManifest reports whether the member has one manifest, and watches its kind.
+// hasManifest reports whether the member has one manifest, and watches the kind of the manifest.
 func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
 	kind, key := manifest.GroupVersionKind(), keyOf(karmadaWork, manifest)
+	c.interpreted.Add(workKey(karmadaWork), kind)
 	if err := target.Watch(ctx, kind); err != nil {
 		return false, fmt.Errorf("watching %s in cluster %s: %w", describeObject(manifest), target.Name, err)
 	}
@@ -69,8 +71,8 @@ func (c *controller) hasManifest(ctx context.Context, target *member.Member, kar
 	target.AwaitSync(ctx, kind, listSyncTimeout)
 	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		// The cache has no object, so the manifest counts as not applied. Nothing is deleted
-		// for this reason.
+		// The manifest counts as not applied, because the cache does not contain the object. This
+		// result never leads to a deletion.
 		return false, nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/work"
@@ -27,42 +28,49 @@ func keyOf(karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) 
 	}
 }
 
-// appliedState is the state that a member returned when a manifest was last applied.
+// appliedState describes the object that a member returned when a manifest was last applied.
 type appliedState struct {
 	manifestHash, observedHash uint64
-	// resourceVersion is the resourceVersion of the observed object.
+	// resourceVersion is the resourceVersion of the object that the member returned.
 	resourceVersion string
 	drift           work.RepairBackoff
 	// conflictMessage describes the drift conflict.
 	conflictMessage string
+	// hasOldRules is true if rules of the kind may have changed since the manifest was applied.
+	hasOldRules bool
 }
 
-// appliedTracker records for every manifest which object the member stored for it. A member may
-// default or change fields that the manifest leaves out, so its object never equals the
-// manifest. Without this record every pass would write the object again.
+// appliedTracker records, for every manifest, the object that the member stored for it. The record
+// is needed because a member may set defaults or change fields that the manifest leaves out, so
+// that the object never equals the manifest. Without the record every pass would write the object
+// again.
 //
-// The record may be lost: then an object is compared with its manifest once more.
+// If the record is lost, an object is compared with its manifest once more.
 type appliedTracker struct {
 	mu      sync.Mutex
 	applied map[types.NamespacedName]map[objectKey]appliedState
-	// releasedWorks holds Works whose finalizer was removed and that the cache may still show.
+	// releasedWorks contains the Works whose finalizer was removed. The cache may still contain
+	// these Works.
 	releasedWorks map[types.NamespacedName]releasedWork
-	// reportedDispatching holds the status of the Dispatching condition of a Work that was last
-	// recorded as an event.
+	// reportedDispatching contains, for each Work, the status of the Dispatching condition that was
+	// last recorded as an event.
 	reportedDispatching map[types.NamespacedName]string
-	// lastWrites holds the time of the last change of an object of a Work in the member.
+	// lastWrites contains, for each Work, the time at which an object of the Work was last changed
+	// in the member.
 	lastWrites map[types.NamespacedName]time.Time
+	// ruleChanges contains the Works for which rules changed since the start of their last pass.
+	ruleChanges sets.Set[types.NamespacedName]
 }
 
 func newAppliedTracker() *appliedTracker {
 	return &appliedTracker{
 		applied:       map[types.NamespacedName]map[objectKey]appliedState{},
 		releasedWorks: map[types.NamespacedName]releasedWork{}, reportedDispatching: map[types.NamespacedName]string{},
-		lastWrites: map[types.NamespacedName]time.Time{},
+		lastWrites: map[types.NamespacedName]time.Time{}, ruleChanges: sets.New[types.NamespacedName](),
 	}
 }
 
-// recordApplied stores that the manifest was applied and which object the member holds now.
+// recordApplied records that the manifest was applied, and which object the member has now.
 func (t *appliedTracker) recordApplied(key objectKey, manifest, observed *unstructured.Unstructured) {
 	state := appliedState{manifestHash: work.PrunedHash(manifest), observedHash: work.PrunedHash(observed), resourceVersion: observed.GetResourceVersion()}
 	t.mu.Lock()
@@ -72,23 +80,24 @@ func (t *appliedTracker) recordApplied(key objectKey, manifest, observed *unstru
 	}
 	before := t.applied[key.work][key]
 	state.drift, state.conflictMessage = before.drift, before.conflictMessage
+	state.hasOldRules = t.ruleChanges.Has(key.work)
 	t.applied[key.work][key] = state
 }
 
-// checkRepair reports whether a write would repair drift: the same manifest was applied before,
-// and the member object differs from it now. wait is the backoff that the repair has to wait
-// for because earlier repairs were reverted.
+// checkRepair reports whether a write would repair drift: the same manifest was applied before with
+// the same rules, and the object in the member differs from it now. wait is the backoff before the
+// repair if earlier repairs were reverted.
 func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
 	t.mu.Lock()
 	state, ok := t.applied[key.work][key]
 	t.mu.Unlock()
-	if !ok || state.manifestHash != work.PrunedHash(manifest) {
+	if !ok || state.hasOldRules || state.manifestHash != work.PrunedHash(manifest) {
 		return false, 0
 	}
 	return true, state.drift.RemainingDelay(now)
 }
 
-// wasApplied reports whether this exact manifest was applied, even if the object changed
+// wasApplied reports whether exactly this manifest was applied, even if the object changed
 // afterwards.
 func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstructured) bool {
 	t.mu.Lock()
@@ -98,14 +107,14 @@ func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstru
 }
 
 // hasRecentRepairs reports whether the object was repaired recently, so that another repair may
-// be a drift conflict.
+// mean a drift conflict.
 func (t *appliedTracker) hasRecentRepairs(key objectKey) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied[key.work][key].drift.CloseRepairs > 0
 }
 
-// recordRepair stores a repair and the description of what made it necessary.
+// recordRepair records a repair and the description of the change that made it necessary.
 func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMessage string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,8 +129,8 @@ func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMess
 	t.applied[key.work][key] = state
 }
 
-// driftConflict returns the description of the drift conflict of an object and the delay until
-// the next pass; 0 means that there is no conflict.
+// driftConflict returns the description of the drift conflict of an object and the delay until the
+// next pass. 0 means that there is no conflict.
 func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message string, retryAfter time.Duration) {
 	t.mu.Lock()
 	state := t.applied[key.work][key]
@@ -133,7 +142,8 @@ func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message st
 	return state.conflictMessage, shorterDelay(state.drift.RemainingDelay(now), remaining)
 }
 
-// hasOtherVersion reports whether an object was applied and exists in another version now.
+// hasOtherVersion reports whether an object was applied and now has another version than at that
+// time.
 func (t *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,13 +151,13 @@ func (t *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
 	return ok && state.resourceVersion != version
 }
 
-// isUnchanged reports whether this exact manifest was applied and the member object did not
-// change since.
+// isUnchanged reports whether exactly this manifest was applied, and neither the object in the
+// member nor the rules have changed since.
 func (t *appliedTracker) isUnchanged(key objectKey, manifest, observed *unstructured.Unstructured) bool {
 	t.mu.Lock()
 	state, ok := t.applied[key.work][key]
 	t.mu.Unlock()
-	return ok && state.manifestHash == work.PrunedHash(manifest) && state.observedHash == work.PrunedHash(observed)
+	return ok && !state.hasOldRules && state.manifestHash == work.PrunedHash(manifest) && state.observedHash == work.PrunedHash(observed)
 }
 
 // releasedWork is a Work whose finalizer was removed.
@@ -157,7 +167,7 @@ type releasedWork struct {
 }
 
 // releasedWorkTTL is the time within which a watch shows the deletion of a released Work. A Work
-// that exists after that time was created again, as by the restore of a backup.
+// that exists after that time was created again, for example by the restore of a backup.
 const releasedWorkTTL = 30 * time.Second
 
 // recordRelease records that the finalizer of a Work was removed.
@@ -168,8 +178,8 @@ func (t *appliedTracker) recordRelease(karmadaWork *workv1alpha1.Work, now time.
 	t.releasedWorks[workKey(karmadaWork)] = releasedWork{uid: karmadaWork.UID, releasedAt: now}
 }
 
-// isReleased reports whether the finalizer of the Work with this UID was removed within the
-// last seconds.
+// isReleased reports whether the finalizer of the Work with this UID was removed within
+// releasedWorkTTL.
 func (t *appliedTracker) isReleased(karmadaWork *workv1alpha1.Work, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +191,7 @@ func workKey(karmadaWork *workv1alpha1.Work) types.NamespacedName {
 	return types.NamespacedName{Namespace: karmadaWork.Namespace, Name: karmadaWork.Name}
 }
 
-// deleteWork deletes the records of a Work that does not exist any more.
+// deleteWork deletes the records of a Work that no longer exists.
 func (t *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,13 +199,15 @@ func (t *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 	delete(t.releasedWorks, karmadaWork)
 	delete(t.reportedDispatching, karmadaWork)
 	delete(t.lastWrites, karmadaWork)
+	t.ruleChanges.Delete(karmadaWork)
 }
 
 // statusDelay is the time within which a new status is expected after a write.
 const statusDelay = 10 * time.Second
 
-// recordWrite records whether a pass wrote to the member, and reports whether one did recently.
-// The watch of the member shows our own write, which causes a pass that finds nothing to do.
+// recordWrite records whether a pass wrote to the member, and reports whether any pass did so
+// recently. After a write, the watch of the member delivers this write and starts a pass that finds
+// nothing to do.
 func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,8 +222,8 @@ func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote boo
 	return ok
 }
 
-// recordDispatching records a status of the Dispatching condition and reports whether it is
-// new. The condition itself is written a moment later.
+// recordDispatching records the status of the Dispatching condition and reports whether the status
+// is new. The tracker is needed because the condition itself is written later.
 func (t *appliedTracker) recordDispatching(karmadaWork *workv1alpha1.Work, status string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

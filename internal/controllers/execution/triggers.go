@@ -16,13 +16,13 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/fanout"
 	"karmada.io/karmada/internal/access/member"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
-// addEventHandlers registers the event handlers for Clusters and Works. Clusters come first,
-// because a Work is enqueued only if its Cluster is in the cache.
+// addEventHandlers registers the event handlers for Clusters and Works. It registers the handler
+// for Clusters first, because a Work is queued only if its Cluster is in the cache.
 func (c *controller) addEventHandlers(ctx context.Context) error {
 	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
@@ -35,45 +35,35 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
-	if _, err := works.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) { c.enqueueWork(obj, queuePriority(initial)) },
-		UpdateFunc: func(before, after any) {
+	if _, err := works.AddEventHandler(loop.Handlers[*workv1alpha1.Work]{
+		Added: func(added *workv1alpha1.Work, isInInitialList bool) {
+			c.enqueueWork(added, loop.PriorityOf(isInInitialList))
+		},
+		Updated: func(before, after *workv1alpha1.Work) {
 			if requiresPass(before, after) {
-				c.enqueueWork(after, fanout.PriorityLive)
+				c.enqueueWork(after, loop.LivePriority)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			if deleted, ok := lastKnownState(obj).(*workv1alpha1.Work); ok {
-				c.onWorkDeleted(client.ObjectKeyFromObject(deleted))
-			}
-		},
+		Deleted: func(lastKnown *workv1alpha1.Work) { c.onWorkDeleted(client.ObjectKeyFromObject(lastKnown)) },
 	}); err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
 	return nil
 }
 
-// onCluster starts and stops serving clusters, and enqueues Works that wait for a change of
+// onCluster starts and stops serving clusters. It also queues the Works that wait for a change of
 // their cluster.
 func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) {
-			if joined, ok := obj.(*clusterv1alpha1.Cluster); ok && !initial {
-				c.enqueueAllWorks(ctx, joined)
+	return loop.Handlers[*clusterv1alpha1.Cluster]{
+		Added: func(added *clusterv1alpha1.Cluster, isInInitialList bool) {
+			if !isInInitialList {
+				c.enqueueAllWorks(ctx, added)
 			}
 		},
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*clusterv1alpha1.Cluster)
-			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 {
-				c.onClusterUpdate(ctx, older, newer)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if deleted, ok := lastKnownState(obj).(*clusterv1alpha1.Cluster); ok {
-				c.pools.RemoveCluster(deleted.Name)
-				c.stopTrackingDeletions(deleted.Name)
-			}
+		Updated: func(before, after *clusterv1alpha1.Cluster) { c.onClusterUpdate(ctx, before, after) },
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) {
+			c.pools.RemoveCluster(lastKnown.Name)
+			c.stopTrackingDeletions(lastKnown.Name)
 		},
 	}
 }
@@ -81,16 +71,16 @@ func (c *controller) onCluster(ctx context.Context) toolscache.ResourceEventHand
 func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv1alpha1.Cluster) {
 	switch {
 	case c.scope.HasLeft(older, newer):
-		// Another process serves the cluster from now on. Our watches would be a cost for the
-		// member, and our repairs would interfere with that process.
+		// Another process serves the cluster from now on. Watches by this process would put load on
+		// the member, and repairs would interfere with the other process.
 		c.pools.RemoveCluster(newer.Name)
 		c.stopTrackingDeletions(newer.Name)
 		c.members.CloseMember(newer.Name)
 	case c.scope.HasJoined(older, newer):
 		c.enqueueAllWorks(ctx, newer)
 	case older.Spec.ID != "" && older.Spec.ID != newer.Spec.ID:
-		// A user accepted that another cluster is behind the name: every Work is delivered
-		// again.
+		// Every Work is delivered again, because a user accepted that the name now belongs to
+		// another cluster.
 		c.enqueueAllWorks(ctx, newer)
 	case shouldRetryWorks(older, newer):
 		if c.judge != nil {
@@ -100,7 +90,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 	}
 }
 
-// enqueueAllWorks enqueues all Works of a cluster that this process starts to serve.
+// enqueueAllWorks queues all Works of a cluster.
 func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	works := &workv1alpha1.WorkList{}
 	if err := c.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
@@ -108,12 +98,13 @@ func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alph
 		return
 	}
 	for i := range works.Items {
-		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), fanout.PriorityInitial, 0)
+		c.pools.Add(cluster.Name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
 	}
 }
 
-// onKindServed enqueues the Works with objects of a kind that a member serves again. Some of them
-// failed in the meantime, and changes of their objects were not observed.
+// onKindServed queues the Works with objects of a kind that a member serves again. Some of these
+// Works may have failed while the kind was not served, and changes of their objects were not
+// observed.
 func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	works := &workv1alpha1.WorkList{}
 	err := c.karmada.List(context.Background(), works, client.InNamespace(work.ExecutionNamespace(name)), client.UnsafeDisableDeepCopy)
@@ -123,22 +114,22 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	}
 	for i := range works.Items {
 		if work.HasManifestOfKind(&works.Items[i], kind) {
-			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), fanout.PriorityInitial, 0)
+			c.pools.Add(name, client.ObjectKeyFromObject(&works.Items[i]), loop.LowPriority, 0)
 		}
 	}
 }
 
-// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker does so,
-// because the Work may be in process right now.
+// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker stops the
+// tracking, because the Work may be in process now.
 func (c *controller) onWorkDeleted(key types.NamespacedName) {
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(name) {
-		c.pools.Add(name, key, fanout.PriorityLive, 0)
+		c.pools.Add(name, key, loop.LivePriority, 0)
 		return
 	}
 	c.stopTracking(key)
 }
 
-// stopTrackingDeletions deletes the state about deletions in a cluster.
+// stopTrackingDeletions deletes the state in memory about deletions in a cluster.
 func (c *controller) stopTrackingDeletions(cluster string) {
 	c.deletionBudgets.deleteCluster(cluster)
 	if c.judge != nil {
@@ -151,6 +142,7 @@ func (c *controller) stopTracking(key types.NamespacedName) {
 		c.judge.StopTrackingWork(key)
 	}
 	c.tracker.deleteWork(key)
+	c.interpreted.Delete(key)
 	c.reports.Delete(key)
 }
 
@@ -159,9 +151,9 @@ func (c *controller) clusterExists(name string) bool {
 	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
 }
 
-// shouldRetryWorks reports whether a change of the Cluster may let Works succeed that failed
-// before: the cluster is ready again, is deleted, is lost while it is deleted, serves other
-// kinds, or a user confirmed held deletions.
+// shouldRetryWorks reports whether Works that failed before may succeed after a change of the
+// Cluster: the cluster is ready again, is deleted, becomes unready during its deletion, serves
+// other kinds, or a user confirmed held deletions.
 func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 	confirmation := workv1alpha1.ConfirmDeletionsAnnotation
 	return !isReady(before) && isReady(after) ||
@@ -171,42 +163,25 @@ func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 		!reflect.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-func queuePriority(initial bool) int {
-	if initial {
-		return fanout.PriorityInitial
-	}
-	return fanout.PriorityLive
-}
-
-func lastKnownState(obj any) any {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		return tombstone.Obj
-	}
-	return obj
-}
-
-func (c *controller) enqueueWork(obj any, priority int) {
-	karmadaWork, ok := lastKnownState(obj).(*workv1alpha1.Work)
-	if !ok {
-		return
-	}
+func (c *controller) enqueueWork(karmadaWork *workv1alpha1.Work, priority int) {
 	name, ok := work.ClusterOf(karmadaWork.Namespace)
 	if !ok {
 		c.recordUndelivered(karmadaWork, priority, errNotInExecutionNamespace)
 		return
 	}
 	if !c.clusterExists(name) {
-		// The event handler for Clusters enqueues the Work when the Cluster is created.
+		// The Work is not queued here. The event handler for Clusters queues it when the Cluster is
+		// created.
 		c.recordUndelivered(karmadaWork, priority, fmt.Errorf("cluster %q does not exist", name))
 		return
 	}
 	c.pools.Add(name, client.ObjectKeyFromObject(karmadaWork), priority, 0)
 }
 
-// recordUndelivered records an event on a Work that no cluster receives. It does so when the
-// Work is created, and not again at each start of this process.
+// recordUndelivered records an event on a Work that no cluster receives. It records the event when
+// the Work is created, and not again at each start of this process.
 func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority int, err error) {
-	if priority != fanout.PriorityInitial {
+	if priority != loop.LowPriority {
 		c.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonSyncFailed, err)
 	}
 }
@@ -214,24 +189,18 @@ func (c *controller) recordUndelivered(karmadaWork *workv1alpha1.Work, priority 
 var errNotInExecutionNamespace = errors.New("not delivered to any cluster: a Work must be in the execution namespace of a cluster, " +
 	clusterv1alpha1.ExecutionNamespacePrefix + "<cluster>")
 
-// requiresPass reports whether an update of a Work requires a pass: the spec, the start of the
-// deletion, or the verdict on the deletion changed. The Work may also be another one of the
-// same name, if the watch was interrupted.
-func requiresPass(before, after any) bool {
-	older, ok := before.(*workv1alpha1.Work)
-	newer, ok2 := after.(*workv1alpha1.Work)
-	if !ok || !ok2 {
-		return false
-	}
+// requiresPass reports whether an update of a Work requires a pass, because the spec or the verdict
+// on the deletion changed, or the deletion started. It also reports true if newer is another Work
+// with the same name, which is possible if the watch was interrupted.
+func requiresPass(older, newer *workv1alpha1.Work) bool {
 	verdict := workv1alpha1.DeletionAllowedAnnotation
 	return older.UID != newer.UID || older.Generation != newer.Generation ||
 		older.Annotations[verdict] != newer.Annotations[verdict] || (older.DeletionTimestamp == nil) != (newer.DeletionTimestamp == nil)
 }
 
-// onMemberEvent enqueues the Work of a member object that another program changed or deleted.
+// onMemberEvent queues the Work of an object that another program changed or deleted in the member.
 func (c *controller) onMemberEvent(event member.Event) {
-	// Every Work gets a pass after a start anyway.
-	if event.Initial || event.Old != nil && event.New != nil && !mayHaveDrifted(event.Old, event.New) {
+	if event.Old != nil && event.New != nil && !mayHaveDrifted(event.Old, event.New) {
 		return
 	}
 	object := event.Old
@@ -242,17 +211,19 @@ func (c *controller) onMemberEvent(event member.Event) {
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if event.Old == nil && !c.tracker.hasOtherVersion(
 		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)}, object.GetResourceVersion()) {
-		// The event is the result of our own create.
+		// The event is caused by a create request of this process, or by the first list after a
+		// start. After a start every Work gets a pass anyway.
 		return
 	}
-	// The annotations are data from the member. They are trusted only for Works of that member.
+	// The annotations come from the member, so they are trusted only if they name a Work of that
+	// member.
 	if cluster, ok := work.ClusterOf(key.Namespace); ok && cluster == event.Member && key.Name != "" {
-		c.pools.Add(event.Member, key, fanout.PriorityLive, 0)
+		c.pools.Add(event.Member, key, loop.LivePriority, 0)
 	}
 }
 
-// mayHaveDrifted reports whether an update in the member may affect fields of the manifest.
-// Members send an event for every change of a status, so this check must be cheap.
+// mayHaveDrifted reports whether an update in the member may have changed fields of the manifest.
+// This check must be cheap, because members send an event for every change of a status.
 func mayHaveDrifted(before, after *unstructured.Unstructured) bool {
 	if before.GetUID() != after.GetUID() {
 		// The object was deleted and created again while the watch was interrupted.
@@ -280,7 +251,8 @@ func sameListedValues(before, after map[string]string, listed string) bool {
 	return true
 }
 
-// sameContent compares objects of kinds without a generation, except for metadata and status.
+// sameContent reports whether two objects of a kind without a generation are equal, except for
+// metadata and status.
 func sameContent(before, after *unstructured.Unstructured) bool {
 	if len(before.Object) != len(after.Object) {
 		return false

@@ -1,13 +1,22 @@
 package execution
 
 import (
+	"context"
+	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/loop/fanout"
 )
 
 func newDeployment(change func(map[string]any)) *unstructured.Unstructured {
@@ -141,5 +150,50 @@ func newReadyCluster() *clusterv1alpha1.Cluster {
 		Status: clusterv1alpha1.ClusterStatus{Conditions: []metav1.Condition{{
 			Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
 		}}},
+	}
+}
+
+// If the first list delivers an object in another version, the object may have changed before the
+// watch started.
+func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
+	applied := newDeployment(func(c map[string]any) {
+		metadataOf(c)["resourceVersion"] = "7"
+		maps.Copy(metadataOf(c)["annotations"].(map[string]any), map[string]any{
+			workv1alpha1.WorkNamespaceAnnotation: "karmada-es-m1", workv1alpha1.WorkNameAnnotation: "web",
+		})
+	})
+	changed := applied.DeepCopy()
+	changed.SetResourceVersion("8")
+	key := types.NamespacedName{Namespace: "karmada-es-m1", Name: "web"}
+	for name, tc := range map[string]struct {
+		isTracked bool
+		listed    *unstructured.Unstructured
+		want      int
+	}{
+		"the applied version":                 {true, applied, 0},
+		"another version":                     {true, changed, 1},
+		"an object that no pass has seen yet": {false, changed, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &controller{tracker: newAppliedTracker()}
+			passes := make(chan types.NamespacedName, 1)
+			c.pools = fanout.New(fanout.Options{Name: "test", Workers: 1}, func(_ context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
+				passes <- key
+				return reconcile.Result{}, nil
+			})
+			if tc.isTracked {
+				c.tracker.recordApplied(objectKey{work: key, kind: applied.GroupVersionKind(), object: client.ObjectKeyFromObject(applied)}, applied, applied)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c.onMemberEvent(member.Event{Member: "m1", Kind: applied.GroupVersionKind(), New: tc.listed, Initial: true})
+				go func() { _ = c.pools.Start(ctx) }()
+				synctest.Wait()
+			})
+			if len(passes) != tc.want {
+				t.Errorf("%d passes, want %d", len(passes), tc.want)
+			}
+		})
 	}
 }

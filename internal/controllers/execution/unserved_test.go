@@ -14,7 +14,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {

@@ -16,25 +16,26 @@ import (
 )
 
 const (
-	// verdictPollInterval is the interval at which an agent checks a Work that waits for a
-	// verdict. The watch enqueues the Work when the verdict is written.
+	// verdictPollInterval is the interval at which an agent checks a Work that waits for a verdict.
+	// Normally the watch queues the Work as soon as the verdict is written.
 	verdictPollInterval = 30 * time.Second
-	// requirementTTL is the time for which the agent reuses the answer that its control plane
-	// gives no verdicts.
+	// requirementTTL is how long the agent reuses the information that its control plane gives no
+	// verdicts.
 	requirementTTL = 2 * time.Second
 )
 
-// verdictReader reads what the control plane decided about deletions. An agent may write Works,
-// but not their namespace, and the namespace says whether the control plane gives verdicts. If
-// it gives none, as older versions do, deleting the Work is the permission.
+// verdictReader reads the decisions of the control plane about deletions. Whether the control plane
+// gives verdicts is stored in the namespace of the Works, because an agent may write Works but not
+// this namespace. If the control plane gives no verdicts, as in older versions, the deletion of the
+// Work is the permission.
 type verdictReader struct {
 	karmada   client.Reader
 	readEpoch deletionguard.EpochReader
 	now       func() time.Time
 
 	mu sync.Mutex
-	// verdictsRequired stays true once the namespace said so: a namespace that was just created
-	// again may not have the annotation yet.
+	// verdictsRequired stays true after the namespace has required verdicts once, because a
+	// namespace that was just created again may not have the annotation yet.
 	verdictsRequired bool
 	lastRead         time.Time
 }
@@ -43,10 +44,10 @@ func newVerdictReader(karmada client.Reader, epoch deletionguard.EpochReader, no
 	return &verdictReader{karmada: karmada, readEpoch: epoch, now: now}
 }
 
-// isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released
-// if they are to be preserved. If the epoch or the namespace cannot be read, it returns an
-// error. A restored backup may contain old verdicts, and namespaces that require none: both are
-// ignored until a user confirms the restore.
+// isDeletionAllowed reports whether the objects of a deleted Work may be deleted, or released if
+// they must be preserved. It returns an error if the epoch or the namespace cannot be read. A
+// restored backup may contain old verdicts, and namespaces that require no verdicts. Until a user
+// confirms the restore, both are ignored.
 func (v *verdictReader) isDeletionAllowed(ctx context.Context, karmadaWork *workv1alpha1.Work) (bool, error) {
 	epochNow, err := v.readEpoch(ctx)
 	switch {

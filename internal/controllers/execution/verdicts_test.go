@@ -17,7 +17,7 @@ import (
 	"karmada.io/karmada/internal/domain/epoch"
 )
 
-// newDeletedWork is a Work in deletion as an agent reads it.
+// newDeletedWork returns a Work that is being deleted, as an agent reads it.
 func newDeletedWork(verdict string) *workv1alpha1.Work {
 	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", DeletionTimestamp: &metav1.Time{Time: noon},
@@ -28,7 +28,7 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 	return karmadaWork
 }
 
-// storeWithNamespace holds the execution namespace with the annotation.
+// storeWithNamespace returns a store that contains the execution namespace with the annotation.
 func storeWithNamespace(t *testing.T, value string, broken *bool) client.WithWatch {
 	t.Helper()
 	executionNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}

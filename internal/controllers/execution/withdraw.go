@@ -16,16 +16,16 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/servedkinds"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// withdraw deletes or releases the member objects of a Work that is deleted, or leaves them to
-// the next Work, and then removes the finalizer of the Work. A deletion that nothing explains
-// may be held. Objects that are still desired stay.
+// withdraw deletes or releases the objects of a deleted Work in the member, or leaves them to the
+// next Work, and then removes the finalizer of the Work. It may hold a deletion without an
+// explanation. Objects that are still desired are kept.
 func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
 		return reconcile.Result{}, nil
@@ -51,7 +51,7 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	case ruling.Verdict == guard.Hold && !preservesObjects(stored):
 		return reconcile.Result{}, c.judge.ReportHeld(cluster, stored, ruling)
 	case !reachable && cluster.DeletionTimestamp == nil:
-		// The verdict may change when the cluster is ready again.
+		// Nothing is decided now, because the verdict may change until the cluster is ready again.
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
 	}
 	return c.withdrawObjects(ctx, cluster, stored, ruling)
@@ -64,8 +64,8 @@ func (c *controller) recordUnreachable(cluster *clusterv1alpha1.Cluster, stored 
 	return err
 }
 
-// withdrawObjects deletes the objects of a Work in the member, or removes Karmada's labels from
-// them if they are to be preserved. Then it removes the finalizer of the Work.
+// withdrawObjects deletes the objects of a Work in the member. If the objects must be preserved, it
+// only removes the labels of Karmada from them. Then it removes the finalizer of the Work.
 func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) (reconcile.Result, error) {
 	if wait := c.deletionBudgets.reserve(cluster.Name, len(stored.Spec.Workload.Manifests), c.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -82,13 +82,13 @@ func (c *controller) withdrawObjects(ctx context.Context, cluster *clusterv1alph
 	return reconcile.Result{}, c.releaseWork(ctx, cluster, stored, ruling)
 }
 
-// reportUnservedKinds sets a condition and counts the deletion as held if objects of a Work may
-// exist in the member but its API server does not serve their kind.
+// reportUnservedKinds sets a condition, and counts the deletion as held, if objects of a Work may
+// exist in the member but the API server of the member does not serve their kind.
 func (c *controller) reportUnservedKinds(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, failures []error) {
 	for _, failure := range failures {
 		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) {
 			condition := work.KindNotServedCondition(stored, cluster.Name, unserved.Error())
-			c.reportConditions(stored, statuswriter.Prompt, condition)
+			c.reportConditions(stored, pacing.Settled, condition)
 			if c.judge != nil {
 				c.judge.CountHeld(cluster.Name, stored, condition.Reason)
 			}
@@ -118,8 +118,7 @@ func preservesObjects(karmadaWork *workv1alpha1.Work) bool {
 func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) []error {
 	if !c.isReachable(cluster) {
 		if cluster.DeletionTimestamp != nil {
-			// The cluster is being removed and cannot be reached: its objects stay where they
-			// are.
+			// The objects are kept, because the cluster is being removed and cannot be reached.
 			return nil
 		}
 		return []error{fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)}
@@ -132,7 +131,7 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
-			// A manifest that cannot be decoded was never applied.
+			// A manifest that cannot be decoded was never applied, so it has no object.
 			continue
 		}
 		withdrawOne := c.deleteObject
@@ -141,7 +140,7 @@ func (c *controller) withdrawManifests(ctx context.Context, cluster *clusterv1al
 		}
 		failure := withdrawOne(ctx, target, cluster.Name, manifest)
 		if unserved := new(member.KindUnservedError); errors.As(failure, &unserved) && isDeletionConfirmed(cluster, stored) {
-			// A user accepted that the object may stay.
+			// The failure is ignored, because a user accepted that the object may be kept.
 			continue
 		}
 		failures = append(failures, failure)
@@ -154,18 +153,19 @@ func isDeletionConfirmed(cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.
 	return guard.IsConfirmed(cluster.Annotations[workv1alpha1.ConfirmDeletionsAnnotation], stored.DeletionTimestamp.Time)
 }
 
-// memberAccess is the access to a member cluster that a withdrawal needs.
+// memberAccess is the part of a member connection that a withdrawal needs.
 type memberAccess interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
-	// FindInAnyVersion reads an object from the API server of the member, nil if the object is proven to be
-	// absent.
+	// FindInAnyVersion reads an object from the API server of the member. It returns nil if it is
+	// proven that the object is absent.
 	FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
 	Client() client.Client
 }
 
-// deleteObject deletes the member object if it belongs to this Work. The ownership may have
-// changed since the cache was filled, so the deletion has the read version as a precondition.
-// If that fails, the object is read from the API server of the member and checked again.
+// deleteObject deletes the object in the member if it belongs to this Work. The deletion has the
+// version that was read as a precondition, because the owner may have changed since the cache was
+// filled. If the deletion fails, deleteObject reads the object from the API server of the member
+// and checks it again.
 func (c *controller) deleteObject(ctx context.Context, target memberAccess, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := currentObject(ctx, target, manifest)
 	for try := 1; ; try++ {
@@ -198,13 +198,14 @@ func deleteObserved(ctx context.Context, target memberAccess, observed *unstruct
 	return err
 }
 
-// isStaleRead reports whether a write failed because the object, or the set of kinds that the
-// member serves, changed after it was read.
+// isStaleRead reports whether a write failed because the object changed after it was read, or
+// because the member serves other kinds since then.
 func isStaleRead(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || member.IsKindUnserved(err)
 }
 
-// releaseObject removes Karmada's labels and annotations from the member object, which stays.
+// releaseObject removes the labels and annotations of Karmada from the object in the member. The
+// object is kept.
 func (c *controller) releaseObject(ctx context.Context, target memberAccess, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := target.FindInAnyVersion(ctx, manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest))
 	if err != nil {
@@ -219,8 +220,8 @@ func (c *controller) releaseObject(ctx context.Context, target memberAccess, clu
 	return nil
 }
 
-// currentObject returns the member object from the cache, or else from the API server of the
-// member. An object that the cache lacks may exist.
+// currentObject returns the object from the cache of the member, or else from its API server. The
+// API server must be asked, because an object that is missing in the cache may exist.
 func currentObject(ctx context.Context, target memberAccess, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind, key := manifest.GroupVersionKind(), client.ObjectKeyFromObject(manifest)
 	if observed, cached, err := target.Get(ctx, kind, key); err == nil && cached {

@@ -21,22 +21,25 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// evaluation reads the state of the clusters and Works of a binding during one pass, on demand.
+// evaluation reads the state of the clusters and Works of a binding when a pass needs it. It is
+// used for one pass.
 type evaluation struct {
 	ctx        context.Context //nolint:containedctx // valid for one pass
 	reconciler *reconciler
 	bound      binding.Object
+	rendering  work.Rendering
 	now        time.Time
-	// firstErr is the first read error; the pass decides nothing then.
+	// firstErr is the first error of a read. If it is set, the pass makes no decision.
 	firstErr error
-	// healthyClusters are the clusters in which the workload is reported as healthy.
+	// healthyClusters contains the clusters that report the workload as healthy.
 	healthyClusters map[string]bool
-	// requeueAfter is the shortest delay of the next pass that was requested; 0 for none.
+	// requeueAfter is the shortest delay of the next pass that was requested, or 0 if none was
+	// requested.
 	requeueAfter time.Duration
 }
 
 func (r *reconciler) newEvaluation(ctx context.Context, bound binding.Object) *evaluation {
-	return &evaluation{ctx: ctx, reconciler: r, bound: bound, now: r.now(), healthyClusters: map[string]bool{}}
+	return &evaluation{ctx: ctx, reconciler: r, bound: bound, rendering: work.RenderingOf(bound), now: r.now(), healthyClusters: map[string]bool{}}
 }
 
 func (e *evaluation) circumstances() failover.Observations {
@@ -46,14 +49,15 @@ func (e *evaluation) circumstances() failover.Observations {
 	}
 }
 
-// requeueSoon requests another pass after the delay, or earlier.
+// requeueSoon requests that the next pass starts after the given delay or earlier.
 func (e *evaluation) requeueSoon(after time.Duration) {
 	if e.requeueAfter == 0 || after < e.requeueAfter {
 		e.requeueAfter = after
 	}
 }
 
-// requeueDelay returns the delay until the next pass if nothing changes; 0 means no such pass.
+// requeueDelay returns the delay until the next pass if nothing changes. 0 means that no further
+// pass is needed.
 func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 	if len(outcome.Tasks) == 0 {
 		return 0
@@ -64,8 +68,8 @@ func (e *evaluation) requeueDelay(outcome failover.Outcome) time.Duration {
 	return e.requeueAfter
 }
 
-// pruneHealthRecords deletes the health records of clusters in which the workload is not
-// healthy any more.
+// pruneHealthRecords deletes the health records of clusters in which the workload is no longer
+// healthy.
 func (e *evaluation) pruneHealthRecords() {
 	e.reconciler.healthTracker.retainClusters(client.ObjectKeyFromObject(e.bound), e.healthyClusters)
 }
@@ -77,9 +81,9 @@ func (e *evaluation) recordError(err error) bool {
 	return false
 }
 
-// isHealthProven reports whether the health in a target cluster is reliable: the Work is
-// rendered for the current generation of the binding, it is applied, the cluster is ready, and
-// the workload has been healthy for the minimum time.
+// isHealthProven reports whether the reported health in a target cluster is reliable. This is the
+// case if the Work is rendered from the current spec of the binding, the Work is applied, the
+// cluster is ready, and the workload has been healthy for the minimum time.
 func (e *evaluation) isHealthProven(cluster string) bool {
 	e.healthyClusters[cluster] = true
 	if !e.isReady(cluster) {
@@ -98,19 +102,16 @@ func (e *evaluation) isHealthProven(cluster string) bool {
 	return wait <= 0
 }
 
-// isCurrentApplied reports whether the current generation of the binding is rendered and
-// applied in a cluster.
+// isCurrentApplied reports whether the Work of the binding in a cluster is rendered from the
+// current spec of the binding, and is applied.
 func (e *evaluation) isCurrentApplied(cluster string) bool {
-	if e.reconciler.renderings.RenderedGeneration(client.ObjectKeyFromObject(e.bound), e.bound.GetUID()) < e.bound.GetGeneration() {
-		return false
-	}
 	works, err := e.worksIn(cluster)
 	if err != nil {
 		return e.recordError(err)
 	}
 	for i := range works {
 		applied := conditions.Get(works[i].Status.Conditions, workv1alpha1.WorkApplied)
-		if works[i].DeletionTimestamp != nil || applied == nil || applied.Status != metav1.ConditionTrue ||
+		if works[i].DeletionTimestamp != nil || !e.rendering.IsCurrent(&works[i]) || applied == nil || applied.Status != metav1.ConditionTrue ||
 			applied.ObservedGeneration != 0 && applied.ObservedGeneration != works[i].Generation {
 			return false
 		}
@@ -118,8 +119,9 @@ func (e *evaluation) isCurrentApplied(cluster string) bool {
 	return len(works) > 0
 }
 
-// worksIn returns the Works of the binding in a cluster, including those in deletion. They are
-// shared with the cache. Works of another binding with the same id are left out.
+// worksIn returns the Works of the binding in a cluster, including Works that are being deleted. It
+// leaves out Works of another binding with the same ID. The Works are shared with the cache and
+// must not be changed.
 func (e *evaluation) worksIn(cluster string) ([]workv1alpha1.Work, error) {
 	id := binding.PermanentID(e.bound)
 	if id == "" {
@@ -134,8 +136,8 @@ func (e *evaluation) worksIn(cluster string) ([]workv1alpha1.Work, error) {
 	return slices.DeleteFunc(list.Items, func(each workv1alpha1.Work) bool { return !binding.BelongsTo(&each, e.bound) }), nil
 }
 
-// isCopyGone reports whether no Work of the binding is left in a cluster, or an administrator
-// declared the cluster dead.
+// isCopyGone reports whether the cluster has no Work of the binding, or an administrator declared
+// the cluster dead.
 func (e *evaluation) isCopyGone(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil {
@@ -165,8 +167,8 @@ func (e *evaluation) isPurgedDirectly(cluster string) bool {
 	return false
 }
 
-// isUnregistered reports whether a cluster is not registered. An entry missing in the cache is no
-// proof, so the API server is read as well.
+// isUnregistered reports whether a cluster is not registered. It also reads from the API server,
+// because a missing object in the cache does not prove that it is absent.
 func (e *evaluation) isUnregistered(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil || stored != nil {
@@ -182,8 +184,8 @@ func (e *evaluation) isUnregistered(cluster string) bool {
 	return e.recordError(err)
 }
 
-// isUsable reports whether the workload may stay in a cluster: it is ready and has no taint
-// that evicts the workload now.
+// isUsable reports whether the workload may stay in a cluster: the cluster is ready, and no taint
+// of the cluster evicts the workload now.
 func (e *evaluation) isUsable(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil || stored == nil || !e.isReady(cluster) {
@@ -202,7 +204,7 @@ func (e *evaluation) isReady(cluster string) bool {
 		conditions.HasStatus(stored.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// readCluster returns the Cluster from the cache, nil if there is none.
+// readCluster returns the Cluster from the cache, or nil if the cache does not contain it.
 func (e *evaluation) readCluster(name string) (*clusterv1alpha1.Cluster, error) {
 	stored := &clusterv1alpha1.Cluster{}
 	err := e.reconciler.karmada.Get(e.ctx, types.NamespacedName{Name: name}, stored, client.UnsafeDisableDeepCopy)
@@ -215,12 +217,11 @@ func (e *evaluation) readCluster(name string) (*clusterv1alpha1.Cluster, error) 
 	return stored, nil
 }
 
-// healthTracker records since when the workloads of bindings with evictions have been healthy
-// in their clusters. If the process ends, the records are lost, and evictions take a little
-// longer.
+// healthTracker records since when workloads have been healthy in the clusters of bindings with
+// evictions. If the process ends, the records are lost, and evictions take a little longer.
 type healthTracker struct {
-	// minHealthyTime is the minimum time of being healthy. startupDelay is the time after the start in
-	// which no health counts.
+	// minHealthyTime is how long a workload must be healthy. startupDelay is the time after the
+	// start of the process in which no health is used for decisions.
 	minHealthyTime, startupDelay time.Duration
 
 	mu      sync.Mutex
@@ -238,7 +239,8 @@ func newHealthTracker(minHealthyTime, startupDelay time.Duration) *healthTracker
 	return &healthTracker{minHealthyTime: minHealthyTime, startupDelay: startupDelay, records: map[types.NamespacedName]healthRecord{}}
 }
 
-// remainingWait returns how long a workload that is healthy now must stay healthy to count.
+// remainingWait returns how much longer a healthy workload must stay healthy before its health is
+// used for decisions.
 func (h *healthTracker) remainingWait(key types.NamespacedName, uid types.UID, cluster string, now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -256,7 +258,7 @@ func (h *healthTracker) remainingWait(key types.NamespacedName, uid types.UID, c
 	return max(record.healthySince[cluster].Add(h.minHealthyTime).Sub(now), h.startedAt.Add(h.startupDelay).Sub(now))
 }
 
-// retainClusters deletes the records of clusters of a binding that are not in the set.
+// retainClusters deletes the records of a binding for all clusters that are not in the given set.
 func (h *healthTracker) retainClusters(key types.NamespacedName, clusters map[string]bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

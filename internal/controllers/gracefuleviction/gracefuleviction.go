@@ -1,13 +1,14 @@
-// Package gracefuleviction answers "may the old copy of an evicted workload be
-// deleted?": it processes the graceful eviction tasks of bindings.
+// Package gracefuleviction answers "may the old copy of an evicted workload be deleted?". It
+// processes the graceful eviction tasks of bindings.
 //
 // Invariants:
 //
-//   - health counts only if it was reported for the current generation of the binding by
-//     a cluster that is ready, and if it lasts: an old report or a stale cache ends no task;
-//   - all decisions of a pass about a binding are one write;
-//   - a task that is kept after its grace period is reported once, in a condition and an
-//     event, with a hint for the user.
+//   - The health of a workload is used only if a ready cluster reported it for the current
+//     generation of the binding, and if it lasts. An old report or a stale cache therefore ends no
+//     task.
+//   - All decisions of a pass about a binding are stored with one write.
+//   - A task that is kept after its grace period is reported once, in a condition and an event,
+//     with a hint for the user.
 package gracefuleviction
 
 import (
@@ -15,9 +16,7 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,12 +25,11 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name and ClusterName are the names of the controllers of the two scopes in logs, metrics and
@@ -42,10 +40,8 @@ const (
 )
 
 const (
-	// conflictRequeueDelay is the delay until the retry after a write conflict.
-	conflictRequeueDelay = 50 * time.Millisecond
-	// applyRecheckDelay is the delay until the next pass if a replacement is healthy but its
-	// Work is not applied yet.
+	// applyRecheckDelay is the delay before the next pass if a replacement is healthy but its Work
+	// is not applied yet.
 	applyRecheckDelay = time.Second
 	// purgePollInterval is the interval at which a pass checks whether an old copy is deleted.
 	purgePollInterval = 5 * time.Second
@@ -56,28 +52,23 @@ type Options struct {
 	// Workers and ClusterWorkers are the numbers of bindings of each scope that are processed
 	// in parallel.
 	Workers, ClusterWorkers int
-	// Timeout is the grace period of tasks that have none of their own.
+	// Timeout is the grace period for tasks that do not set a grace period.
 	Timeout time.Duration
-	// MinHealthyTime is the minimum time that a replacement must be healthy: the status of a member
-	// lags behind the applied manifest. StartupDelay is the time after the start of the process
-	// in which health ends no eviction: the stored status may be old, and clusters need some
-	// time to report the current one.
+	// MinHealthyTime is how long a replacement must be healthy, because the status of a member lags
+	// behind the applied manifest. StartupDelay is the time after the start of the process in which
+	// no eviction ends because of health, because the stored status may be old and clusters need
+	// some time to report the current status.
 	MinHealthyTime, StartupDelay time.Duration
-	// Backoff is the retry delay after a binding failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for bindings that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
 	return Options{
 		Workers: 5, ClusterWorkers: 5, Timeout: 10 * time.Minute, MinHealthyTime: 2 * time.Second, StartupDelay: 5 * time.Second,
-		Backoff: queues.DefaultBackoff(),
+		Backoff: loop.DefaultBackoff(),
 	}
-}
-
-// Renderings returns the generation of a binding for which its Works are rendered, 0 for none.
-type Renderings interface {
-	RenderedGeneration(key types.NamespacedName, uid types.UID) int64
 }
 
 // reconciler serves the bindings of one scope.
@@ -86,29 +77,31 @@ type reconciler struct {
 	namespaced    bool
 	karmada       client.Client
 	live          client.Reader
-	renderings    Renderings
-	events        *telemetry.Events
+	events        *loop.Events
 	healthTracker *healthTracker
 	now           func() time.Time
 }
 
-// Add registers the controllers of both scopes with a manager that has the index of
-// bindings by cluster.
-func Add(mgr manager.Manager, renderings Renderings, o Options) error {
+// Add registers the controllers of both scopes with a manager, and adds the index of bindings by
+// cluster.
+func Add(mgr manager.Manager, o Options) error {
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+		return err
+	}
 	for _, namespaced := range []bool{true, false} {
 		name, workers := ClusterName, o.ClusterWorkers
 		if namespaced {
 			name, workers = Name, o.Workers
 		}
 		r := &reconciler{
-			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), renderings: renderings,
-			events:        telemetry.NewEvents(mgr.GetEventRecorderFor(name)), //nolint:staticcheck // the newer recorder writes another API
+			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(),
+			events:        loop.EventsFor(mgr, name, loop.EventModeChanges),
 			healthTracker: newHealthTracker(o.MinHealthyTime, o.StartupDelay), now: time.Now,
 		}
 		err := builder.ControllerManagedBy(mgr).Named(name).
-			For(binding.New(namespaced), builder.WithPredicates(bindings.OldOrNewMatches(hasEviction))).
+			For(binding.New(namespaced), builder.WithPredicates(lookup.OldOrNewMatches(hasEviction))).
 			Watches(&clusterv1alpha1.Cluster{}, r.onCluster()).
-			WithOptions(queues.ControllerOptions[reconcile.Request](mgr, workers, o.Backoff)).
+			WithOptions(loop.ControllerOptions[reconcile.Request](mgr, workers, o.Backoff)).
 			Complete(r)
 		if err != nil {
 			return fmt.Errorf("setting up %s: %w", name, err)
@@ -119,7 +112,7 @@ func Add(mgr manager.Manager, renderings Renderings, o Options) error {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, request.NamespacedName)
+	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -138,16 +131,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.recordEvents(ctx, stored, outcome)
 		err = r.reportHeld(ctx, stored, outcome)
 	}
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: conflictRequeueDelay}, nil
-	}
 	if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return loop.Result(client.IgnoreNotFound(err))
 	}
 	return reconcile.Result{RequeueAfter: evaluation.requeueDelay(outcome)}, nil
 }
 
-// writeOutcome writes the remaining tasks and returns the written binding.
+// writeOutcome writes the remaining tasks to the binding and returns the written binding.
 func (r *reconciler) writeOutcome(ctx context.Context, bound binding.Object, outcome failover.Outcome) (binding.Object, error) {
 	desired := binding.Copy(bound)
 	desired.BindingSpec().GracefulEvictionTasks = outcome.Tasks

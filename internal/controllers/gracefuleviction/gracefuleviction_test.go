@@ -24,18 +24,12 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-
-// renderedGeneration is the generation for which the Works are rendered.
-type renderedGeneration int64
-
-func (c *renderedGeneration) RenderedGeneration(types.NamespacedName, types.UID) int64 {
-	return int64(*c)
-}
 
 // fixture is a reconciler over a fake store with its own clock.
 type fixture struct {
@@ -43,24 +37,19 @@ type fixture struct {
 	t        *testing.T
 	store    client.WithWatch
 	recorder *record.FakeRecorder
-	rendered renderedGeneration
 	clock    time.Time
 	writes   int
 }
 
-// newFixture returns a fixture with a workload that was evicted from m1 a minute ago and is
-// healthy in m2, unless change modifies that.
-func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects ...client.Object) *fixture {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+// evictedBinding returns the binding of a workload with 2 replicas that was evicted from m1 to m2 a
+// minute ago.
+func evictedBinding() *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web-deployment", UID: "1", Generation: 3, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"},
 	}}
-	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "2"}
+	bound.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "2", ResourceVersion: "7"}
 	bound.Spec.Placement = &policyv1alpha1.Placement{}
+	bound.Spec.Replicas = 2
 	bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}
 	bound.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
 		FromCluster: "m1", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "TaintUntolerated", Producer: "TaintManager",
@@ -68,10 +57,22 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), object
 	}}
 	bound.Status.SchedulerObservedGeneration = 3
 	bound.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m2", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	return bound
+}
+
+// newFixture returns a fixture with a workload that was evicted from m1 a minute ago and is healthy
+// in m2. The function change may modify the binding.
+func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), objects ...client.Object) *fixture {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := api.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	bound := evictedBinding()
 	if change != nil {
 		change(bound)
 	}
-	f := &fixture{t: t, recorder: record.NewFakeRecorder(20), rendered: 3, clock: noon}
+	f := &fixture{t: t, recorder: record.NewFakeRecorder(20), clock: noon}
 	count := func() { f.writes++ }
 	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).
 		WithObjects(append(objects, bound)...).WithInterceptorFuncs(interceptor.Funcs{
@@ -86,8 +87,8 @@ func newFixture(t *testing.T, change func(*workv1alpha2.ResourceBinding), object
 	}).Build()
 	options := DefaultOptions()
 	f.reconciler = &reconciler{
-		options: options, namespaced: true, karmada: f.store, live: f.store, renderings: &f.rendered,
-		events: telemetry.NewEvents(f.recorder), healthTracker: newHealthTracker(options.MinHealthyTime, 0), now: func() time.Time { return f.clock },
+		options: options, namespaced: true, karmada: f.store, live: f.store,
+		events: loop.NewEvents(f.recorder), healthTracker: newHealthTracker(options.MinHealthyTime, 0), now: func() time.Time { return f.clock },
 	}
 	return f
 }
@@ -111,20 +112,25 @@ func declaredDead(c *clusterv1alpha1.Cluster) {
 	c.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
 }
 
-// newWork returns the Work of the binding in a cluster, applied in the given generation.
+// newWork returns the Work of the binding in a cluster. The Work is rendered from the current spec,
+// and was applied in the given generation.
 func newWork(cluster string, applied int64) *workv1alpha1.Work {
 	created := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-" + cluster, Name: "web", Generation: 2, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "id"},
+		Annotations: map[string]string{
+			workv1alpha1.RenderedFromAnnotation: work.RenderedFrom(evictedBinding(), workv1alpha2.TargetCluster{Name: cluster, Replicas: 2}, "7"),
+		},
 	}}
 	created.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: applied}}
 	return created
 }
 
-// newForeignWork returns the Work of a binding in another namespace with the same id.
+// newForeignWork returns the Work of a binding in another namespace with the same ID.
 func newForeignWork(cluster string) *workv1alpha1.Work {
 	created := newWork(cluster, 2)
 	created.Name = "copied"
-	created.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "evil", workv1alpha2.ResourceBindingNameAnnotation: "web-deployment"}
+	created.Annotations[workv1alpha2.ResourceBindingNamespaceAnnotation] = "evil"
+	created.Annotations[workv1alpha2.ResourceBindingNameAnnotation] = "web-deployment"
 	return created
 }
 
@@ -166,44 +172,72 @@ func (f *fixture) describeState() string {
 func TestEvictionEndsOnlyWithAHealthyReplacement(t *testing.T) {
 	deleted := newWork("m2", 2)
 	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: noon}, []string{"karmada.io/execution-controller"}
+	unmarked := newWork("m2", 2)
+	unmarked.Annotations = nil
 	failed := newWork("m2", 2)
 	failed.Status.Conditions[0].Status = metav1.ConditionFalse
 	tests := map[string]struct {
-		objects  []client.Object
-		change   func(*workv1alpha2.ResourceBinding)
-		rendered renderedGeneration
-		ends     bool
+		objects []client.Object
+		change  func(*workv1alpha2.ResourceBinding)
+		ends    bool
 	}{
-		"a healthy replacement of the current generation":      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, ends: true},
-		"Works that are not rendered yet":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, rendered: 2},
+		"a healthy replacement of the current generation": {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, ends: true},
+		"a Work of an earlier template": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)},
+			change:  func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "8" },
+		},
+		"a Work with earlier replicas": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)},
+			change:  func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 3 },
+		},
+		"a Work that does not show from what it is rendered": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), unmarked},
+		},
+		"a Work that the binding records as current": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), unmarked},
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Annotations = map[string]string{workv1alpha2.RenderedGenerationAnnotation: "1/3"}
+			},
+			ends: true,
+		},
+		"a Work that the binding recorded in an earlier generation": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), unmarked},
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Annotations = map[string]string{workv1alpha2.RenderedGenerationAnnotation: "1/2"}
+			},
+		},
+		"a Work that could not be rendered again": {
+			objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)},
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Annotations = map[string]string{workv1alpha2.RenderFailuresAnnotation: `{"m2":"forbidden"}`}
+			},
+		},
 		"a Work that is not applied in its current generation": {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 1)}},
-		"a Work that failed":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), failed}},
-		"a Work in deletion":                                   {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), deleted}},
-		"no Work":                                              {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2")}},
-		"a Work of another binding":                            {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newForeignWork("m2")}},
-		"a cluster that is not ready":                          {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2", notReady), newWork("m2", 2)}},
-		"an unknown cluster":                                   {objects: []client.Object{newCluster("m1", withTaint), newWork("m2", 2)}},
-		"a replacement of unknown health":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, change: func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = "Unknown" }},
-		"an old cluster that is not registered any more":       {objects: []client.Object{newCluster("m2")}, ends: true},
+		"a Work that failed":                             {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), failed}},
+		"a Work in deletion":                             {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), deleted}},
+		"no Work":                                        {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2")}},
+		"a Work of another binding":                      {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newForeignWork("m2")}},
+		"a cluster that is not ready":                    {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2", notReady), newWork("m2", 2)}},
+		"an unknown cluster":                             {objects: []client.Object{newCluster("m1", withTaint), newWork("m2", 2)}},
+		"a replacement of unknown health":                {objects: []client.Object{newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2)}, change: func(b *workv1alpha2.ResourceBinding) { b.Status.AggregatedStatus[0].Health = "Unknown" }},
+		"an old cluster that is not registered any more": {objects: []client.Object{newCluster("m2")}, ends: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.change, test.objects...)
-			if test.rendered != 0 {
-				f.rendered = test.rendered
-			}
 			requeueAfter := f.reconcileOnce()
 			if f.writes == 0 {
 				if test.ends && requeueAfter != f.options.MinHealthyTime {
 					t.Errorf("requeue after %s", requeueAfter)
 				}
-				// Health counts only if it lasts.
+				// Health counts only if it lasts for the minimum time.
 				f.clock = f.clock.Add(f.options.MinHealthyTime)
 				f.reconcileOnce()
 			}
-			want := "in m2:2, evicted from m1"
+			replicas := f.readBinding().Spec.Clusters[0].Replicas
+			want := fmt.Sprintf("in m2:%d, evicted from m1", replicas)
 			if test.ends {
-				want = "in m2:2"
+				want = fmt.Sprintf("in m2:%d", replicas)
 			}
 			if diff := cmp.Diff(want, f.describeState()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -242,7 +276,7 @@ func TestInterruptedHealthDoesNotEndEvictions(t *testing.T) {
 	}
 }
 
-// The health records of an ended eviction must not count in the next one.
+// The health records of an earlier eviction must not count for the next eviction.
 func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
 	f.reconcileOnce()
@@ -252,7 +286,7 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	if f.describeState() != "in m2:2" {
 		t.Fatal(f.describeState())
 	}
-	if bindings.OldOrNewMatches(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
+	if lookup.OldOrNewMatches(hasEviction).Update(event.UpdateEvent{ObjectOld: before, ObjectNew: f.readBinding()}) {
 		f.reconcileOnce()
 	}
 	if len(f.healthTracker.records) != 0 {
@@ -270,8 +304,8 @@ func TestHealthOfAnEarlierEvictionDoesNotCount(t *testing.T) {
 	}
 }
 
-// The replacement may have failed while the process did not run, and the new status takes time
-// to be reported.
+// The replacement may have failed while the process did not run, and the new status is reported
+// only after a delay.
 func TestHealthReportedBeforeAStartDoesNotCount(t *testing.T) {
 	f := newFixture(t, nil, newCluster("m1", withTaint), newCluster("m2"), newWork("m2", 2))
 	f.healthTracker = newHealthTracker(f.options.MinHealthyTime, f.options.StartupDelay)

@@ -14,22 +14,21 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// hasEviction reports whether a binding has an eviction task, or the condition about held
-// tasks.
+// hasEviction reports whether a binding has an eviction task, or the condition about held tasks.
 func hasEviction(bound binding.Object) bool {
 	return len(bound.BindingSpec().GracefulEvictionTasks) > 0 ||
 		conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil
 }
 
-// onCluster enqueues the evictions from and to a cluster whose readiness, taints or dead
-// annotation changed, or that is deleted.
+// onCluster queues the bindings with evictions from or to a cluster if the readiness, the taints or
+// the dead annotation of the cluster changed, or the cluster was deleted.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -53,9 +52,9 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 func (r *reconciler) enqueueBindings(ctx context.Context, q queue, cluster string) {
-	targeting, err := bindings.ListByCluster(ctx, r.karmada, r.namespaced, cluster)
+	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
-		// Reading a cache fails only when the process ends.
+		// A read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue the evictions of a cluster", "member", cluster)
 		return
 	}

@@ -1,18 +1,18 @@
-// Package namespace answers "does every member have the Namespaces of the control plane?": it
-// creates and updates a Work for each Namespace in each cluster, without any policy.
+// Package namespace answers "does every member have the Namespaces of the control plane?". It
+// creates and updates a Work for each Namespace in each cluster. No policy is needed.
 //
-// Each pair of Namespace and cluster is an item of its own, so that a cluster whose writes fail
-// delays no other. Works are never deleted here: the Namespace owns them, and the garbage
-// collector deletes them with it. A Namespace that is excluded later keeps its Works,
-// unchanged. If a binding manages the Work of a Namespace, this controller only adds itself as
-// an owner: when the binding is deleted, the Work and the objects in the member stay.
+// Each pair of Namespace and cluster is a separate item of the queue, so that failed writes for one
+// cluster do not delay other clusters. This controller never deletes a Work, because the Namespace
+// owns the Work, and the garbage collector deletes the Work together with the Namespace. If a
+// Namespace is excluded later, its Works are kept unchanged. If a binding manages the Work of a
+// Namespace, this controller only adds the Namespace as an owner, so that the Work and the objects
+// in the member are kept when the binding is deleted.
 package namespace
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
@@ -29,19 +29,15 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in logs and events.
 const Name = "namespace-sync-controller"
-
-// staleCacheDelay is the delay until the retry if the cache is behind the API server.
-const staleCacheDelay = 20 * time.Millisecond
 
 var gvk = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
@@ -49,8 +45,8 @@ var gvk = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 type Options struct {
 	// Workers is the number of pairs of Namespace and cluster that are processed in parallel.
 	Workers int
-	// Backoff is the retry delay after a pair failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for pairs that failed.
+	Backoff loop.Backoff
 	// SkippedNamespaces are not propagated.
 	SkippedNamespaces tenancy.SkippedNamespaces
 	// AllowedOverrides are the fields of a Namespace that ClusterOverridePolicies may change.
@@ -59,7 +55,7 @@ type Options struct {
 
 // DefaultOptions returns options that skip only the Namespaces of the control plane itself.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 5, Backoff: loop.DefaultBackoff()}
 }
 
 // request identifies one Namespace in one cluster.
@@ -70,14 +66,14 @@ type request struct {
 type reconciler struct {
 	options Options
 	karmada client.Client
-	events  *telemetry.Events
+	events  *loop.Events
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		options: o, karmada: mgr.GetClient(),
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	}
 	log := mgr.GetLogger().WithName(Name)
 	err := builder.TypedControllerManagedBy[request](mgr).Named(Name).
@@ -91,7 +87,7 @@ func Add(mgr manager.Manager, o Options) error {
 			}
 			return log.WithValues("namespace", pair.namespace, "member", pair.cluster)
 		}).
-		WithOptions(queues.ControllerOptions[request](mgr, o.Workers, o.Backoff)).
+		WithOptions(loop.ControllerOptions[request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -109,7 +105,7 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 		{pair.namespace, namespace}, {pair.cluster, cluster}, {work.ExecutionNamespace(pair.cluster), executionNamespace},
 	} {
 		if err := r.readFromCache(ctx, each.name, each.into); err != nil {
-			// The event of a missing object causes a pass when it is created.
+			// A missing object causes an event and thus a pass when it is created.
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
@@ -119,7 +115,7 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 	return r.recordOutcome(namespace, pair, r.ensureWork(ctx, namespace, cluster))
 }
 
-// readFromCache gets a cluster-scoped object from the cache. The object must not be changed.
+// readFromCache reads a cluster-scoped object from the cache. The object must not be changed.
 func (r *reconciler) readFromCache(ctx context.Context, name string, into client.Object) error {
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
@@ -127,9 +123,9 @@ func (r *reconciler) readFromCache(ctx context.Context, name string, into client
 	return nil
 }
 
-// ensureWork creates or updates the Work of a Namespace in a cluster. It leaves a Work that
-// another owner manages or that is in deletion. The delete event of the Work causes the next
-// pass.
+// ensureWork creates or updates the Work of a Namespace in a cluster. It does not change a Work
+// that another owner manages or that is being deleted. The deletion event of such a Work starts the
+// next pass.
 func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) error {
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: workName(namespace.GetName())}
 	stored, err := r.storedWork(ctx, key)
@@ -147,7 +143,7 @@ func (r *reconciler) ensureWork(ctx context.Context, namespace *unstructured.Uns
 		return err
 	}
 	if desired.Name != key.Name {
-		// An override gave the Namespace another name.
+		// An override gave the Namespace another name, so the Work has another name too.
 		key.Name = desired.Name
 		if stored, err = r.storedWork(ctx, key); err != nil || stored != nil && !isManagedHere(stored, namespace.GetUID()) {
 			return err
@@ -181,7 +177,8 @@ func (r *reconciler) addOwner(ctx context.Context, namespace *unstructured.Unstr
 	return err
 }
 
-// storedWork returns the Work from the cache, nil if there is none. It must not be changed.
+// storedWork returns the Work from the cache, or nil if the cache does not contain it. The Work
+// must not be changed.
 func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (*workv1alpha1.Work, error) {
 	stored := &workv1alpha1.Work{}
 	err := r.karmada.Get(ctx, key, stored, client.UnsafeDisableDeepCopy)
@@ -194,7 +191,7 @@ func (r *reconciler) storedWork(ctx context.Context, key types.NamespacedName) (
 	return stored, nil
 }
 
-// isManagedHere reports whether this controller manages the Work: it is not in deletion, no
+// isManagedHere reports whether this controller manages the Work: the Work is not being deleted, no
 // binding manages it, and its owner is not an earlier Namespace of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
@@ -204,7 +201,8 @@ func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// renderWork renders the Work. It keeps the permanent id of a stored Work, or generates one.
+// renderWork renders the Work of a Namespace. It keeps the permanent ID of a stored Work, or
+// generates a new one.
 func (r *reconciler) renderWork(
 	ctx context.Context, namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work,
 ) (*workv1alpha1.Work, error) {
@@ -232,15 +230,15 @@ func newNamespace() *unstructured.Unstructured {
 	return namespace
 }
 
-// recordOutcome records a failure and returns the result of the pass.
+// recordOutcome records a failure as an event and returns the result of the pass.
 func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair request, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: staleCacheDelay}, nil
+	if loop.IsStale(err) {
+		return loop.Result(err)
 	}
 	reason := policyv1alpha1.EventReasonApplyOverridePolicyFailed
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
-		// The pass is repeated when the author changes the policy.
+		// No retry is needed, because a change of the policy by its author starts another pass.
 		r.events.RecordClusterFailure(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
 		return reconcile.Result{}, nil
 	}

@@ -22,9 +22,9 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // fixture is a reconciler over a fake store that counts writes. It does not test the event
@@ -55,7 +55,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	f.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: telemetry.NewEvents(f.recorder)}
+	f.reconciler = &reconciler{options: DefaultOptions(), karmada: store, events: loop.NewEvents(f.recorder)}
 	return f
 }
 

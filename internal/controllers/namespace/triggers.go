@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -19,20 +17,21 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/recreation"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/recreation"
 )
 
 type (
-	queue    = workqueue.TypedRateLimitingInterface[request]
+	queue    = loop.Queue[request]
 	handlers = handler.TypedFuncs[client.Object, request]
 )
 
-// isPropagated reports whether a Namespace is propagated to clusters. Every cluster has the
-// default Namespace already.
+// isPropagated reports whether a Namespace is propagated to clusters. It returns false for the
+// Namespace default, because every cluster already has it.
 func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedNamespaces) bool {
 	name := namespace.GetName()
 	return name != "default" && !skipped.Skips(gvk, "", name) && namespace.GetDeletionTimestamp() == nil &&
@@ -42,8 +41,8 @@ func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedN
 // workName returns the name of the Work of a Namespace.
 func workName(namespace string) string { return work.Name(gvk.Kind, "", namespace) }
 
-// namespaceOf returns the Namespace whose Work has the name. The name of a Work consists of the
-// name of its object and a hash, which also depends on the kind of the object.
+// namespaceOf returns the Namespace whose Work has the given name. The name of a Work consists of
+// the name of its object and a hash. The hash also depends on the kind of the object.
 func namespaceOf(name string) (string, bool) {
 	end := strings.LastIndexByte(name, '-')
 	if end < 0 {
@@ -52,24 +51,12 @@ func namespaceOf(name string) (string, bool) {
 	return name[:end], workName(name[:end]) == name
 }
 
-// enqueueLowPriority enqueues pairs with low priority. It is for changes of other objects than
-// the Namespace.
-func enqueueLowPriority(q queue, requests []request) {
-	if prioritized, ok := q.(priorityqueue.PriorityQueue[request]); ok {
-		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
-		return
-	}
-	for _, pair := range requests {
-		q.Add(pair)
-	}
-}
-
-// onNamespace enqueues a Namespace for all clusters. For an execution namespace it enqueues all
-// Namespaces for its cluster.
+// onNamespace queues a Namespace for all clusters. If the Namespace is an execution namespace, it
+// queues all Namespaces for the cluster of that execution namespace.
 func (r *reconciler) onNamespace() handlers {
 	enqueue := func(ctx context.Context, object client.Object, q queue) {
 		if cluster, ok := work.ClusterOf(object.GetName()); ok {
-			enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{cluster}))
+			loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{cluster})...)
 			return
 		}
 		for _, pair := range requestsFor([]string{object.GetName()}, r.clusterNames(ctx)) {
@@ -97,38 +84,38 @@ func hasPropagatedChange(older, newer client.Object) bool {
 	return ok && ok2 && work.PrunedHash(before) != work.PrunedHash(after)
 }
 
-// onCluster enqueues all Namespaces for a cluster that is registered, or whose labels, provider,
-// region or zones changed: override policies select clusters by these fields. At the start the
-// events of the Namespaces enqueue all clusters.
+// onCluster queues all Namespaces for a cluster that was registered, or whose labels, provider,
+// region or zones changed, because override policies select clusters by these fields. It ignores
+// the initial list, because the events of the Namespaces queue all clusters at the start.
 func (r *reconciler) onCluster() handlers {
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if !e.IsInInitialList {
-				enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{e.Object.GetName()}))
+				loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{e.Object.GetName()})...)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			older, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			newer, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			if ok && ok2 && hasSelectorChange(older, newer) {
-				enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{newer.Name}))
+				loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, everyNamespace), []string{newer.Name})...)
 			}
 		},
 	}
 }
 
-// hasSelectorChange reports whether the fields changed by which override policies select
-// clusters.
+// hasSelectorChange reports whether fields changed by which override policies select clusters.
 func hasSelectorChange(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
 }
 
-// onOverride enqueues the Namespaces that a policy selects, or selected before it changed.
+// onOverride queues the Namespaces that an override policy selects, or selected before the policy
+// changed.
 func (r *reconciler) onOverride() handlers {
 	enqueue := func(ctx context.Context, q queue, policies ...client.Object) {
 		selected := func(namespace *unstructured.Unstructured) bool { return isSelectedBy(namespace, policies...) }
-		enqueueLowPriority(q, requestsFor(r.propagatedNames(ctx, selected), r.clusterNames(ctx)))
+		loop.EnqueueLowPriority(q, 0, requestsFor(r.propagatedNames(ctx, selected), r.clusterNames(ctx))...)
 	}
 	return handlers{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -153,8 +140,8 @@ func isSelectedBy(namespace *unstructured.Unstructured, policies ...client.Objec
 	})
 }
 
-// onWork enqueues a Namespace when its Work is deleted, or when the binding of the Work is
-// removed. In a cluster in pull mode a deleted Work is created again after a delay.
+// onWork queues a Namespace when its Work is deleted, or when the Work is no longer managed by a
+// binding. In a pull mode cluster a deleted Work is created again after a delay.
 func (r *reconciler) onWork() handlers {
 	enqueue := func(object client.Object, q queue, delay time.Duration) {
 		namespace, ok := namespaceOf(object.GetName())
@@ -205,7 +192,7 @@ func (r *reconciler) clusterNames(ctx context.Context) []string {
 
 func (r *reconciler) listFromCache(ctx context.Context, into client.ObjectList) {
 	if err := r.karmada.List(ctx, into, client.UnsafeDisableDeepCopy); err != nil {
-		// Reading a cache fails only when the process ends.
+		// A read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(fmt.Errorf("listing %T: %w", into, err), "cannot enqueue namespaces")
 	}
 }

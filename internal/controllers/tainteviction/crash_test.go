@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/crashtest"
+	"karmada.io/karmada/internal/loop/looptest"
 )
 
 func TestEvictionsSurviveCrashesAroundWrites(t *testing.T) {
 	var f *fixture
 	var all []request
-	crashtest.Case{
+	looptest.CrashCase{
 		NewStore: func() client.WithWatch {
 			all = nil
 			objects := []client.Object{newTaintedCluster(0)}

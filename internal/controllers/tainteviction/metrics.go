@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
 // evictionMetrics are the metrics of evictions.
@@ -17,8 +17,8 @@ type evictionMetrics struct {
 	processed                *prometheus.CounterVec
 }
 
-// newEvictionMetrics registers the metrics, or returns those that another control plane of this
-// process registered.
+// newEvictionMetrics registers the metrics. If another control plane in this process has registered
+// them, it returns the registered metrics.
 func newEvictionMetrics(registry prometheus.Registerer) (evictionMetrics, error) {
 	m := evictionMetrics{
 		queueDepth: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -36,8 +36,8 @@ func newEvictionMetrics(registry prometheus.Registerer) (evictionMetrics, error)
 		}, []string{"name", "result"}),
 	}
 	err := errors.Join(
-		telemetry.RegisterMetric(registry, &m.queueDepth), telemetry.RegisterMetric(registry, &m.queuedByKind),
-		telemetry.RegisterMetric(registry, &m.latency), telemetry.RegisterMetric(registry, &m.processed),
+		loop.RegisterMetric(registry, &m.queueDepth), loop.RegisterMetric(registry, &m.queuedByKind),
+		loop.RegisterMetric(registry, &m.latency), loop.RegisterMetric(registry, &m.processed),
 	)
 	return m, err
 }
@@ -52,8 +52,8 @@ func (m evictionMetrics) observeEviction(queue string, duration time.Duration, e
 	m.processed.WithLabelValues(queue, result).Inc()
 }
 
-// backlog counts the queued requests. Like the queue it holds each request once. Series without
-// queued requests are deleted, because clusters come and go.
+// backlog counts the queued requests. Like the queue, it counts each request only once. It deletes
+// series without queued requests, because clusters are added and removed.
 type backlog struct {
 	metrics evictionMetrics
 	name    string
@@ -63,7 +63,7 @@ type backlog struct {
 	counts map[countKey]int
 }
 
-// countKey is the key of a count: one cluster and one kind.
+// countKey identifies a count by cluster and kind.
 type countKey struct{ cluster, kind string }
 
 func newBacklog(metrics evictionMetrics, name string) *backlog {

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// rateLimiter runs actions one after the other, with a minimum interval after each action that
-// had an effect. Actions without effect do not consume the rate.
+// rateLimiter runs actions one after the other. After each action that had an effect it waits for a
+// minimum interval. Actions without an effect do not use up the rate.
 type rateLimiter struct {
 	interval time.Duration
-	// turn is a semaphore that the running action, or the next one, holds.
+	// turn is a semaphore. Only the holder may run an action or wait for the next one.
 	turn chan struct{}
-	// next is the earliest time of the next action. The holder of turn writes it.
+	// next is the earliest time of the next action. Only the holder of turn may write it.
 	next time.Time
 }
 
-// newRateLimiter limits actions to rate per second.
+// newRateLimiter returns a rateLimiter that allows rate actions per second.
 func newRateLimiter(rate float64) *rateLimiter {
 	interval := float64(time.Second) / rate
 	return &rateLimiter{interval: time.Duration(min(interval, math.MaxInt64/2)), turn: make(chan struct{}, 1)}
 }
 
-// run waits for its turn and the interval, then calls act. It returns the error of ctx if that
-// ends first.
+// run waits for its turn and for the interval, and then calls act. If ctx ends before that, it
+// returns the error of ctx.
 func (l *rateLimiter) run(ctx context.Context, act func() (hadEffect bool, err error)) error {
 	select {
 	case l.turn <- struct{}{}:

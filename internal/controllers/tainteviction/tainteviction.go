@@ -1,15 +1,14 @@
-// Package tainteviction answers "must a workload be evicted from a cluster because of
-// its taints?": it removes clusters whose NoExecute taints are not tolerated, or not any
-// longer, from the targets of bindings.
+// Package tainteviction answers "must a workload be evicted from a cluster because of its taints?".
+// It removes a cluster from the targets of a binding if the binding does not tolerate a NoExecute
+// taint of the cluster, or no longer tolerates it.
 //
 // Invariants:
 //
-//   - a workload is evicted only for a taint that the API server shows on the Cluster
-//     immediately before the eviction;
-//   - the process does not exceed its eviction rate, however many clusters are tainted at
-//     once, and bindings that need no eviction do not consume the rate;
-//   - one eviction is one write; other controllers choose new clusters and delete the old
-//     copy.
+//   - A workload is evicted only for a taint that the Cluster has on the API server immediately
+//     before the eviction.
+//   - The process does not exceed its eviction rate, even if many clusters are tainted at the same
+//     time. Bindings that need no eviction do not use up the rate.
+//   - One eviction is one write. Other controllers choose new clusters and delete the old copy.
 package tainteviction
 
 import (
@@ -32,13 +31,12 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/toleration"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controllers in events. QueueName and ClusterQueueName are the names
@@ -49,26 +47,23 @@ const (
 	ClusterQueueName = "cluster-binding-eviction"
 )
 
-// conflictRequeueDelay is the delay until the retry after a write conflict.
-const conflictRequeueDelay = 50 * time.Millisecond
-
 // Options configure the controllers.
 type Options struct {
-	// Enabled enables evictions for taints. If false, only the metrics are registered.
+	// Enabled enables evictions because of taints. If it is false, only the metrics are registered.
 	Enabled bool
-	// EvictionsPerSecond is the maximum number of evictions per second; 0 disables evictions.
+	// EvictionsPerSecond is the maximum number of evictions per second. 0 disables evictions.
 	EvictionsPerSecond float64
-	// PurgeMode is the purge mode for workloads whose policy sets none.
+	// PurgeMode is the purge mode for workloads whose policy sets no purge mode.
 	PurgeMode policyv1alpha1.PurgeMode
-	// PreserveState preserves the state that a policy selects.
+	// PreserveState enables the preservation of the state that a policy selects.
 	PreserveState bool
-	// Backoff is the retry delay after an eviction failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for evictions that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Enabled: true, EvictionsPerSecond: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: queues.DefaultBackoff()}
+	return Options{Enabled: true, EvictionsPerSecond: 0.5, PurgeMode: policyv1alpha1.PurgeModeGracefully, Backoff: loop.DefaultBackoff()}
 }
 
 // request identifies a binding and one of its clusters.
@@ -84,15 +79,15 @@ type reconciler struct {
 	karmada     client.Client
 	live        client.Reader
 	cache       cache.Cache
-	events      *telemetry.Events
+	events      *loop.Events
 	rateLimiter *rateLimiter
 	backlog     *backlog
 	metrics     evictionMetrics
 	now         func() time.Time
 }
 
-// Add registers the controllers of both scopes with a manager that has the index of
-// bindings by cluster. With a rate of 0 it registers none.
+// Add registers the controllers of both scopes with a manager, and adds the index of bindings by
+// cluster. If evictions are disabled, it registers no controller.
 func Add(mgr manager.Manager, o Options) error {
 	queueMetrics, err := newEvictionMetrics(metrics.Registry)
 	if err != nil {
@@ -105,11 +100,14 @@ func Add(mgr manager.Manager, o Options) error {
 		mgr.GetLogger().Info("Evictions for taints are disabled: --resource-eviction-rate is 0")
 		return nil
 	}
+	if err := lookup.Add(mgr.GetFieldIndexer(), lookup.BindingsByCluster); err != nil {
+		return err
+	}
 	limiter := newRateLimiter(o.EvictionsPerSecond)
 	for _, namespaced := range []bool{true, false} {
 		r := &reconciler{
 			options: o, namespaced: namespaced, karmada: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-			events:      telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+			events:      loop.EventsFor(mgr, Name, loop.EventModeChanges),
 			rateLimiter: limiter, backlog: newBacklog(queueMetrics, queueName(namespaced)), metrics: queueMetrics, now: time.Now,
 		}
 		if err := r.addController(mgr); err != nil {
@@ -129,8 +127,8 @@ func queueName(namespaced bool) string {
 func (r *reconciler) addController(mgr manager.Manager) error {
 	name := queueName(r.namespaced)
 	logger := mgr.GetLogger().WithValues("controller", name)
-	// One worker: the rate limit serializes evictions anyway.
-	options := queues.ControllerOptions[request](mgr, 1, r.options.Backoff)
+	// One worker is enough, because the rate limit serializes evictions anyway.
+	options := loop.ControllerOptions[request](mgr, 1, r.options.Backoff)
 	options.Reconciler = r
 	options.LogConstructor = func(req *request) logr.Logger {
 		if req == nil {
@@ -166,10 +164,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// readStay reads a binding and how long it may stay in the cluster. The taints are read with the
-// given reader. It returns the zero Stay if no taint evicts the binding.
+// readStay returns a binding and how long the binding may stay in the cluster. It reads the taints
+// with the given reader. It returns the zero Deadline if no taint evicts the binding.
 func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req request) (binding.Object, toleration.Deadline, error) {
-	bound, err := bindings.GetActive(ctx, r.karmada, r.namespaced, req.NamespacedName)
+	bound, err := lookup.ActiveBinding(ctx, r.karmada, r.namespaced, req.NamespacedName)
 	if err != nil || bound == nil {
 		return nil, toleration.Deadline{}, err
 	}
@@ -191,7 +189,8 @@ func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req req
 	return bound, stay, nil
 }
 
-// evictIfDue reads the Cluster from the API server, decides again, and evicts.
+// evictIfDue reads the Cluster from the API server, decides again, and evicts the binding if its
+// time in the cluster is over.
 func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool, requeueAfter time.Duration, err error) {
 	bound, stay, err := r.readStay(ctx, r.live, req)
 	if err != nil || stay.Taint == nil {
@@ -204,7 +203,7 @@ func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool,
 	eviction, err := r.evict(ctx, bound, req.cluster, stay)
 	switch {
 	case apierrors.IsConflict(err):
-		return false, conflictRequeueDelay, nil
+		return false, loop.StaleRetryDelay, nil
 	case apierrors.IsNotFound(err):
 		return false, 0, nil
 	case ctx.Err() != nil:
@@ -218,8 +217,8 @@ func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool,
 	return err == nil, 0, err
 }
 
-// evict removes the cluster from the targets. The write fails if the binding changed since it
-// was read.
+// evict removes the cluster from the targets of the binding. The write fails if the binding changed
+// since it was read.
 func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster string, stay toleration.Deadline) (failover.Eviction, error) {
 	eviction, err := failover.ClusterEviction(bound, cluster, stay, r.options.PurgeMode, r.options.PreserveState)
 	if err != nil {
@@ -231,8 +230,9 @@ func (r *reconciler) evict(ctx context.Context, bound binding.Object, cluster st
 	return eviction, err
 }
 
-// recordEvents records on the binding and on the template that an eviction starts, or why it
-// failed, once for each cause. The controller that ends the eviction records the end.
+// recordEvents records on the binding and on the template that an eviction started, or once for
+// each cause why an eviction failed. The end of the eviction is recorded by the controller that
+// ends it.
 func (r *reconciler) recordEvents(bound binding.Object, eviction failover.Eviction, err error) {
 	for _, object := range []client.Object{bound, binding.TemplateReference(bound)} {
 		if err == nil {

@@ -25,8 +25,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/bindings"
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +37,7 @@ type fixture struct {
 	store    client.WithWatch
 	recorder *record.FakeRecorder
 	writes   int
-	// writeErr is returned for all writes if it is set.
+	// writeErr is returned by all writes if it is set.
 	writeErr error
 }
 
@@ -53,7 +53,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	}
 	f := &fixture{recorder: record.NewFakeRecorder(1000)}
 	f.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ClusterIndex, bindings.ClustersOf).
+		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByCluster.Name, lookup.BindingsByCluster.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
 				f.writes++
@@ -64,7 +64,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			},
 		}).Build()
 	f.reconciler = &reconciler{
-		options: DefaultOptions(), namespaced: true, karmada: f.store, live: f.store, events: telemetry.NewEvents(f.recorder),
+		options: DefaultOptions(), namespaced: true, karmada: f.store, live: f.store, events: loop.NewEvents(f.recorder),
 		rateLimiter: newRateLimiter(1000), backlog: newBacklog(measured, QueueName), metrics: measured, now: func() time.Time { return noon },
 	}
 	return f
@@ -122,7 +122,7 @@ func TestReconcile(t *testing.T) {
 		"a binding in deletion":                                      {stored: []client.Object{newTaintedCluster(0), deleted}},
 		"a binding in other clusters":                                {stored: []client.Object{newTaintedCluster(0), elsewhere}},
 		"a deleted binding":                                          {stored: []client.Object{newTaintedCluster(0)}},
-		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), requeueAfter: conflictRequeueDelay},
+		"a conflict is retried without an event":                     {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewConflict(schema.GroupResource{}, "x", nil), requeueAfter: loop.StaleRetryDelay},
 		"a rejection is retried with events on binding and template": {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: errors.New("rejected"), wantErr: true, events: 2},
 		"a binding that is deleted in the meantime":                  {stored: []client.Object{newTaintedCluster(0), newBinding()}, refuse: apierrors.NewNotFound(schema.GroupResource{}, "x")},
 	}

@@ -14,15 +14,15 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/access/bindings"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
+	"karmada.io/karmada/internal/loop/lookup"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[request]
 
-// clusterSource enqueues the bindings in a cluster whose taints changed. The regular status
-// updates of a cluster change no taints.
+// clusterSource queues the bindings in a cluster whose taints changed. It ignores the regular
+// status updates of a cluster, because they change no taints.
 func (r *reconciler) clusterSource() source.TypedSource[request] {
 	return source.TypedKind(r.cache, &clusterv1alpha1.Cluster{}, handler.TypedFuncs[*clusterv1alpha1.Cluster, request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
@@ -36,7 +36,7 @@ func (r *reconciler) clusterSource() source.TypedSource[request] {
 	})
 }
 
-// bindingSource enqueues a binding that was scheduled to a tainted cluster, or whose tolerations
+// bindingSource queues a binding that was scheduled to a tainted cluster, or whose tolerations
 // changed.
 func (r *reconciler) bindingSource() source.TypedSource[request] {
 	return source.TypedKind(r.cache, client.Object(binding.New(r.namespaced)), handler.TypedFuncs[client.Object, request]{
@@ -51,8 +51,9 @@ func (r *reconciler) bindingSource() source.TypedSource[request] {
 	})
 }
 
-// requiresPass reports whether the clusters or the tolerations of a binding may have changed.
-// The applied placement is an annotation, so its change does not increase the generation.
+// requiresPass reports whether the clusters or the tolerations of a binding may have changed. It
+// also compares the applied placement, which is an annotation and thus does not increase the
+// generation.
 func requiresPass(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() || appliedPlacement(before) != appliedPlacement(after)
 }
@@ -61,14 +62,14 @@ func appliedPlacement(object client.Object) string {
 	return object.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }
 
-// enqueueBindingsIn enqueues the bindings in a cluster if it has taints that evict.
+// enqueueBindingsIn queues the bindings in a cluster if the cluster has taints that evict.
 func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *clusterv1alpha1.Cluster) {
 	if !failover.HasEvictingTaint(cluster) || cluster.DeletionTimestamp != nil {
 		return
 	}
-	targeting, err := bindings.ListByCluster(ctx, r.karmada, r.namespaced, cluster.Name)
+	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster.Name)
 	if err != nil {
-		// Reading a cache fails only when the process ends.
+		// A read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue evictions from a cluster", "member", cluster.Name)
 		return
 	}
@@ -79,7 +80,7 @@ func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *cl
 	}
 }
 
-// enqueueBinding enqueues a binding for each of its clusters with taints that evict.
+// enqueueBinding queues a binding for each of its clusters that has taints that evict.
 func (r *reconciler) enqueueBinding(ctx context.Context, q queue, object client.Object) {
 	bound, ok := object.(binding.Object)
 	if !ok {
@@ -87,7 +88,7 @@ func (r *reconciler) enqueueBinding(ctx context.Context, q queue, object client.
 	}
 	for _, target := range bound.BindingSpec().Clusters {
 		cluster := &clusterv1alpha1.Cluster{}
-		// A Cluster that is not in the cache causes an event when it is added.
+		// A Cluster that is not in the cache yet causes an event when it is added.
 		err := r.karmada.Get(ctx, types.NamespacedName{Name: target.Name}, cluster, client.UnsafeDisableDeepCopy)
 		if err == nil && failover.HasEvictingTaint(cluster) {
 			r.enqueueRequest(q, bound, target.Name)

@@ -13,7 +13,7 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// All are read as unstructured objects, as templates are, to share their caches.
+// All these kinds are read as unstructured objects, so that they share the caches of templates.
 var (
 	namespaces          = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	clusterRoles        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
@@ -26,8 +26,8 @@ func newUnstructured(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return object
 }
 
-// allowedSubjects returns the subjects that may access the cluster through the control plane. A
-// control plane has many roles and bindings; only the relevant ones are converted.
+// allowedSubjects returns the subjects that may access the cluster through the control plane. It
+// converts only the relevant roles and bindings, because a control plane has many of them.
 func (r *reconciler) allowedSubjects(ctx context.Context, cluster string) (impersonation.Subjects, error) {
 	var roles []rbacv1.ClusterRole
 	withAccess := map[string]bool{}

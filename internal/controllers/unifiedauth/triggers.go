@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -15,15 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/recreation"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/recreation"
 )
 
 func ignoreDelete(event.DeleteEvent) bool { return false }
 
-// onlyImpersonatorChanges passes Clusters that are new or whose reference to the impersonator
-// Secret changed.
+// onlyImpersonatorChanges returns a predicate that selects new Clusters, and Clusters whose
+// reference to the impersonator Secret changed.
 func onlyImpersonatorChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -35,8 +35,8 @@ func onlyImpersonatorChanges() predicate.Predicate {
 	}
 }
 
-// onlyCreated passes objects that are created after the start. At the start the events of the
-// Clusters cause the passes.
+// onlyCreated returns a predicate that selects objects that are created after the start. It ignores
+// the initial list, because the events of the Clusters start the first passes.
 func onlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -45,18 +45,18 @@ func onlyCreated() predicate.Predicate {
 	}
 }
 
-// onWork enqueues the Cluster of a deleted Work. In a cluster in pull mode the Work is created
-// again after a delay.
+// onWork queues the Cluster of a deleted Work. In a pull mode cluster the Work is created again
+// after a delay.
 func (r *reconciler) onWork() handler.EventHandler {
-	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q loop.Queue[reconcile.Request]) {
 		for _, request := range requestForWork(e.Object) {
 			q.AddAfter(request, recreation.Delay(ctx, r.karmada, e.Object))
 		}
 	}}
 }
 
-// onlyAccessRoleChanges passes ClusterRoles that give or gave access to a cluster, and whose
-// rules changed.
+// onlyAccessRoleChanges returns a predicate that selects ClusterRoles that give or gave access to a
+// cluster and whose rules changed.
 func onlyAccessRoleChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && givesAccess(e.Object) },
@@ -67,8 +67,9 @@ func onlyAccessRoleChanges() predicate.Predicate {
 	}
 }
 
-// onlyAccessBindingChanges passes ClusterRoleBindings to such a role whose subjects changed. If
-// the role does not exist, the event of its creation causes a pass.
+// onlyAccessBindingChanges returns a predicate that selects ClusterRoleBindings to a role that
+// gives access to a cluster, if the subjects of the ClusterRoleBinding changed. If the role does
+// not exist yet, the event of its creation starts a pass.
 func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.bindsAccessRole(e.Object) },
@@ -88,13 +89,13 @@ func (r *reconciler) bindsAccessRole(object client.Object) bool {
 		return false
 	}
 	role := newUnstructured(clusterRoles)
-	// Predicates have no context; a cache answers at once.
+	// A predicate gets no context. The call does not wait, because it reads from a cache.
 	err := r.readFromCache(context.Background(), types.NamespacedName{Name: roleNameOf(binding)}, role)
 	return err == nil && givesAccess(role)
 }
 
 // givesAccess reports whether a ClusterRole gives access to a cluster. It returns true for a
-// ClusterRole that cannot be parsed, because the pass reports the error.
+// ClusterRole that cannot be parsed, so that the pass reports the error.
 func givesAccess(object client.Object) bool {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -118,11 +119,11 @@ func haveDifferentFields(older, newer client.Object, fields ...string) bool {
 	return false
 }
 
-// requestsForAllClusters returns requests for all Clusters.
+// requestsForAllClusters returns a request for each Cluster.
 func (r *reconciler) requestsForAllClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &clusterv1alpha1.ClusterList{}
 	if err := r.karmada.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// Reading a cache fails only when the process ends.
+		// A read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "cannot enqueue clusters")
 		return nil
 	}

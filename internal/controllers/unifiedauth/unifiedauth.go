@@ -1,18 +1,19 @@
-// Package unifiedauth answers "may a user of the control plane access a member through it?": it
-// keeps a ClusterRole in each member. With it the proxy of the control plane may impersonate
-// the users to whom a ClusterRoleBinding of the control plane gives access to the cluster.
+// Package unifiedauth answers "may a user of the control plane access a member through the control
+// plane?". It keeps a ClusterRole and a ClusterRoleBinding in each member. They allow the proxy of
+// the control plane to impersonate the users to whom a ClusterRoleBinding of the control plane
+// gives access to the cluster.
 //
-// ClusterRole and ClusterRoleBinding are delivered to members in separate Works, which the
-// Cluster owns. Works are never deleted here: they are deleted with the Cluster, and a Cluster
-// that loses its reference to the impersonator Secret keeps them. If a binding manages the Work
-// of an object of the same name, this controller does not change it.
+// The ClusterRole and the ClusterRoleBinding are delivered to members in separate Works, which the
+// Cluster owns. This controller never deletes these Works, because they are deleted together with
+// the Cluster. If a Cluster loses its reference to the impersonator Secret, its Works are kept. If
+// a binding manages the Work of an object with the same name, this controller does not change that
+// Work.
 package unifiedauth
 
 import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,42 +29,38 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/impersonation"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in logs and events.
 const Name = "unified-auth-controller"
 
-// staleCacheDelay is the delay until the retry if the cache is behind the API server.
-const staleCacheDelay = 20 * time.Millisecond
-
 // Options configure the controller.
 type Options struct {
 	// Workers is the number of Clusters that are processed in parallel.
 	Workers int
-	// Backoff is the retry delay after a Cluster failed.
-	Backoff queues.Backoff
+	// Backoff is the backoff for Clusters that failed.
+	Backoff loop.Backoff
 }
 
 // DefaultOptions returns the options of a production control plane.
 func DefaultOptions() Options {
-	return Options{Workers: 5, Backoff: queues.DefaultBackoff()}
+	return Options{Workers: 5, Backoff: loop.DefaultBackoff()}
 }
 
 type reconciler struct {
 	karmada client.Client
-	events  *telemetry.Events
+	events  *loop.Events
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		karmada: mgr.GetClient(),
-		events:  telemetry.NewEvents(mgr.GetEventRecorderFor(Name)), //nolint:staticcheck // the newer recorder writes another API
+		events:  loop.EventsFor(mgr, Name, loop.EventModeChanges),
 	}
 	everyCluster := handler.EnqueueRequestsFromMapFunc(r.requestsForAllClusters)
 	err := builder.ControllerManagedBy(mgr).Named(Name).
@@ -72,7 +69,7 @@ func Add(mgr manager.Manager, o Options) error {
 		Watches(&workv1alpha1.Work{}, r.onWork()).
 		Watches(newUnstructured(clusterRoles), everyCluster, builder.WithPredicates(onlyAccessRoleChanges())).
 		Watches(newUnstructured(clusterRoleBindings), everyCluster, builder.WithPredicates(r.onlyAccessBindingChanges())).
-		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -83,7 +80,7 @@ func Add(mgr manager.Manager, o Options) error {
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster, executionNamespace := &clusterv1alpha1.Cluster{}, newUnstructured(namespaces)
-	// The event of a missing object causes a pass when it is created.
+	// A missing object causes an event and thus a pass when it is created.
 	if err := r.readFromCache(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -99,7 +96,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.recordOutcome(cluster, r.syncWorks(ctx, cluster))
 }
 
-// syncWorks creates or updates the Works of both objects, and records an event if it wrote one.
+// syncWorks creates or updates the Works of both objects, and records an event if it wrote a Work.
 func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	subjects, err := r.allowedSubjects(ctx, cluster.Name)
 	if err != nil {
@@ -132,15 +129,15 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", object, err)
 	}
-	// In a merge patch null means deletion, so a Work with a null would never equal the stored
-	// one.
+	// Nulls are removed, because null means removal in a merge patch, so that a Work with a null
+	// would never equal the stored Work.
 	maps.DeleteFunc(content, func(_ string, value any) bool { return value == nil })
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// ensureWork creates or updates the Work of one object, and reports whether it wrote. It leaves a
-// Work that another owner manages or that is in deletion. The delete event of the Work causes
-// the next pass.
+// ensureWork creates or updates the Work of one object, and reports whether it wrote the Work. It
+// does not change a Work that another owner manages or that is being deleted. The deletion event of
+// such a Work causes the next reconcile.
 func (r *reconciler) ensureWork(ctx context.Context, cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured) (written bool, err error) {
 	stored := &workv1alpha1.Work{}
 	key := types.NamespacedName{Namespace: work.ExecutionNamespace(cluster.Name), Name: work.Name(manifest.GetKind(), "", manifest.GetName())}
@@ -177,7 +174,8 @@ func (r *reconciler) createWork(ctx context.Context, cluster *clusterv1alpha1.Cl
 	return nil
 }
 
-// renderWork renders the Work with the given permanent id, or with a new one if it is empty.
+// renderWork renders the Work with the given permanent ID. If the ID is empty, it generates a new
+// one.
 func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstructured, id string) (*workv1alpha1.Work, error) {
 	if id == "" {
 		id = uuid.NewString()
@@ -188,7 +186,7 @@ func renderWork(cluster *clusterv1alpha1.Cluster, manifest *unstructured.Unstruc
 	})
 }
 
-// isManagedHere reports whether this controller manages the Work: it is not in deletion, no
+// isManagedHere reports whether this controller manages the Work: the Work is not being deleted, no
 // binding manages it, and its owner is not an earlier Cluster of the same name.
 func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	if stored.DeletionTimestamp != nil || work.HasBinding(stored) {
@@ -198,7 +196,7 @@ func isManagedHere(stored *workv1alpha1.Work, owner types.UID) bool {
 	return controller == nil || controller.UID == owner
 }
 
-// readFromCache gets an object from the cache. The object must not be changed.
+// readFromCache reads an object from the cache. The object must not be changed.
 func (r *reconciler) readFromCache(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	if err := r.karmada.Get(ctx, key, into, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %T %s: %w", into, key, err)
@@ -206,10 +204,10 @@ func (r *reconciler) readFromCache(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
-// recordOutcome records a failure and returns the result of the pass.
+// recordOutcome records a failure as an event and returns the result of the pass.
 func (r *reconciler) recordOutcome(cluster *clusterv1alpha1.Cluster, err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return reconcile.Result{RequeueAfter: staleCacheDelay}, nil
+	if loop.IsStale(err) {
+		return loop.Result(err)
 	}
 	if err != nil {
 		r.events.RecordFailure(cluster, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err)

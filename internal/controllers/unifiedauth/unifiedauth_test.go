@@ -25,8 +25,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
 )
 
 // fixture is a reconciler over a fake store that counts writes. It does not test the event
@@ -61,7 +61,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			return c.Patch(ctx, object, p, o...)
 		},
 	}).Build()
-	f.reconciler = &reconciler{karmada: store, events: telemetry.NewEvents(f.recorder)}
+	f.reconciler = &reconciler{karmada: store, events: loop.NewEvents(f.recorder)}
 	return f
 }
 
@@ -75,7 +75,7 @@ func (f *fixture) reconcileOnce() []string {
 	return f.writes
 }
 
-// update reads an object, mutates and stores it.
+// update reads an object, calls mutate and stores the object.
 func (f *fixture) update(object client.Object, mutate func()) {
 	f.t.Helper()
 	if err := f.karmada.Get(f.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {

@@ -1,14 +1,15 @@
-// Package workdeletion answers "may the agent of a pull mode cluster delete the objects
-// of a Work that is being deleted?".
+// Package workdeletion answers "may the agent of a pull mode cluster delete the objects of a Work
+// that is being deleted?".
 //
-// An agent reads the Works of its cluster, but no object that explains their deletion. The
-// control plane decides with the same facts and limits as for push mode clusters. It
-// writes the verdict into an annotation of the Work, or removes the finalizer of a Work
-// whose objects stay.
+// An agent can read the Works of its cluster, but not the objects that explain the deletion of a
+// Work. The control plane therefore decides, with the same facts and limits as for push mode
+// clusters. It writes the verdict to an annotation of the Work, or removes the finalizer of a Work
+// whose objects are kept.
 //
-// Invariants: a permission names the UID of the Work and the epoch of the control plane,
-// so that it is not valid for another Work of the same name, nor after the restore of a backup.
-// It is removed if the Work is desired again. A Work that is not in deletion is never written.
+// Invariants: a permission names the UID of the Work and the epoch of the control plane, so that it
+// is valid neither for another Work of the same name nor after the restore of a backup. The
+// permission is removed if the Work is desired again. This controller never writes a Work that is
+// not being deleted.
 package workdeletion
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,20 +33,24 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/deletionguard"
-	"karmada.io/karmada/internal/access/patch"
-	"karmada.io/karmada/internal/access/queues"
 	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // Name is the name of the controller in logs and events.
 const Name = "work-deletion-controller"
 
 const (
-	// recheckInterval is the interval at which the decision about a Work is repeated while the
-	// Work waits for its agent.
+	// recheckInterval is the interval at which the decision on a Work is repeated while the Work
+	// waits for its agent.
 	recheckInterval = 30 * time.Second
+	// lostRightsDelay is how long an agent has for a permitted deletion after its execution
+	// namespace is deleted. The rights of the agent are in that namespace and are deleted with it,
+	// so the agent could never end the deletion of the Work.
+	lostRightsDelay = time.Minute
 	// minRecheckDelay is the shortest delay until the decision about a held deletion is repeated.
 	minRecheckDelay = 200 * time.Millisecond
 )
@@ -52,19 +58,23 @@ const (
 // Options configure the controller.
 type Options struct {
 	Workers int
-	Backoff queues.Backoff
+	Backoff loop.Backoff
 	Judge   *deletionguard.Guard
 }
 
 type reconciler struct {
 	karmada client.Client
 	judge   *deletionguard.Guard
+	events  *loop.Events
 	now     func() time.Time
 }
 
 // Add registers the controller with a manager.
 func Add(mgr manager.Manager, o Options) error {
-	r := &reconciler{karmada: mgr.GetClient(), judge: o.Judge, now: time.Now}
+	r := &reconciler{
+		karmada: mgr.GetClient(), judge: o.Judge,
+		events: loop.EventsFor(mgr, Name, loop.EventModeChanges), now: time.Now,
+	}
 	watch := manager.RunnableFunc(o.Judge.Watch)
 	if err := mgr.Add(watch); err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -72,7 +82,7 @@ func Add(mgr manager.Manager, o Options) error {
 	err := builder.ControllerManagedBy(mgr).Named(Name).
 		For(&workv1alpha1.Work{}, builder.WithPredicates(onlyDeletedWorks())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForDeletedWorks), builder.WithPredicates(onlyDecisiveChanges(r.judge))).
-		WithOptions(queues.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
+		WithOptions(loop.ControllerOptions[reconcile.Request](mgr, o.Workers, o.Backoff)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", Name, err)
@@ -80,12 +90,13 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// isInDeletion reports whether an object is a Work in deletion that still has its finalizer.
+// isInDeletion reports whether an object is being deleted and still has the execution finalizer.
 func isInDeletion(object client.Object) bool {
 	return object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(object, workv1alpha1.ExecutionFinalizer)
 }
 
-// onlyDeletedWorks passes Works in deletion that still have their finalizer, and deleted Works.
+// onlyDeletedWorks returns a predicate that selects Works that are being deleted and still have
+// their finalizer, and the deletion events of Works.
 func onlyDeletedWorks() predicate.Predicate {
 	passes := predicate.NewPredicateFuncs(isInDeletion)
 	return predicate.Funcs{
@@ -94,8 +105,8 @@ func onlyDeletedWorks() predicate.Predicate {
 	}
 }
 
-// onlyDecisiveChanges passes changes of Clusters that may change a verdict: the cluster is
-// ready again, leaves, or a user confirmed deletions.
+// onlyDecisiveChanges returns a predicate that selects changes of Clusters that may change a
+// verdict: the cluster is ready again, is being removed, or a user confirmed deletions.
 func onlyDecisiveChanges(judge *deletionguard.Guard) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -124,11 +135,11 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 	return conditions.HasStatus(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady, metav1.ConditionTrue)
 }
 
-// requestsForDeletedWorks returns requests for the Works of a cluster that are in deletion.
+// requestsForDeletedWorks returns requests for those Works of a cluster that are being deleted.
 func (r *reconciler) requestsForDeletedWorks(ctx context.Context, cluster client.Object) []reconcile.Request {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.GetName())), client.UnsafeDisableDeepCopy); err != nil {
-		// Reading a cache fails only when the process ends.
+		// A read from a cache fails only when the process ends.
 		return nil
 	}
 	var requests []reconcile.Request
@@ -175,6 +186,15 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if ruling.RetryAfter > 0 && !preserves {
 		return reconcile.Result{RequeueAfter: ruling.RetryAfter}, nil
 	}
+	hasLostRights, err := r.hasLostRights(ctx, cluster, stored, ruling)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if hasLostRights {
+		r.events.RecordFailure(cluster, workv1alpha1.EventReasonDeletionAbandoned, fmt.Errorf(
+			"the objects of Work %s/%s stay in the cluster: the execution namespace was deleted, and with it the rights of the agent", stored.Namespace, stored.Name))
+		ruling.Verdict = guard.HandOver
+	}
 	requeueAfter := recheckInterval
 	switch {
 	case ruling.Verdict == guard.HandOver:
@@ -189,13 +209,33 @@ func (r *reconciler) decide(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	case ruling.Verdict == guard.Hold:
 		delete(desired.Annotations, workv1alpha1.DeletionAllowedAnnotation)
 		requeueAfter = r.recheckDelay(stored)
-		// The error of Hold only causes a retry; requeueAfter does so here.
+		// The returned error is dropped, because requeueAfter already requests the retry.
 		_ = r.judge.ReportHeld(cluster, stored, ruling)
 	default:
-		// The verdict may change when the cluster is ready again.
+		// The decision is repeated later, because the verdict may change when the cluster is ready
+		// again.
 		return reconcile.Result{RequeueAfter: recheckInterval}, nil
 	}
 	return r.writeVerdict(ctx, cluster, stored, desired, ruling, requeueAfter)
+}
+
+// hasLostRights reports whether the agent cannot execute a permitted deletion any more, because
+// the execution namespace is being deleted. A cluster in deletion is left to the cluster
+// controller.
+func (r *reconciler) hasLostRights(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work, ruling deletionguard.Decision) (bool, error) {
+	isPermitted := ruling.Verdict == guard.Delete && stored.Annotations[workv1alpha1.DeletionAllowedAnnotation] == ruling.Permission(stored)
+	if !isPermitted || cluster.DeletionTimestamp != nil || r.now().Sub(stored.DeletionTimestamp.Time) < lostRightsDelay {
+		return false, nil
+	}
+	// The cache has the unstructured Namespaces for other controllers already.
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	if err := r.karmada.Get(ctx, types.NamespacedName{Name: stored.Namespace}, namespace); err != nil {
+		return false, fmt.Errorf("reading execution namespace %s: %w", stored.Namespace, err)
+	}
+	deletedAt := namespace.GetDeletionTimestamp()
+	return deletedAt != nil && r.now().Sub(deletedAt.Time) >= lostRightsDelay, nil
 }
 
 // writeVerdict stores the verdict. The patch has the resourceVersion and the UID of the Work as
@@ -206,7 +246,8 @@ func (r *reconciler) writeVerdict(
 	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {
 	case apierrors.IsConflict(err):
-		// The watch enqueues the newer Work, unless only the status changed.
+		// The delay is needed because the watch does not queue the newer Work if only its status
+		// changed.
 		return reconcile.Result{RequeueAfter: minRecheckDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("writing the verdict on the deletion of Work %s/%s: %w", stored.Namespace, stored.Name, err)
@@ -217,8 +258,8 @@ func (r *reconciler) writeVerdict(
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
-// recheckDelay returns the delay until the decision about a held deletion is repeated: as long as
-// it is held so far, within limits.
+// recheckDelay returns the delay before the decision on a held deletion is repeated. The delay is
+// the time for which the deletion has been held so far, within limits.
 func (r *reconciler) recheckDelay(stored *workv1alpha1.Work) time.Duration {
 	return min(max(r.now().Sub(stored.DeletionTimestamp.Time), minRecheckDelay), recheckInterval)
 }

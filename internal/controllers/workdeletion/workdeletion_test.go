@@ -23,10 +23,10 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/deletionguard"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/epoch"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 func newPullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
@@ -42,7 +42,7 @@ func newPullCluster(changes ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.
 
 func notReady(cluster *clusterv1alpha1.Cluster) { cluster.Status.Conditions = nil }
 
-// newDeletedWork is a Work of the ConfigMap shop/web in deletion.
+// newDeletedWork returns the Work of the ConfigMap shop/web. The Work is being deleted.
 func newDeletedWork(verdict string) *workv1alpha1.Work {
 	karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-es-m1", Name: "web", UID: "this", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
@@ -58,6 +58,23 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 	karmadaWork.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","annotations":{"resourcetemplate.karmada.io/uid":"template"}}}`)}}}
 	return karmadaWork
+}
+
+// longDeleted is a Work of a deleted template whose deletion began a while ago.
+func longDeleted(verdict string) *workv1alpha1.Work {
+	karmadaWork := newDeletedWork(verdict)
+	karmadaWork.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-2 * lostRightsDelay)}
+	return karmadaWork
+}
+
+// newNamespace is an execution namespace that has been in deletion for a time; 0 for not in
+// deletion.
+func newNamespace(inDeletionFor time.Duration) *corev1.Namespace {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1", Finalizers: []string{"kubernetes"}}}
+	if inDeletionFor > 0 {
+		namespace.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-inDeletionFor)}
+	}
+	return namespace
 }
 
 func newBinding(clusters ...string) *workv1alpha2.ResourceBinding {
@@ -87,19 +104,25 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 		verdict     string
 		released    bool
 	}{
-		"the binding still lists the cluster":            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"the binding lists a cluster that is not ready":  {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
-		"the scheduler chose another cluster":            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
-		"the template was deleted":                       {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
-		"only the binding was deleted":                   {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a cluster that is not ready":                    {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
-		"a verdict on an earlier Work":                   {karmadaWork: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
-		"a verdict that is still valid":                  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
-		"a permission for a Work that is desired again":  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
-		"a verdict from a restored backup":               {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
-		"a verdict from a backup after the confirmation": {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
-		"a cluster in push mode":                         {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
-		"a cluster in deletion":                          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
+		"the binding still lists the cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"the binding lists a cluster that is not ready":     {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady), stored: []client.Object{newBinding("m1")}, released: true},
+		"the scheduler chose another cluster":               {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, verdict: "this/a"},
+		"the template was deleted":                          {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), verdict: "this/a"},
+		"only the binding was deleted":                      {karmadaWork: newDeletedWork(""), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a cluster that is not ready":                       {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady)},
+		"a verdict on an earlier Work":                      {karmadaWork: newDeletedWork("earlier/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}},
+		"a verdict that is still valid":                     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newClaimedTemplate()}, verdict: "this/a"},
+		"a permission for a Work that is desired again":     {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m1")}, released: true},
+		"a verdict from a restored backup":                  {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: restored},
+		"a verdict from a backup after the confirmation":    {karmadaWork: newDeletedWork("this/a"), cluster: newPullCluster(), stored: []client.Object{newBinding("m2")}, epoch: confirmed, verdict: "this/b"},
+		"a cluster in push mode":                            {karmadaWork: newDeletedWork(""), cluster: newPullCluster(func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push })},
+		"a permission in an execution namespace that stays": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(0)}, verdict: "this/a"},
+		"a new deletion of the execution namespace":         {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(time.Second)}, verdict: "this/a"},
+		"an agent that lost its rights":                     {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, released: true},
+		"a held deletion in a deleted execution namespace":  {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(), stored: []client.Object{newNamespace(2 * lostRightsDelay), newBinding("m2")}, epoch: restored},
+		"a permission of an earlier epoch":                  {karmadaWork: longDeleted("this/z"), cluster: newPullCluster(notReady), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, verdict: "this/z"},
+		"a cluster in deletion whose agent lost its rights": {karmadaWork: longDeleted("this/a"), cluster: newPullCluster(inDeletion), stored: []client.Object{newNamespace(2 * lostRightsDelay)}, verdict: "this/a"},
+		"a cluster in deletion":                             {karmadaWork: newDeletedWork(""), cluster: newPullCluster(notReady, inDeletion), stored: []client.Object{newBinding("m1")}, verdict: "this/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -113,12 +136,14 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
 				},
-				Events: telemetry.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, statuswriter.DefaultOptions()),
+				Events: loop.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, statuswriter.DefaultOptions()),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, key := &reconciler{karmada: karmada, judge: deletionJudge, now: time.Now}, client.ObjectKeyFromObject(test.karmadaWork)
+			r, key := &reconciler{
+				karmada: karmada, judge: deletionJudge, events: loop.NewEvents(record.NewFakeRecorder(10)), now: time.Now,
+			}, client.ObjectKeyFromObject(test.karmadaWork)
 			for range 2 {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 					t.Fatal(err)

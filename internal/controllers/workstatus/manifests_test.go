@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
-// fakeMember maps names of ConfigMaps to the errors of reading them. ConfigMaps without an entry
-// exist and are healthy.
+// fakeMember maps names of ConfigMaps to the errors that their reads return. ConfigMaps without an
+// entry exist and are healthy.
 type fakeMember map[string]error
 
 func (s fakeMember) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
@@ -69,7 +69,7 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				}
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
-					rules: fixedRules{interpreter.Rules{}}, events: telemetry.NewEvents(record.NewFakeRecorder(10)),
+					rules: fixedRules{interpreter.Rules{}}, events: loop.NewEvents(record.NewFakeRecorder(10)),
 					reports: statuswriter.NewWriter(store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())

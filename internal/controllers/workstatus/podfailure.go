@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// listLimit limits the number of Pods or events of one workload in one list request.
+	// listLimit is the maximum number of Pods or events of one workload in one list request.
 	listLimit = 50
-	// failedCreateMaxAge is the age up to which the event of a rejected Pod counts. Controllers
-	// retry within 17 minutes at the latest.
+	// failedCreateMaxAge is the maximum age of an event about a rejected Pod that is still used. It
+	// is longer than the longest retry delay of controllers, which is 17 minutes.
 	failedCreateMaxAge = 20 * time.Minute
 )
 
 var errEmptySelector = errors.New("an empty selector would select all Pods")
 
-// readPodFailure reads the Pods of a workload, first the pending ones, then the running ones,
-// then the events about Pods whose creation was rejected. It returns nil if there is no
-// failure.
+// readPodFailure reads the Pods of a workload and returns their failure, or nil if there is none.
+// It reads first the pending Pods, then the running Pods, and then the events about Pods whose
+// creation was rejected.
 func readPodFailure(ctx context.Context, memberClient client.Reader, workload *unstructured.Unstructured, now time.Time) (*podfailure.Failure, error) {
 	selector, err := podSelector(workload)
 	if err != nil {
@@ -76,8 +76,8 @@ func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(&selector)
 }
 
-// listObjects lists Pods or events of a namespace. Clients of members support unstructured
-// objects only.
+// listObjects lists Pods or events of a namespace. It lists unstructured objects and converts them,
+// because clients of members support only unstructured objects.
 func listObjects[T corev1.Pod | corev1.Event](
 	ctx context.Context, memberClient client.Reader, namespace string, options ...client.ListOption,
 ) ([]T, error) {

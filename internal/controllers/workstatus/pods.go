@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// firstPodCheckDelay is the time that a workload may be unhealthy before its Pods are read.
-	// Most workloads become healthy within it.
+	// firstPodCheckDelay is how long a workload may be unhealthy before its Pods are read. Most
+	// workloads become healthy within this time.
 	firstPodCheckDelay = 10 * time.Second
-	// maxPodCheckInterval limits the interval between two reads, which doubles each time.
+	// maxPodCheckInterval is the maximum interval between two reads of the Pods of a workload. The
+	// interval doubles after each read.
 	maxPodCheckInterval = 5 * time.Minute
-	// podChecksPerSecond limits the number of workloads whose Pods are read in a second.
+	// podChecksPerSecond is the maximum number of workloads whose Pods are read per second.
 	podChecksPerSecond = 5
-	// maxTrackedWorkloads limits the number of unhealthy workloads in the schedule.
+	// maxTrackedWorkloads is the maximum number of unhealthy workloads in the schedule.
 	maxTrackedWorkloads = 10_000
 )
 
 // podCheckSchedule decides when the Pods of unhealthy workloads are read, and caches the last
-// result. The cache may be lost: the last result is stored in the Work.
+// result. If the cache is lost, the last result is read from the Work.
 type podCheckSchedule struct {
 	now         func() time.Time
 	rateLimiter *rate.Limiter
@@ -37,7 +38,7 @@ type podCheckSchedule struct {
 	workloads *lru.Cache
 }
 
-// workloadKey is the object of one manifest of a Work.
+// workloadKey identifies the object of one manifest of a Work.
 type workloadKey struct {
 	work       types.NamespacedName
 	identifier workv1alpha1.ResourceIdentifier
@@ -55,8 +56,9 @@ func newPodCheckSchedule(now func() time.Time) *podCheckSchedule {
 	}
 }
 
-// nextCheck returns the cached result of an unhealthy workload, and the delay until its Pods
-// should be read; 0 means now. stored is the result from before the process started.
+// nextCheck returns the cached result for an unhealthy workload, and the delay until the Pods of
+// the workload should be read. 0 means that they should be read now. stored is the result that the
+// Work contains from before the start of the process.
 func (p *podCheckSchedule) nextCheck(subject workloadKey, stored *podfailure.Failure) (podCheck, time.Duration) {
 	now := p.now()
 	cached, _ := p.workloads.Get(subject)
@@ -74,7 +76,7 @@ func (p *podCheckSchedule) nextCheck(subject workloadKey, stored *podfailure.Fai
 	return check, 0
 }
 
-// recordCheck caches a result and returns the delay until the next read.
+// recordCheck caches a result and returns the delay until the next read of the Pods.
 func (p *podCheckSchedule) recordCheck(subject workloadKey, check podCheck) time.Duration {
 	check.interval = min(2*check.interval, maxPodCheckInterval)
 	check.nextRead = p.now().Add(check.interval)
@@ -85,8 +87,8 @@ func (p *podCheckSchedule) recordCheck(subject workloadKey, check podCheck) time
 // remove ends the checks of a workload that is healthy or deleted.
 func (p *podCheckSchedule) remove(subject workloadKey) { p.workloads.Remove(subject) }
 
-// kindsWithPods are the kinds whose Pods are read: those with spec.selector whose status has
-// conditions in the usual form of Kubernetes.
+// kindsWithPods are the kinds whose Pods are read. Objects of these kinds have spec.selector, and
+// their status contains conditions in the usual form of Kubernetes.
 var kindsWithPods = map[schema.GroupVersionKind]bool{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:  true,
 	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}:  true,
@@ -94,9 +96,9 @@ var kindsWithPods = map[schema.GroupVersionKind]bool{
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"}:   true,
 }
 
-// addPodFailure adds to the status of an unhealthy workload why its Pods do not run. It returns
-// the delay until the next pass; 0 means no such pass. If the Pods cannot be listed, the status
-// stays as it is.
+// addPodFailure adds the reason why the Pods of an unhealthy workload do not run to its status. It
+// returns the delay until the next pass, or 0 if no further pass is needed. If the Pods cannot be
+// listed, it does not change the status.
 func (c *controller) addPodFailure(ctx context.Context, target memberAccess, stored *workv1alpha1.Work, observed *unstructured.Unstructured, entry *workv1alpha1.ManifestStatus) time.Duration {
 	if !kindsWithPods[observed.GroupVersionKind()] {
 		return 0
@@ -127,7 +129,8 @@ func (c *controller) addPodFailure(ctx context.Context, target memberAccess, sto
 	return wait
 }
 
-// storedPodFailure returns the failure of Pods that the Work has for an object; nil for none.
+// storedPodFailure returns the failure of Pods that the Work contains for an object, or nil if
+// there is none.
 func (c *controller) storedPodFailure(stored *workv1alpha1.Work, identifier workv1alpha1.ResourceIdentifier) *podfailure.Failure {
 	statuses := c.reports.Latest(stored).Status.ManifestStatuses
 	for i := range statuses {

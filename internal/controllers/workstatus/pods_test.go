@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
 	"karmada.io/karmada/internal/domain/podfailure"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // memberWithPods is a member with Pods.

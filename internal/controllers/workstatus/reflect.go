@@ -10,7 +10,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// interpretStatus returns the status to reflect for a member object; nil if there is none.
+// interpretStatus returns the status of an object in the member that is reported in the Work. It
+// returns nil if there is no such status.
 func (c *controller) interpretStatus(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	rule := c.rules.Rules(observed.GroupVersionKind()).ReflectStatus
 	if rule == nil {
@@ -19,8 +20,8 @@ func (c *controller) interpretStatus(ctx context.Context, observed *unstructured
 	return rule(ctx, observed)
 }
 
-// interpretHealth returns the health of the object. Objects of a kind without a health rule
-// count as healthy.
+// interpretHealth returns the health of the object. An object of a kind without a health rule
+// counts as healthy.
 func (c *controller) interpretHealth(ctx context.Context, karmadaWork *workv1alpha1.Work, observed *unstructured.Unstructured) workv1alpha1.ResourceHealth {
 	rule := c.rules.Rules(observed.GroupVersionKind()).IsHealthy
 	if rule == nil {

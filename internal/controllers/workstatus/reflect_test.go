@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/pacing"
+	"karmada.io/karmada/internal/loop"
 )
 
 // fixedRules returns the same rules for all kinds.
@@ -46,7 +46,7 @@ func TestInterpretHealth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
-			c := &controller{rules: fixedRules{tc.rules}, events: telemetry.NewEvents(recorder)}
+			c := &controller{rules: fixedRules{tc.rules}, events: loop.NewEvents(recorder)}
 			karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
 			for range 2 {
 				if got := c.interpretHealth(t.Context(), karmadaWork, observed); got != tc.want {
@@ -129,20 +129,20 @@ func TestMergeReflections(t *testing.T) {
 	}
 }
 
-func TestReportPace(t *testing.T) {
+func TestReportedState(t *testing.T) {
 	absent := reflection{isAbsent: true}
 	for name, tc := range map[string]struct {
 		reflections []reflection
-		want        statuswriter.Urgency
+		want        pacing.State
 	}{
-		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, statuswriter.Prompt},
-		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, statuswriter.Deferred},
-		"a deleted object":     {[]reflection{absent}, statuswriter.Prompt},
-		"no reflection":        {nil, statuswriter.Prompt},
+		"healthy objects":      {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Healthy")}, pacing.Settled},
+		"one unhealthy object": {[]reflection{newReflection(0, "a", "Healthy"), newReflection(1, "b", "Unhealthy")}, pacing.InProgress},
+		"a deleted object":     {[]reflection{absent}, pacing.Settled},
+		"no reflection":        {nil, pacing.Settled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reportPace(tc.reflections); got != tc.want {
-				t.Errorf("pace = %d, want %d", got, tc.want)
+			if got := reportedState(tc.reflections); got != tc.want {
+				t.Errorf("state %d, want %d", got, tc.want)
 			}
 		})
 	}

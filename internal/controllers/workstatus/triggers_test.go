@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/fanout"
 )
 
 func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
@@ -41,8 +42,8 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				finished := make(chan error)
 				go func() { finished <- c.pools.Start(ctx) }()
 				synctest.Wait()
-				// The delay of this change is not over when the cluster gets an agent.
-				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, fanout.PriorityLive, time.Second)
+				// The delay of this change has not ended when the cluster gets an agent.
+				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, loop.LivePriority, time.Second)
 				c.onCluster().OnUpdate(before, after)
 				<-time.After(time.Minute)
 				synctest.Wait()

@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// reportTruncated sets the condition that lists the truncated statuses of a Work. The condition
-// stays until all objects were reflected and no status was truncated.
+// reportTruncated sets the condition that lists the truncated statuses of a Work. The condition is
+// removed only after all objects were read and no status was truncated.
 func reportTruncated(karmadaWork *workv1alpha1.Work, reflections []reflection, status *workv1alpha1.WorkStatus, now metav1.Time) {
 	var truncated []string
 	for _, result := range reflections {

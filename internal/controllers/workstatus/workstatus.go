@@ -1,8 +1,8 @@
-// Package workstatus answers "what is the state of a Work's objects in the member?": it
-// reflects their status and health into the Work.
+// Package workstatus answers "what is the state of a Work's objects in the member?". It writes the
+// status and health of these objects to the status of the Work.
 //
-// It reads member objects from caches only. The status of an object is removed only when the
-// object is known to be deleted, never because a cache is not filled yet.
+// It reads the objects only from caches. The status of an object is removed only if it is known
+// that the object was deleted, and never because a cache is not filled yet.
 package workstatus
 
 import (
@@ -26,13 +26,14 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
-	"karmada.io/karmada/internal/access/fanout"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/access/queues"
-	"karmada.io/karmada/internal/access/statuswriter"
-	"karmada.io/karmada/internal/access/telemetry"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/pacing"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/loop/fanout"
+	"karmada.io/karmada/internal/loop/statuswriter"
 )
 
 // Name is the name of the controller in flags, logs and events.
@@ -42,15 +43,15 @@ const Name = "work-status-controller"
 type Options struct {
 	// Workers is the number of Works of one member that are processed in parallel.
 	Workers int
-	// BatchDelay is the time for which changes in a member are collected before a pass.
-	BatchDelay time.Duration
-	// Backoff is the retry delay after a Work failed.
-	Backoff queues.Backoff
+	// Pacing decides how long changes in a member are collected before a pass.
+	Pacing pacing.Policy
+	// Backoff is the backoff for Works that failed.
+	Backoff loop.Backoff
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
 	// Events selects which successes are recorded as events.
-	Events telemetry.Mode
-	// StatusBytes limits the reflected status of one object, in bytes; 0 means
+	Events loop.EventMode
+	// StatusBytes is the maximum size of the reported status of one object, in bytes. 0 means
 	// work.MaxStatusBytes.
 	StatusBytes int
 }
@@ -58,12 +59,12 @@ type Options struct {
 // DefaultOptions returns the options for push mode clusters.
 func DefaultOptions() Options {
 	return Options{
-		Workers: 5, BatchDelay: 20 * time.Millisecond,
-		Backoff: queues.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
+		Workers: 5, Pacing: pacing.DefaultPolicy(),
+		Backoff: loop.Backoff{Base: 5 * time.Millisecond, Max: 30 * time.Second}, Mode: clusterv1alpha1.Push,
 	}
 }
 
-// Members returns clients of member clusters and reports changes in them.
+// Members provides connections to member clusters and reports changes in these clusters.
 type Members interface {
 	GetForCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*member.Member, error)
 	Subscribe(notify func(member.Event))
@@ -76,11 +77,15 @@ type controller struct {
 	cache     cache.Cache
 	members   Members
 	rules     interpreter.Source
-	events    *telemetry.Events
+	events    *loop.Events
 	reports   *statuswriter.Writer
 	scope     fanout.SyncModeScope
 	pools     *fanout.Pools
 	podChecks *podCheckSchedule
+	// interpreted contains the Works with objects whose status was interpreted by rules.
+	interpreted interpreters.WorkIndex
+	// collect decides how long the changes of one Work in a member are collected before a pass.
+	collect *loop.AdaptiveWindow
 }
 
 // Add registers the controller with a manager.
@@ -88,14 +93,14 @@ func Add(mgr manager.Manager, members Members, rules interpreter.Source, reports
 	c := &controller{
 		options: o, karmada: mgr.GetClient(), cache: mgr.GetCache(), members: members, rules: rules, reports: reports,
 		scope: fanout.SyncModeScope{Clusters: mgr.GetClient(), Mode: o.Mode}, podChecks: newPodCheckSchedule(time.Now),
-		events: telemetry.NewEvents(mgr.GetEventRecorderFor(Name)).WithMode(o.Events), //nolint:staticcheck // the newer recorder writes another API
+		events: loop.EventsFor(mgr, Name, o.Events), collect: loop.NewAdaptiveWindow(o.Pacing, o.Pacing.Collect),
 	}
 	c.pools = fanout.New(fanout.Options{
 		Name: Name, Workers: o.Workers, Backoff: o.Backoff, IsServed: c.scope.IsServed,
 	}, c.reconcile)
 	members.Subscribe(c.onMemberEvent)
 	members.OnRecovery(c.pools.RetryNow)
-	return mgr.Add(c)
+	return errors.Join(mgr.Add(c), mgr.Add(interpreters.NewRunnable(rules, c.onRules)))
 }
 
 // Start implements manager.Runnable.
@@ -110,52 +115,45 @@ func (c *controller) Start(ctx context.Context) error {
 	return c.pools.Start(ctx)
 }
 
-// onCluster stops the workers of clusters that are deleted or that another process serves. When
-// a cluster is served again, its watches deliver events for all objects.
+// onCluster stops the workers of clusters that are deleted or that another process serves. It need
+// not queue Works when a cluster is served again, because the watches of the cluster then deliver
+// events for all objects.
 func (c *controller) onCluster() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after any) {
-			older, ok := before.(*clusterv1alpha1.Cluster)
-			newer, ok2 := after.(*clusterv1alpha1.Cluster)
-			if ok && ok2 && c.scope.HasLeft(older, newer) {
-				c.pools.RemoveCluster(newer.Name)
+	return loop.Handlers[*clusterv1alpha1.Cluster]{
+		Updated: func(before, after *clusterv1alpha1.Cluster) {
+			if c.scope.HasLeft(before, after) {
+				c.removeCluster(after.Name)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if deleted, ok := obj.(*clusterv1alpha1.Cluster); ok {
-				c.pools.RemoveCluster(deleted.Name)
-			}
-		},
+		Deleted: func(lastKnown *clusterv1alpha1.Cluster) { c.removeCluster(lastKnown.Name) },
 	}
 }
 
-// onMemberEvent enqueues the Work of a member object that changed.
+// onMemberEvent queues the Work of an object that changed in the member.
 func (c *controller) onMemberEvent(event member.Event) {
 	annotations := event.Object().GetAnnotations()
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if cluster, ok := work.ClusterOf(key.Namespace); !ok || cluster != event.Member || key.Name == "" {
 		return
 	}
-	priority := fanout.PriorityLive
-	if event.Initial {
-		priority = fanout.PriorityInitial
-	}
-	c.pools.Add(event.Member, key, priority, c.options.BatchDelay)
+	c.pools.Add(event.Member, key, loop.PriorityOf(event.Initial), c.collect.Delay())
 }
 
 func (c *controller) reconcile(ctx context.Context, clusterName string, key types.NamespacedName) (reconcile.Result, error) {
 	stored := &workv1alpha1.Work{}
-	if err := c.karmada.Get(ctx, key, stored); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	err := c.karmada.Get(ctx, key, stored)
+	if apierrors.IsNotFound(err) || stored.DeletionTimestamp != nil {
+		c.interpreted.Delete(key)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading Work %s: %w", key, err)
 	}
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := c.karmada.Get(ctx, types.NamespacedName{Name: clusterName}, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if stored.DeletionTimestamp != nil || cluster.Spec.SyncMode != c.options.Mode {
+	if cluster.Spec.SyncMode != c.options.Mode {
 		return reconcile.Result{}, nil
 	}
 	target, err := c.members.GetForCluster(ctx, cluster)
@@ -166,22 +164,22 @@ func (c *controller) reconcile(ctx context.Context, clusterName string, key type
 	return reconcile.Result{RequeueAfter: requeueAfter}, err
 }
 
-// memberAccess is the access to a member cluster that a pass needs.
+// memberAccess is the part of a member connection that a pass needs.
 type memberAccess interface {
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object *unstructured.Unstructured, cached bool, err error)
 	Client() client.Client
 }
 
-// reflect reports the status and health of all objects of the Work in one write. A failure for
-// one object does not stop the others. It returns the delay until the next pass; 0 means that
-// only a change causes one.
+// reflect reports the status and health of all objects of the Work with one write. It continues
+// with the other objects if one object fails. It returns the delay until the next pass, or 0 if the
+// next pass starts only after a change.
 func (c *controller) reflect(ctx context.Context, target memberAccess, stored *workv1alpha1.Work) (requeueAfter time.Duration, err error) {
 	var reflections []reflection
 	var failures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
-			// Execution reports a manifest that cannot be read.
+			// The execution controller reports a manifest that cannot be decoded.
 			continue
 		}
 		result, err := c.reflectManifest(ctx, target, stored, manifest)
@@ -208,10 +206,10 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 	return requeueAfter, nil
 }
 
-// reportStatuses queues the reflected statuses for writing. The other objects keep their last
-// reported status.
+// reportStatuses submits the new statuses of objects to the status writer. All other objects keep
+// their last reported status.
 func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []reflection) {
-	c.reports.Submit(stored, statuswriter.ManifestStatusesPart, reportPace(reflections), func(status *workv1alpha1.WorkStatus) {
+	c.reports.Submit(stored, statuswriter.ManifestStatusesPart, reportedState(reflections), func(status *workv1alpha1.WorkStatus) {
 		merged := status.ManifestStatuses
 		for _, result := range reflections {
 			merged = result.mergeInto(merged, stored.Spec.Workload.Manifests)
@@ -223,27 +221,28 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 	})
 }
 
-// reportPace returns how soon statuses are reported. Objects that are not healthy yet, or that
-// roll out a change, go through intermediate states. Not all of those need a write.
-func reportPace(reflections []reflection) statuswriter.Urgency {
+// reportedState returns the pacing state of the statuses. It returns the state in progress if an
+// object is not healthy yet or a rollout is not complete.
+func reportedState(reflections []reflection) pacing.State {
 	for _, result := range reflections {
 		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ParseProgress(result.status.Status).IsStable) {
-			return statuswriter.Deferred
+			return pacing.InProgress
 		}
 	}
-	return statuswriter.Prompt
+	return pacing.Settled
 }
 
-// reflection is the state of the object of one manifest.
+// reflection is the observed state of the object of one manifest.
 type reflection struct {
 	identifier workv1alpha1.ResourceIdentifier
-	// isAbsent is true if the object is known not to exist.
+	// isAbsent is true if it is known that the object does not exist.
 	isAbsent bool
 	// status is nil if the state of the object is unknown.
 	status *workv1alpha1.ManifestStatus
-	// requeueAfter is the delay until the next pass; 0 means that only a change causes one.
+	// requeueAfter is the delay until the next pass. 0 means that the next pass starts only after a
+	// change.
 	requeueAfter time.Duration
-	// truncation describes what was removed from a status that is too large; empty if the
+	// truncation describes what was removed from a status that is too large. It is empty if the
 	// status is complete.
 	truncation string
 }
@@ -272,13 +271,16 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 		result.isAbsent = true
 		return result, nil
 	case meta.IsNoMatchError(err):
-		// Execution reports a kind that the member does not serve.
+		// The execution controller reports a kind that the member does not serve.
 		return result, nil
 	case err != nil:
 		return result, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)
 	case !cached && !namesSameWork(observed, manifest):
 		return result, nil
 	}
+	// The Work is added to the index before the rules are read, so that no change of the rules is
+	// missed.
+	c.interpreted.Add(client.ObjectKeyFromObject(stored), observed.GroupVersionKind())
 	status, err := c.interpretStatus(ctx, observed)
 	if err != nil {
 		return result, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
@@ -292,7 +294,8 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	return result, nil
 }
 
-// namesSameWork reports whether the annotations of a member object name the Work of the manifest.
+// namesSameWork reports whether the annotations of an object in the member name the Work of the
+// manifest.
 func namesSameWork(observed, manifest *unstructured.Unstructured) bool {
 	before, now := observed.GetAnnotations(), manifest.GetAnnotations()
 	return before[workv1alpha1.WorkNamespaceAnnotation] == now[workv1alpha1.WorkNamespaceAnnotation] &&

@@ -7,24 +7,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"karmada.io/karmada/internal/access/statuswriter"
+	"karmada.io/karmada/internal/domain/pacing"
 )
 
-func TestReportPace(t *testing.T) {
+func TestReportedState(t *testing.T) {
 	tests := map[string]struct {
 		wrote    bool
 		failures []error
-		want     statuswriter.Urgency
+		want     pacing.State
 	}{
-		"an object was written":                     {wrote: true, want: statuswriter.Deferred},
-		"nothing had to change":                     {want: statuswriter.Prompt},
-		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: statuswriter.Immediate},
-		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: statuswriter.Immediate},
+		"an object was written":                     {wrote: true, want: pacing.InProgress},
+		"nothing had to change":                     {want: pacing.Settled},
+		"a manifest failed":                         {failures: []error{errors.New("rejected")}, want: pacing.Failed},
+		"one object was written and another failed": {wrote: true, failures: []error{errors.New("rejected")}, want: pacing.Failed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := reportPace(test.wrote, test.failures); got != test.want {
-				t.Errorf("paceOf() = %d, want %d", got, test.want)
+			if got := reportedState(test.wrote, test.failures); got != test.want {
+				t.Errorf("state %d, want %d", got, test.want)
 			}
 		})
 	}
@@ -42,7 +42,7 @@ func TestAppliedTrackerRecordsRecentWrites(t *testing.T) {
 		{time.Second + statusDelay, false, false}, {2*time.Second + statusDelay, false, false},
 	} {
 		if got := tracker.recordWrite(karmadaWork, step.wrote, start.Add(step.after)); got != step.want {
-			t.Errorf("after %s noteWrite(%t) = %t, want %t", step.after, step.wrote, got, step.want)
+			t.Errorf("after %s recordWrite(%t) = %t, want %t", step.after, step.wrote, got, step.want)
 		}
 	}
 	tracker.recordWrite(karmadaWork, true, start)

@@ -1,0 +1,39 @@
+package bindingstatus
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// noStatusTTL is how long a kind is treated as having no status after the API server reported this.
+// It is limited because a newer definition of the kind may add a status.
+const noStatusTTL = 5 * time.Minute
+
+// kindsWithoutStatus stores the kinds whose objects have no status subresource.
+type kindsWithoutStatus struct {
+	mu     sync.Mutex
+	expiry map[schema.GroupVersionKind]time.Time
+}
+
+func newKindsWithoutStatus() *kindsWithoutStatus {
+	return &kindsWithoutStatus{expiry: map[schema.GroupVersionKind]time.Time{}}
+}
+
+func (s *kindsWithoutStatus) add(kind schema.GroupVersionKind, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expiry[kind] = now.Add(noStatusTTL)
+}
+
+func (s *kindsWithoutStatus) has(kind schema.GroupVersionKind, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expiry, known := s.expiry[kind]
+	if known && now.Before(expiry) {
+		return true
+	}
+	delete(s.expiry, kind)
+	return false
+}

@@ -1,0 +1,45 @@
+package execution
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+)
+
+// onRules queues the Works whose manifests were applied with rules that changed since. It need not
+// queue other Works, because their first pass uses the new rules.
+func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
+	for _, key := range c.interpreted.Works(kinds) {
+		c.tracker.recordRuleChange(key, kinds)
+		if cluster, ok := work.ClusterOf(key.Namespace); ok {
+			c.pools.Add(cluster, key, loop.LowPriority, 0)
+		}
+	}
+}
+
+// startPass records that a pass over a Work starts, which uses the current rules. There is only one
+// pass over a Work at a time.
+func (t *appliedTracker) startPass(karmadaWork types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ruleChanges.Delete(karmadaWork)
+}
+
+// recordRuleChange records that the rules of the kinds changed. The manifests of these kinds are
+// then compared with the objects in the member again. This includes manifests that a running pass
+// applies, because that pass may have used the old rules.
+func (t *appliedTracker) recordRuleChange(karmadaWork types.NamespacedName, kinds interpreter.Kinds) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ruleChanges.Insert(karmadaWork)
+	for key, state := range t.applied[karmadaWork] {
+		if kinds.Has(key.kind) {
+			state.hasOldRules = true
+			t.applied[karmadaWork][key] = state
+		}
+	}
+}

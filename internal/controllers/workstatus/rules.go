@@ -1,0 +1,25 @@
+package workstatus
+
+import (
+	"context"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop"
+)
+
+// onRules queues the Works with objects whose status was interpreted by rules that changed since.
+// It need not queue Works without a pass, because their first pass uses the new rules.
+func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
+	for _, key := range c.interpreted.Works(kinds) {
+		if cluster, ok := work.ClusterOf(key.Namespace); ok {
+			c.pools.Add(cluster, key, loop.LowPriority, 0)
+		}
+	}
+}
+
+// removeCluster stops the workers of a cluster and deletes the state in memory about its Works.
+func (c *controller) removeCluster(name string) {
+	c.pools.RemoveCluster(name)
+	c.interpreted.DeleteNamespace(work.ExecutionNamespace(name))
+}
