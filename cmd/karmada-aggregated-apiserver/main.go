@@ -5,8 +5,9 @@ package main
 import (
 	"os"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 )
 
-func main() { os.Exit(command.Main(aggregatedapiserver.Program())) }
+func main() { os.Exit(command.Main(programs.Program(aggregatedapiserver.New))) }

@@ -5,8 +5,9 @@ package main
 import (
 	"os"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/webhook"
 )
 
-func main() { os.Exit(command.Main(webhook.Program())) }
+func main() { os.Exit(command.Main(programs.Program(webhook.New))) }

@@ -1,5 +1,5 @@
-// Karmada runs a complete Karmada control plane, and member clusters to try it with, on one
-// machine.
+// Karmada runs a complete Karmada control plane on one machine, with member clusters for users who
+// want to try Karmada.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 
 func main() {
 	up.TuneMemory(context.Background())
-	// Linked libraries add their flags to the global flag set, and cobra would
-	// show them as flags of this program.
+	// Linked libraries add their flags to the global flag set. Cobra would show these flags as
+	// flags of this program.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 	// A command in the foreground redirects the standard error of libraries.
 	stderr := os.Stderr
@@ -29,7 +29,7 @@ func main() {
 }
 
 func run(root *cobra.Command, args []string) error {
-	// Cobra adds these commands only in Execute, after the check below.
+	// Cobra adds these commands only in Execute, but the check below needs them earlier.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if err := console.CheckCommand(root, args, nil); err != nil {

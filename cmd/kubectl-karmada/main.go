@@ -1,4 +1,4 @@
-// Kubectl-karmada is karmadactl as a kubectl plugin: kubectl karmada.
+// Kubectl-karmada is karmadactl as a kubectl plugin, which users run as kubectl karmada.
 package main
 
 import (

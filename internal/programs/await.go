@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// awaitTimeout is how long a program waits for a control plane that is started or installed
-	// at the same time.
+	// awaitTimeout is how long a program waits for a control plane that is started or installed at
+	// the same time as the program.
 	awaitTimeout     = time.Minute
 	awaitRetryPeriod = time.Second
 	// requestTimeout limits a single request during the wait.
 	requestTimeout = 10 * time.Second
 )
 
-// errUnauthorized is returned when the API server rejects the credentials. Waiting longer does
-// not help.
+// errUnauthorized is returned when the API server rejects the credentials, because waiting longer
+// does not help.
 var errUnauthorized = errors.New("the API server does not accept the credentials of the kubeconfig")
 
 // prerequisites are the kinds and the namespace that must exist before any component can run.
@@ -42,12 +42,13 @@ type prerequisites struct {
 	server  string
 	// kinds are the required kinds by group version.
 	kinds map[schema.GroupVersion][]string
-	// leaseNamespace holds the Lease of the election. It is empty without an election.
+	// leaseNamespace is the namespace of the Lease of the leader election. It is empty without
+	// leader election.
 	leaseNamespace string
 }
 
-// await waits until the API server responds and serves the kinds that the components need. It
-// logs the missing prerequisites, and returns them as the error after awaitTimeout.
+// await waits until the API server responds and serves the kinds that the components need. It logs
+// the missing prerequisites. After awaitTimeout it returns an error that names them.
 func await(ctx context.Context, karmada *rest.Config, election flags.Election, components []Component) error {
 	f, err := newPrerequisites(karmada, election, components)
 	if err != nil {
@@ -56,8 +57,8 @@ func await(ctx context.Context, karmada *rest.Config, election flags.Election, c
 	return f.await(ctx, awaitTimeout, awaitRetryPeriod)
 }
 
-// CheckPrerequisites returns an error that names the prerequisites of the components that the control plane
-// lacks. It checks once and does not wait.
+// CheckPrerequisites returns an error that names the prerequisites of the components that are
+// missing in the control plane. It checks once and does not wait.
 func CheckPrerequisites(ctx context.Context, karmada *rest.Config, components ...Component) error {
 	f, err := newPrerequisites(karmada, flags.Election{}, components)
 	if err != nil {
@@ -113,8 +114,8 @@ func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 		if err == nil || errors.Is(err, errUnauthorized) {
 			return err
 		}
-		// After the deadline, requests fail only because of the deadline. The previous error is
-		// more useful.
+		// After the deadline, requests fail only because of the deadline, so keep the previous
+		// error, which is more useful.
 		if ctx.Err() == nil || lastErr == nil {
 			if lastErr == nil || err.Error() != lastErr.Error() {
 				klog.FromContext(ctx).Info("Waiting for the control plane", "limit", limit, "reason", err.Error())
@@ -150,8 +151,8 @@ func (f *prerequisites) connectionError(err error) error {
 	return fmt.Errorf("the API server %s does not respond: %w; check that it runs and that the kubeconfig has its address", f.server, err)
 }
 
-// checkKinds returns an error that names the kinds that the API server does not serve, and the
-// remedy.
+// checkKinds returns an error that names the remedy, and the kinds that the API server does not
+// serve.
 func (f *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) error {
 	found, err := f.karmada.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -181,8 +182,9 @@ func (f *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) 
 	}
 }
 
-// checkLeaseNamespace returns an error if the namespace of the Lease is known to be missing. A
-// process that may not read namespaces learns that from the election.
+// checkLeaseNamespace returns an error if the namespace of the Lease does not exist. If the
+// process is not allowed to read namespaces, it returns nil, because the leader election reports a
+// missing namespace later.
 func (f *prerequisites) checkLeaseNamespace(ctx context.Context) error {
 	if f.leaseNamespace == "" {
 		return nil

@@ -1,4 +1,4 @@
-package programs
+package programs_test
 
 import (
 	"encoding/json"
@@ -12,16 +12,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-// fakeAPIServer is a fake API server with some kinds and namespaces.
+// fakeAPIServer is a fake API server that serves some kinds and namespaces.
 type fakeAPIServer struct {
 	kinds      map[string][]string
 	namespaces []string
-	// status, if not 0, is the response to every request.
+	// status is the status code of every response, unless it is 0.
 	status int
-	// unavailableRequests is the number of requests that first get 503.
+	// unavailableRequests is the number of initial requests that get the status 503.
 	unavailableRequests atomic.Int32
 }
 
@@ -72,39 +76,40 @@ func kindsWithout(version string) map[string][]string {
 }
 
 func TestAwait(t *testing.T) {
-	election := flags.DefaultElection(ControllerManager)
+	manager, scheduler := controllermanager.New(gates.New()), scheduling.New(gates.New())
+	election := flags.DefaultElection(manager.Name)
 	tests := map[string]struct {
 		server    *fakeAPIServer
 		election  flags.Election
-		component string
+		component programs.Component
 		wantErr   []string
 	}{
-		"every prerequisite exists": {server: &fakeAPIServer{kinds: allKinds(), namespaces: []string{"karmada-system"}}, election: election, component: ControllerManager},
+		"every prerequisite exists": {server: &fakeAPIServer{kinds: allKinds(), namespaces: []string{"karmada-system"}}, election: election, component: manager},
 		"a scheduler needs no policies": {
-			server: &fakeAPIServer{kinds: kindsWithout("policy.karmada.io/v1alpha1")}, component: Scheduler,
+			server: &fakeAPIServer{kinds: kindsWithout("policy.karmada.io/v1alpha1")}, component: scheduler,
 		},
 		"a missing CRD is named with the remedy": {
-			server: &fakeAPIServer{kinds: kindsWithout("work.karmada.io/v1alpha2")}, component: Scheduler,
+			server: &fakeAPIServer{kinds: kindsWithout("work.karmada.io/v1alpha2")}, component: scheduler,
 			wantErr: []string{
 				"clusterresourcebindings.work.karmada.io, resourcebindings.work.karmada.io: not served in work.karmada.io/v1alpha2",
 				"install the CustomResourceDefinitions",
 			},
 		},
 		"every missing kind is named": {
-			server: &fakeAPIServer{}, component: ControllerManager,
+			server: &fakeAPIServer{}, component: manager,
 			wantErr: []string{"clusters.cluster.karmada.io", "works.work.karmada.io", "propagationpolicies.policy.karmada.io", "resourcebindings.work.karmada.io"},
 		},
 		"the server of Clusters is named": {
-			server: &fakeAPIServer{kinds: kindsWithout("cluster.karmada.io/v1alpha1")}, component: Scheduler,
+			server: &fakeAPIServer{kinds: kindsWithout("cluster.karmada.io/v1alpha1")}, component: scheduler,
 			wantErr: []string{"karmada-aggregated-apiserver", "APIService v1alpha1.cluster.karmada.io"},
 		},
 		"the namespace of the Lease must exist": {
-			server: &fakeAPIServer{kinds: allKinds()}, election: election, component: ControllerManager,
+			server: &fakeAPIServer{kinds: allKinds()}, election: election, component: manager,
 			wantErr: []string{"namespace karmada-system of the Lease is missing", "--leader-elect-resource-namespace"},
 		},
-		"without an election no namespace is needed": {server: &fakeAPIServer{kinds: allKinds()}, component: ControllerManager},
+		"without an election no namespace is needed": {server: &fakeAPIServer{kinds: allKinds()}, component: manager},
 		"rejected credentials end the wait": {
-			server: &fakeAPIServer{status: http.StatusUnauthorized}, component: Scheduler,
+			server: &fakeAPIServer{status: http.StatusUnauthorized}, component: scheduler,
 			wantErr: []string{"does not accept the credentials of the kubeconfig"},
 		},
 	}
@@ -123,24 +128,16 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-func awaitComponent(t *testing.T, server *httptest.Server, election flags.Election, component string, limit time.Duration) error {
+func awaitComponent(t *testing.T, server *httptest.Server, election flags.Election, component programs.Component, limit time.Duration) error {
 	t.Helper()
 	t.Cleanup(server.Close)
-	components, err := componentsByName([]string{component})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := newPrerequisites(&rest.Config{Host: server.URL, QPS: -1}, election, components)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f.await(t.Context(), limit, 5*time.Millisecond)
+	return programs.AwaitPrerequisites(t.Context(), &rest.Config{Host: server.URL, QPS: -1}, election, component, limit, 5*time.Millisecond)
 }
 
 func TestAwaitReturnsWhenTheServerResponds(t *testing.T) {
 	server := &fakeAPIServer{kinds: allKinds()}
 	server.unavailableRequests.Store(3)
-	if err := awaitComponent(t, httptest.NewServer(server), flags.Election{}, Scheduler, time.Minute); err != nil {
+	if err := awaitComponent(t, httptest.NewServer(server), flags.Election{}, scheduling.New(gates.New()), time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +145,7 @@ func TestAwaitReturnsWhenTheServerResponds(t *testing.T) {
 func TestAwaitNamesAServerThatDoesNotRespond(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	err := awaitComponent(t, server, flags.Election{}, Scheduler, 50*time.Millisecond)
+	err := awaitComponent(t, server, flags.Election{}, scheduling.New(gates.New()), 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "the API server "+server.URL+" does not respond") {
 		t.Errorf("error %v", err)
 	}

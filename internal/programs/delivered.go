@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// newDeliveredCounter returns a function that counts the manifests in the Works of a cluster,
-// read from the cache. It returns 0 while Works cannot be listed.
+// newDeliveredCounter returns a function that counts the manifests in the Works of a cluster. The
+// function reads the Works from the cache. It returns 0 as long as Works cannot be listed.
 func newDeliveredCounter(ctx context.Context, karmada client.Reader) func(cluster string) bounds.DeliveredSize {
 	return func(cluster string) bounds.DeliveredSize {
 		var delivered bounds.DeliveredSize

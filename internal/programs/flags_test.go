@@ -11,15 +11,17 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/controllermanager"
+	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-// TestFlagsMatchUpstream compares names, types and defaults of all flags of a program with
-// those of existing command lines. testdata/flags has one file for each program, and
-// logging.txt for the flags of every program.
+// TestFlagsMatchUpstream compares the names, types and defaults of all flags of a program with
+// those of existing command lines. testdata/flags has one file for each program, and the file
+// logging.txt for the flags that every program has.
 func TestFlagsMatchUpstream(t *testing.T) {
-	for _, program := range []command.Program{controllermanager.Program(), scheduling.Program(), agent.Program()} {
+	for _, program := range []command.Program{programs.Program(controllermanager.New), programs.Program(scheduling.New), programs.Program(agent.New)} {
 		t.Run(program.Name, func(t *testing.T) {
 			want := readUpstreamFlags(t, program.Name, "logging")
 			got := map[string]string{}
@@ -58,7 +60,7 @@ func readUpstreamFlags(t *testing.T, names ...string) map[string]string {
 	return flags
 }
 
-// flagType returns the type as help shows it.
+// flagType returns the type of a flag as the help text shows it.
 func flagType(flag *pflag.Flag) string {
 	switch kind := flag.Value.Type(); kind {
 	case "uint64":
@@ -81,13 +83,22 @@ func flagDefault(flag *pflag.Flag) string {
 	}
 }
 
-// TestProgramsAreComponents requires that both tables have the same names.
-func TestProgramsAreComponents(t *testing.T) {
-	want := []string{controllermanager.Program().Name, scheduling.Program().Name}
-	if diff := cmp.Diff(want, programs.ComponentNames()); diff != "" {
-		t.Errorf("components (-programs +table):\n%s", diff)
-	}
-	if want, got := agent.Program().Name, programs.AgentComponent().Name; want != got {
-		t.Errorf("the component of members is %s, its program %s", got, want)
+// TestTableOfComponents requires that each row describes one program, and specifies how it runs.
+func TestTableOfComponents(t *testing.T) {
+	names := map[string]bool{}
+	for _, component := range components.All(gates.New()) {
+		if component.Name == "" || names[component.Name] {
+			t.Errorf("the name %q is empty or not unique", component.Name)
+		}
+		names[component.Name] = true
+		if component.Help == "" {
+			t.Errorf("%s has no help", component.Name)
+		}
+		if component.NewProgram == nil {
+			t.Errorf("%s has no program", component.Name)
+		}
+		if component.Add != nil && component.Options == nil {
+			t.Errorf("%s runs in a host and has no options", component.Name)
+		}
 	}
 }

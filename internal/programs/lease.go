@@ -16,20 +16,20 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// Lease is the leader election Lease as one replica uses it.
+// Lease is the leader election Lease, with the identity of one replica.
 type Lease struct {
 	*resourcelock.LeaseLock
-	// identitySocket reserves the identity for this process. Other processes cannot use it
-	// while the socket is open.
+	// identitySocket reserves the identity for this process. Other processes cannot use the
+	// identity while the socket is open.
 	identitySocket net.PacketConn
 }
 
-// NewLease returns the Lease of an election. It sends no request to the control plane.
+// NewLease returns the Lease of a leader election. It sends no request to the control plane.
 //
 // A process that is killed cannot release its Lease, so another replica waits until the Lease
-// expires. A new process in the same Pod does not wait: the kubelet starts a container again
-// only after the old one ended, so the new process takes over the identity of the old one and
-// leads at once.
+// expires. A new process in the same Pod does not wait: the kubelet starts a container again only
+// after the previous container ended, so the new process uses the identity of the previous process
+// and becomes the leader immediately.
 func NewLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -52,16 +52,16 @@ func (l *Lease) WithConfig(karmada *rest.Config) (*Lease, error) {
 	return &Lease{identitySocket: l.identitySocket, LeaseLock: &resourcelock.LeaseLock{LeaseMeta: l.LeaseMeta, Client: leases, LockConfig: l.LockConfig}}, nil
 }
 
-// acquireIdentity returns the unique identity of this process. That is the UID of its Pod,
-// unless the Pod is unknown or another process of the Pod already uses it (for example, one
-// that a user started by hand). Otherwise it is a random identity.
+// acquireIdentity returns the unique identity of this process. The identity is derived from the
+// UID of the Pod. It is random if the Pod is unknown, or if another process of the Pod already
+// uses this identity (for example, a process that a user started manually).
 func acquireIdentity(pod string, election flags.Election) (string, net.PacketConn) {
 	if pod == "" || runtime.GOOS != "linux" {
 		return uuid.NewString(), nil
 	}
-	// The containers of a Pod share a network namespace. The kernel keeps an abstract socket
-	// name there for exactly as long as the process lives. Pods with the network of their node
-	// use the same namespace, so the name contains the UID of the Pod.
+	// The containers of a Pod share a network namespace. In this namespace, the kernel reserves an
+	// abstract socket name as long as the process lives. Pods with the network of their node share
+	// one namespace, so the name contains the UID of the Pod.
 	name := uuid.NewSHA1(uuid.NameSpaceOID, []byte(pod+"/"+election.Namespace+"/"+election.Name))
 	claim, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "@karmada-" + name.String()})
 	if err != nil {
@@ -71,7 +71,8 @@ func acquireIdentity(pod string, election flags.Election) (string, net.PacketCon
 }
 
 // newElectionLease returns the Lease of a process that ends when it loses the leadership. The
-// timeout prevents a request that hangs from costing the leadership.
+// timeout of its client prevents the process from losing the leadership because a request
+// hangs.
 func newElectionLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
 	config := rest.AddUserAgent(karmada, "leader-election")
 	config.Timeout = max(election.RenewDeadline/2, time.Second)

@@ -29,13 +29,15 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/reconnect"
 	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/loop/lookup"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// shutdownTimeout is how long the components of a process may take to end. Together with the
-// renew deadline it does not exceed the lease duration, after which another replica takes over.
+// shutdownTimeout is how long the components of a process may take to end. The sum of this timeout
+// and the renew deadline does not exceed the lease duration, after which another replica becomes
+// the leader.
 const shutdownTimeout = 5 * time.Second
 
 func newScheme() (*runtime.Scheme, error) {
@@ -49,8 +51,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// agentScheme contains only the kinds that an agent reads and writes in the control plane. The
-// conversions of all other kinds would cost several MiB of memory.
+// agentScheme returns a scheme with only the kinds that an agent reads and writes in the control
+// plane. The conversions of all other kinds would need several MiB of memory.
 func agentScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -65,7 +67,7 @@ func agentScheme() (*runtime.Scheme, error) {
 
 func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 	newSchemeFor := newScheme
-	if o.Settings.OnlyCluster != "" {
+	if o.OnlyCluster != "" {
 		newSchemeFor = agentScheme
 	}
 	scheme, err := newSchemeFor()
@@ -98,9 +100,9 @@ func newManager(karmada *rest.Config, o HostOptions) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// withReconnect makes read requests wait while the control plane is unavailable, and continue
-// when it is back. Without it, every watch would back off on its own for up to 30 s. Requests
-// for a Lease do not wait, because the leader must notice that it cannot renew its Lease.
+// withReconnect makes read requests wait while the control plane is unavailable, and continue as
+// soon as it is available. Otherwise every watch would have its own backoff of up to 30 s.
+// Requests for a Lease do not wait, because the leader must notice that it cannot renew its Lease.
 func withReconnect(karmada *rest.Config) *rest.Config {
 	config := rest.CopyConfig(karmada)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -114,21 +116,28 @@ func withReconnect(karmada *rest.Config) *rest.Config {
 }
 
 func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
-	timeout, yes, usePriorityQueue := shutdownTimeout, true, o.Settings.Gates.Enabled(gates.ControllerPriorityQueue)
+	timeout, yes, usePriorityQueue := shutdownTimeout, true, o.Gates.Enabled(gates.ControllerPriorityQueue)
 	options := manager.Options{
 		Scheme: scheme,
 		Cache:  cache.Options{SyncPeriod: &o.Resync, DefaultTransform: cache.TransformStripManagedFields()},
+		NewCache: func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+			made, err := cache.New(config, options)
+			if err != nil {
+				return nil, fmt.Errorf("making the cache: %w", err)
+			}
+			return lookup.ShareIndexes(made), nil
+		},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Controller: config.Controller{
 			RecoverPanic: &yes, UsePriorityQueue: &usePriorityQueue,
-			// A process may add a component more than once, one after another.
+			// A process may add a component again after the component ended.
 			SkipNameValidation: &yes,
 		},
 		LeaderElection:          o.Election.Enabled,
 		LeaderElectionID:        o.Election.Name,
 		LeaderElectionNamespace: o.Election.Namespace,
-		// All controllers have ended by then, so the other replicas need not wait for the Lease
-		// to expire.
+		// All controllers have ended when the Lease is released, so other replicas need not wait
+		// until the Lease expires.
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &timeout,
 	}
@@ -146,15 +155,15 @@ func managerOptions(scheme *runtime.Scheme, o HostOptions) manager.Options {
 			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		}
 	}
-	if only := o.Settings.OnlyCluster; only != "" {
+	if only := o.OnlyCluster; only != "" {
 		options.Cache.ByObject = agentCacheScope(only)
 	}
 	options.HealthProbeBindAddress, options.Metrics = servingAddresses(o.Serving)
 	return options
 }
 
-// agentCacheScope limits the cache of a process that serves one cluster. The process may not
-// read other Clusters or the Works of other clusters.
+// agentCacheScope limits the cache of a process that serves one cluster, because the process is
+// not allowed to read other Clusters or the Works of other clusters.
 func agentCacheScope(only string) map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", only)},
@@ -162,7 +171,7 @@ func agentCacheScope(only string) map[client.Object]cache.ByObject {
 	}
 }
 
-// pingCheck is the name of the health check. It succeeds while the process responds.
+// pingCheck is the name of the health check that succeeds as long as the process responds.
 const pingCheck = "ping"
 
 // servingAddresses returns the addresses of health and metrics. If both are equal, the metrics
@@ -187,8 +196,8 @@ func addressOrDisabled(address string) string {
 	return address
 }
 
-// cacheWarmer starts the informers of a component before its process leads, so that the process
-// takes over with full caches.
+// cacheWarmer starts the informers of a component before its process becomes the leader, so that
+// the caches are full when the process becomes the leader.
 type cacheWarmer struct {
 	cache cache.Cache
 	kinds []client.Object

@@ -50,12 +50,12 @@ func TestServingAddresses(t *testing.T) {
 }
 
 func TestManagerOptionsOfElection(t *testing.T) {
-	settings := DefaultSettings(gates.New())
+	set := gates.New()
 	election := flags.Election{
 		Enabled: true, Namespace: "here", Name: "lease",
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second,
 	}
-	o := managerOptions(runtime.NewScheme(), HostOptions{Settings: &settings, Election: election})
+	o := managerOptions(runtime.NewScheme(), HostOptions{Gates: set, Election: election})
 	got := flags.Election{
 		Enabled: o.LeaderElection, Namespace: o.LeaderElectionNamespace, Name: o.LeaderElectionID,
 		LeaseDuration: *o.LeaseDuration, RenewDeadline: *o.RenewDeadline, RetryPeriod: *o.RetryPeriod,
@@ -66,7 +66,7 @@ func TestManagerOptionsOfElection(t *testing.T) {
 	if !o.LeaderElectionReleaseOnCancel {
 		t.Error("a leader does not release its Lease when it ends")
 	}
-	alone := managerOptions(runtime.NewScheme(), HostOptions{Settings: &settings})
+	alone := managerOptions(runtime.NewScheme(), HostOptions{Gates: set})
 	if alone.LeaderElection {
 		t.Error("a single replica waits for a Lease")
 	}
@@ -78,8 +78,7 @@ func TestManagerOptionsOfPriorityQueueGate(t *testing.T) {
 		if err := set.SetFromMap(map[string]bool{string(gates.ControllerPriorityQueue): on}); err != nil {
 			t.Fatal(err)
 		}
-		settings := DefaultSettings(set)
-		if got := *managerOptions(runtime.NewScheme(), HostOptions{Settings: &settings}).Controller.UsePriorityQueue; got != on {
+		if got := *managerOptions(runtime.NewScheme(), HostOptions{Gates: set}).Controller.UsePriorityQueue; got != on {
 			t.Errorf("priority queue %t with the gate %t", got, on)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"karmada.io/karmada/internal/access/epoch"
 )
 
-// RestartingHost runs hosts one after another in the same process. A host ends when the storage of the
-// control plane is replaced, for example by the restore of a backup. The next host starts with
-// empty caches and remembers only which storage was replaced.
+// RestartingHost runs hosts one after another in the same process. A host ends when the storage of
+// the control plane is replaced, for example by the restore of a backup. The next host starts with
+// empty caches, and remembers only which storage was replaced.
 type RestartingHost struct {
 	newHost func(ctx context.Context) (*Host, error)
 	host    *Host
@@ -24,8 +24,8 @@ type RestartingHost struct {
 	retryPeriod time.Duration
 }
 
-// NewRestartingHost creates the first host. newHost creates a host with its components. The context that
-// it receives ends with that host.
+// NewRestartingHost creates the first host. begin creates a host with its components. The context
+// that begin receives ends when this host ends.
 func NewRestartingHost(ctx context.Context, begin func(ctx context.Context) (*Host, error)) (*RestartingHost, error) {
 	l := &RestartingHost{newHost: begin, retryPeriod: awaitRetryPeriod}
 	return l, l.createHost(ctx)
@@ -39,8 +39,8 @@ func (l *RestartingHost) createHost(ctx context.Context) (err error) {
 	return err
 }
 
-// recreateHost creates the next host. An API server whose storage was replaced has just
-// restarted and may not serve all kinds yet. recreateHost retries until awaitTimeout.
+// recreateHost creates the next host. It retries until awaitTimeout, because an API server whose
+// storage was replaced has just restarted and may not serve all kinds yet.
 func (l *RestartingHost) recreateHost(ctx context.Context) error {
 	for start := time.Now(); ; {
 		err := l.createHost(ctx)
@@ -74,15 +74,16 @@ func (l *RestartingHost) Run(ctx context.Context) error {
 	}
 }
 
-// addEpochWatch makes the manager end when the storage of the control plane is replaced. A
-// process that serves one cluster may not write the epoch.
+// addEpochWatch makes the manager end when the storage of the control plane is replaced. If the
+// process serves only one cluster, the watch does not write the epoch, because the process is not
+// allowed to.
 func addEpochWatch(mgr manager.Manager, o HostOptions) (*epoch.Watcher, error) {
 	epochMetrics, err := epoch.NewMetrics(metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
 	options := epoch.Options{Reader: mgr.GetAPIReader(), Record: o.EpochMemory, Metrics: epochMetrics}
-	if o.Settings.OnlyCluster == "" {
+	if o.OnlyCluster == "" {
 		options.Writer = mgr.GetClient()
 	}
 	watch := epoch.New(options)

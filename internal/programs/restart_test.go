@@ -16,7 +16,7 @@ func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 	failed := errors.New("a port is in use")
 	replaced := fmt.Errorf("checking: %w", epoch.ErrStorageReplaced)
 	tests := map[string]struct {
-		// ends are the errors with which the hosts end, one after another.
+		// ends are the errors that the hosts return, one after another.
 		ends  []error
 		want  error
 		lives int
@@ -33,7 +33,7 @@ func TestHostRestartsAfterTheStorageWasReplaced(t *testing.T) {
 					t.Error("the previous host still runs")
 				}
 				before = ctx
-				host, end := newOfflineHost(t), test.ends[lives]
+				host, end := NewOfflineHost(t), test.ends[lives]
 				lives++
 				return host, host.Manager.Add(manager.RunnableFunc(func(context.Context) error { return end }))
 			})
@@ -57,7 +57,7 @@ func TestRestartedHostWaitsForTheAPIServer(t *testing.T) {
 		if tries++; tries == 2 {
 			return nil, errors.New("no kind is served")
 		}
-		host, end := newOfflineHost(t), ends[0]
+		host, end := NewOfflineHost(t), ends[0]
 		ends = ends[1:]
 		return host, host.Manager.Add(manager.RunnableFunc(func(context.Context) error { return end }))
 	})

@@ -1,13 +1,13 @@
 // Package agent answers "which flags does karmada-agent have, and how does it run?".
 //
-// An agent connects to two API servers: that of its cluster, where it has all rights, and that
-// of the control plane, where it may read its own Cluster and its own Works. It registers the
-// cluster when it starts, and then runs the same controllers as push mode for this single
-// cluster.
+// An agent connects to two API servers: the API server of its cluster, where it has all rights,
+// and the API server of the control plane, where it may read its own Cluster and its own Works. It
+// registers the cluster when it starts. Then it runs the same controllers as push mode, but only
+// for this cluster.
 //
-// Invariants: while one of the API servers is unavailable, the agent waits and logs the reason.
-// It never writes for a Cluster that belongs to another cluster. A running agent does not
-// create the Cluster again after an administrator deleted it.
+// Invariants: while one of the API servers is unavailable, the agent waits and logs the reason. It
+// never writes objects for a Cluster that belongs to another cluster. A running agent does not
+// create its Cluster again after an administrator deleted the Cluster.
 package agent
 
 import (
@@ -16,66 +16,86 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/controllers/certrotation"
+	"karmada.io/karmada/internal/controllers/clusterlease"
+	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/execution"
 	domain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// Program is the executable.
-func Program() command.Program {
-	return command.Program{
-		Name: programs.Agent,
-		Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
-		New:  func(set *gates.Set) command.Options { return Default(set) },
+// New returns the component of the agent. The component has only a program, because no control
+// plane runs it.
+func New(*gates.Set) programs.Component {
+	return programs.Component{
+		Name: programs.Agent, Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
+		RequiredKinds: requiredKinds(),
+		NewProgram:    func(_ programs.Component, set *gates.Set) command.Options { return Default(set) },
 	}
+}
+
+// requiredKinds are the kinds of the control plane that the agent requires to start.
+func requiredKinds() []client.Object {
+	return []client.Object{&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}}
 }
 
 // Options are the parsed flags of the agent.
 type Options struct {
-	// Cluster describes the Cluster to register. Run sets its client configurations.
+	// Cluster describes the Cluster to register. Run sets the client configurations, and the
+	// accounts that ReportSecrets selects.
 	Cluster enroll.Enrollment
 	// ReportSecrets are the names of the credentials that the agent reports to the control
 	// plane.
 	ReportSecrets []string
 	// Kubeconfig and Context select the connection to the control plane.
 	Kubeconfig, Context string
-	// Rate limits the requests to the control plane. Members limits the requests to the
-	// cluster.
+	// Rate limits the requests to the control plane. MemberRate limits the requests to the cluster.
 	Rate, MemberRate flags.Rate
 	// Member configures the connection to the cluster.
 	Member flags.Connection
 
 	Election flags.Election
 	Serving  flags.Serving
-	Backoff  flags.Backoff
 	// Resync is the period of the resync of all objects. 0 disables it.
 	Resync time.Duration
-	// Controllers selects the controllers to run, in the format of --controllers.
-	Controllers []string
-	// Settings are the settings of the controllers.
-	Settings programs.Settings
 
-	flags *pflag.FlagSet
+	controllers.Shared
+	// Workers is the number of Works that are processed in parallel.
+	Workers int
+	// ClusterStatus, Lease and Rotation are the options of the controllers with these names.
+	ClusterStatus clusterstatus.Options
+	Lease         clusterlease.Options
+	Rotation      certrotation.Options
+
+	gates   *gates.Set
+	ignored *programs.IgnoredFlags
+	flags   *pflag.FlagSet
 }
 
 // Default returns the default options.
 func Default(set *gates.Set) *Options {
-	settings := programs.DefaultSettings(set)
-	settings.SyncMode = clusterv1alpha1.Pull
-	return &Options{
+	o := &Options{
 		Cluster:       enroll.Enrollment{ClusterNamespace: clusterv1alpha1.NamespaceKarmadaCluster},
 		ReportSecrets: []string{kubeCredentials, kubeImpersonator},
 		Rate:          flags.DefaultRate(), MemberRate: flags.DefaultRate(), Member: flags.DefaultConnection(),
-		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(),
-		Controllers: settings.Controllers.Selected, Settings: settings,
+		Election: flags.DefaultElection(""), Serving: flags.DefaultServing(":10357"),
+		Shared: controllers.DefaultShared(), Workers: execution.DefaultOptions().Workers,
+		ClusterStatus: clusterstatus.DefaultOptions(), Lease: clusterlease.DefaultOptions(), Rotation: certrotation.DefaultOptions(),
+		gates: set, ignored: programs.NewIgnoredFlags(programs.Agent),
 	}
+	o.ClusterStatus.Mode = clusterv1alpha1.Pull
+	return o
 }
 
 // Run implements command.Options.
@@ -103,8 +123,8 @@ func (o *Options) Run(ctx context.Context) error {
 	return err
 }
 
-// runUntilDone registers and serves the cluster until ctx ends. It starts a new agent each time
-// the target of the kubeconfig changes.
+// runUntilDone registers and serves the cluster until ctx ends. Each time the target of the
+// kubeconfig changes, it starts a new agent.
 func (o *Options) runUntilDone(ctx context.Context) error {
 	a, err := o.newAgent()
 	if err != nil {
@@ -123,11 +143,11 @@ func (o *Options) runUntilDone(ctx context.Context) error {
 	}
 }
 
-// restartAgent creates a new agent after the target of the kubeconfig changed. If the file
+// restartAgent creates a new agent after the target of the kubeconfig changed. If the kubeconfig
 // changed again and is invalid, restartAgent waits until it is valid. It returns nil when ctx
 // ends.
 func (o *Options) restartAgent(ctx context.Context, before *agent) *agent {
-	// Connections to the old target are closed.
+	// Close the connections to the old target.
 	before.karmada.onChange()
 	for {
 		a, err := o.newAgent()
@@ -162,13 +182,9 @@ func (a *agent) run(ctx context.Context) error {
 	return a.serveCluster(ctx, registered)
 }
 
-// hostOptions converts the options to those of the host.
+// hostOptions returns the options of the host.
 func (o *Options) hostOptions() programs.HostOptions {
-	settings := o.Settings
-	controllers := &settings.Controllers
-	settings.OnlyCluster, controllers.Selected = o.Cluster.Name, o.Controllers
-	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
-	host := programs.HostOptions{Election: o.Election, Resync: o.Resync, Settings: &settings, EpochMemory: &epoch.StorageRecord{}}
+	host := programs.HostOptions{Gates: o.gates, OnlyCluster: o.Cluster.Name, Election: o.Election, Resync: o.Resync, EpochMemory: &epoch.StorageRecord{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
 	if qps, burst := o.MemberRate.Limit(); qps > 0 {
 		host.MemberThrottle = member.Throttle{QPS: qps, Burst: burst}
@@ -176,11 +192,7 @@ func (o *Options) hostOptions() programs.HostOptions {
 	return host
 }
 
-// ineffectiveFlags returns the given flags that have no effect.
+// ineffectiveFlags returns the flags that the user gave and that have no effect.
 func (o *Options) ineffectiveFlags() []string {
-	given := flags.GivenFlags(o.flags, "concurrent-cluster-syncs", flags.BackoffQPS, flags.BackoffBucketSize)
-	for _, controller := range programs.UnimplementedIn(programs.AgentControllers(), o.Controllers) {
-		given = append(given, "--controllers="+controller)
-	}
-	return append(given, flags.GivenGates(o.Settings.Gates, gates.MultiClusterService)...)
+	return append(o.ignored.Given(o.gates), o.IneffectiveFlags(o.table())...)
 }

@@ -90,20 +90,24 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		Name: "east", ClusterNamespace: "ns", Endpoint: "https://east:6443", ProxyURL: "http://proxy",
 		Provider: "metal", Region: "north", Zones: []string{"a", "b"}, ReportedAccounts: grant.ReportedAccounts{Impersonator: true},
 	}
-	if diff := cmp.Diff(want, o.Cluster); diff != "" {
+	cluster, err := o.enrollment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, cluster); diff != "" {
 		t.Errorf("Cluster (-want +got):\n%s", diff)
 	}
 	host := o.hostOptions()
-	controllers, agent := host.Settings.Controllers, host.Settings.Agent
-	if host.Settings.OnlyCluster != "east" || host.Settings.SyncMode != clusterv1alpha1.Pull {
-		t.Errorf("the agent serves %q in mode %s", host.Settings.OnlyCluster, host.Settings.SyncMode)
+	status := o.ClusterStatus
+	if host.OnlyCluster != "east" || status.Mode != clusterv1alpha1.Pull || o.works().Mode != clusterv1alpha1.Pull {
+		t.Errorf("the agent serves %q in mode %s", host.OnlyCluster, status.Mode)
 	}
 	if host.Election.Name != "karmada-agent-east" || host.Election.Namespace != "karmada-system" || !host.Election.Enabled {
 		t.Errorf("election %+v", host.Election)
 	}
 	delays := []time.Duration{
-		controllers.Backoff.Base, controllers.Backoff.Max, controllers.MemberBackoff.Max, controllers.StatusPeriod, controllers.Thresholds.Failure, controllers.Thresholds.Success, controllers.MemberCacheSyncTimeout, host.Resync,
-		agent.Lease.Duration, agent.Lease.Interval(), agent.Rotation.Interval,
+		o.QueueBackoff().Base, o.QueueBackoff().Max, o.MemberBackoff().Max, status.Period, status.Thresholds.Failure, status.Thresholds.Success, status.InventoryTimeout, host.Resync,
+		o.Lease.Duration, o.Lease.Interval(), o.Rotation.Interval,
 	}
 	wantDelays := []time.Duration{
 		time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 9 * time.Second, 8 * time.Second,
@@ -112,10 +116,10 @@ func TestFlagsReachTheControllers(t *testing.T) {
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
 		t.Errorf("delays (-want +got):\n%s", diff)
 	}
-	if controllers.Workers.Works != 18 || controllers.Inventory || agent.Rotation.Threshold != 0.4 || agent.Rotation.Namespace != "agents" {
-		t.Errorf("controllers %+v, agent %+v", controllers, agent)
+	if o.works().Workers != 18 || status.Inventory || o.Rotation.Threshold != 0.4 || o.Rotation.Namespace != "agents" {
+		t.Errorf("options %+v", o)
 	}
-	if diff := cmp.Diff([]string{"*", "certRotation"}, controllers.Selected); diff != "" {
+	if diff := cmp.Diff([]string{"*", "certRotation"}, o.Selected); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
 	if host.MemberThrottle != (member.Throttle{QPS: 9, Burst: 60}) {

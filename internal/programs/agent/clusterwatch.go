@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// absenceTimeout is how long an agent retries after its own Cluster was Forbidden or
-	// NotFound. An API server that is starting may reject requests that it allows a moment
-	// later.
+	// absenceTimeout is how long an agent retries after a request for its own Cluster returned
+	// Forbidden or NotFound, because an API server that is starting may temporarily reject
+	// requests.
 	absenceTimeout     = 10 * time.Second
 	absenceRetryPeriod = time.Second
-	// returnBackoffBase and returnBackoffMax bound the backoff of an agent that waits for a
-	// deleted Cluster. Most likely that Cluster does not return.
+	// returnBackoffBase and returnBackoffMax are the bounds of the backoff of an agent that waits
+	// for a deleted Cluster. The maximum is long, because the Cluster probably does not return.
 	returnBackoffBase = 2 * time.Second
 	returnBackoffMax  = time.Minute
 )
@@ -30,9 +30,9 @@ const (
 // errClusterDeleted is returned when the Cluster of a running agent was deleted.
 var errClusterDeleted = errors.New("the Cluster was deleted")
 
-// clusterWatch ends the controllers when the Cluster of the agent is deleted. The finalizer of
-// the Cluster ensures that the applied objects are removed before. If the Cluster is replaced
-// by one of another cluster, clusterWatch ends the agent.
+// clusterWatch ends the controllers when the Cluster of the agent is deleted. The finalizer of the
+// Cluster ensures that the applied objects are removed before that. If a Cluster of another
+// cluster replaces the Cluster, clusterWatch ends the agent.
 type clusterWatch struct {
 	agent *agent
 	cache cache.Cache
@@ -44,7 +44,7 @@ type clusterWatch struct {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*clusterWatch) NeedLeaderElection() bool { return false }
 
-// requestCheck triggers a check whether the Cluster still exists.
+// requestCheck requests a check whether the Cluster still exists.
 func (p *clusterWatch) requestCheck() {
 	select {
 	case p.checkRequests <- struct{}{}:
@@ -76,7 +76,8 @@ func (p *clusterWatch) Start(ctx context.Context) error {
 	}
 }
 
-// eventHandler sends to lost the reason when the agent has no Cluster any more.
+// eventHandler returns a handler that sends the reason to lost when the agent has no Cluster
+// anymore.
 func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) toolscache.ResourceEventHandler {
 	name := p.agent.cluster.Name
 	logger := klog.FromContext(ctx).WithValues("cluster", name)
@@ -108,9 +109,9 @@ func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 	}
 }
 
-// checkCluster reads the Cluster from the API server. If it stays Forbidden or NotFound for
-// absenceTimeout, the Cluster counts as deleted. Other errors, such as an unavailable API
-// server, do not count.
+// checkCluster reads the Cluster from the API server. If the requests return Forbidden or NotFound
+// for absenceTimeout, it returns the error that the Cluster was deleted. It ignores other errors,
+// for example that the API server is unavailable.
 func (p *clusterWatch) checkCluster(ctx context.Context) error {
 	timeout := time.After(absenceTimeout)
 	for {
@@ -137,8 +138,9 @@ func (a *agent) getCluster(ctx context.Context) (*clusterv1alpha1.Cluster, error
 	return found, a.clusters.Get(ctx, clusterKey(a.cluster.Name), found)
 }
 
-// awaitCluster waits until the Cluster exists again. The agent itself does not create it. It
-// returns an error if the Cluster now belongs to another cluster, and nil when ctx ends.
+// awaitCluster waits until the Cluster exists again. The agent does not create the Cluster itself.
+// awaitCluster returns an error if the Cluster now belongs to another cluster, and nil when ctx
+// ends.
 func (a *agent) awaitCluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx).WithValues("cluster", a.cluster.Name)
 	logger.Info("The Cluster was deleted from the control plane: waiting until it exists again", "remedy", enroll.ReregistrationAdvice(a.cluster.Name))
@@ -155,7 +157,7 @@ func (a *agent) awaitCluster(ctx context.Context, id string) (*clusterv1alpha1.C
 		case <-ctx.Done():
 			return nil, nil
 		case <-a.karmada.currentIdentity().replaced:
-			// New credentials are a hint that the cluster was registered again.
+			// New credentials indicate that the cluster was probably registered again.
 			delay = returnBackoffBase
 		case <-time.After(delay):
 		}

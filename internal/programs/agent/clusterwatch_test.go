@@ -16,8 +16,8 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// fakeClusters returns the given errors for the Cluster one after another. The last one
-// repeats.
+// fakeClusters returns the given errors for requests for the Cluster, one after another. The last
+// error is repeated.
 type fakeClusters struct {
 	client.Reader
 	errs []error

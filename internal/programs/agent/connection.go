@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// dialTimeout is short because TCP retransmits with growing delays during a network
-	// partition. A new attempt notices the end of the partition earlier than a retransmission.
+	// dialTimeout is short, because TCP retransmits with growing delays during a network partition.
+	// A new connection attempt notices the end of the partition earlier than a retransmission.
 	dialTimeout = 3 * time.Second
-	// unauthorizedRetryPeriod is the delay before a request with rejected credentials is
-	// retried with the same credentials: an API server that is starting may return Unauthorized
-	// at first.
+	// unauthorizedRetryPeriod is the delay before a request with rejected credentials is retried
+	// with the same credentials. The retry is necessary, because an API server that is starting may
+	// return Unauthorized at first.
 	unauthorizedRetryPeriod = 5 * time.Second
 	// requestWaitTimeout is how long a request waits for the control plane. A watch waits
 	// without a limit.
 	requestWaitTimeout = 30 * time.Second
 )
 
-// connection contains the client configurations for the control plane. Requests continue as
-// soon as the control plane is back, and always use the current credentials.
+// connection contains the client configurations for the control plane. Requests continue as soon
+// as the control plane is available again, and always use the current credentials.
 type connection struct {
 	*credentials
 	// directConfig does not wait for the control plane. waitingConfig retries read requests for
-	// requestWaitTimeout and watches without a limit. unlimitedWaitConfig retries all requests
-	// without a limit.
+	// requestWaitTimeout, and retries watches without a limit. unlimitedWaitConfig retries all
+	// requests without a limit.
 	directConfig, waitingConfig, unlimitedWaitConfig *rest.Config
 }
 
@@ -60,9 +60,9 @@ func newConnection(path, context string, qps float32, burst int) (*connection, e
 	return c, nil
 }
 
-// hasReloadableCredentials reports whether the kubeconfig contains a client certificate or a
-// token, which the agent reloads. All other kinds of credentials renew themselves or never
-// change.
+// hasReloadableCredentials reports whether the agent must reload the credentials in the
+// kubeconfig, which are a client certificate or a token. All other kinds of credentials renew
+// themselves or never change.
 func hasReloadableCredentials(config *rest.Config) bool {
 	return config.ExecProvider == nil && config.AuthProvider == nil && config.Username == ""
 }
@@ -115,7 +115,7 @@ func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dial
 		Proxy: config.Proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: 25, IdleConnTimeout: 90 * time.Second,
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, RootCAs: rootCAs, ServerName: config.ServerName,
-			InsecureSkipVerify: config.Insecure, //nolint:gosec // set in the kubeconfig
+			InsecureSkipVerify: config.Insecure, // set in the kubeconfig
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if certificate := c.currentIdentity().certificate; certificate != nil {
 					return certificate, nil
@@ -135,8 +135,8 @@ func (c *connection) newTransport(config *rest.Config, dialer *connrotation.Dial
 	return transport, nil
 }
 
-// setHTTP2PingDefaults makes the HTTP/2 connections of client-go detect a dead peer early,
-// unless the environment already configures it.
+// setHTTP2PingDefaults makes the HTTP/2 connections of client-go detect a dead peer early. It does
+// not change values that the environment sets.
 func setHTTP2PingDefaults() {
 	for name, limit := range map[string]time.Duration{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": reconnect.ReadIdleTimeout, "HTTP2_PING_TIMEOUT_SECONDS": reconnect.PingTimeout} {
 		if os.Getenv(name) == "" {
@@ -145,8 +145,8 @@ func setHTTP2PingDefaults() {
 	}
 }
 
-// authTransport adds the current token to requests. It waits for new credentials when the
-// current ones are rejected.
+// authTransport adds the current token to requests. If the current credentials are rejected, it
+// waits for new credentials.
 type authTransport struct {
 	next        http.RoundTripper
 	credentials *credentials
@@ -183,7 +183,7 @@ func (a *authTransport) RoundTrip(request *http.Request) (*http.Response, error)
 	}
 }
 
-// awaitRetry waits until a rejected request should be sent again. It returns false when the
+// awaitRetry waits until a rejected request should be sent again. It returns false if the
 // rejection must be returned to the caller.
 func (a *authTransport) awaitRetry(ctx context.Context, request *http.Request, used *identity, timeout <-chan time.Time) bool {
 	if reconnect.IsWatch(request) {

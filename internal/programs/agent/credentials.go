@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// reloadInterval is how often the kubeconfig file is read. While the control plane rejects
-	// the credentials, the Secret is read as well.
+	// reloadInterval is the interval at which the kubeconfig file is read. While the control plane
+	// rejects the credentials, the Secret is also read.
 	reloadInterval = 5 * time.Second
-	// secretTimeout limits the read of the Secret.
+	// secretTimeout limits the time for reading the Secret.
 	secretTimeout = 10 * time.Second
 )
 
-// credentials are the current credentials of the agent for the control plane, read from its
-// kubeconfig. They change while connections are open: a mounted Secret is updated from outside,
-// and the agent itself renews its certificate.
+// credentials are the current credentials of the agent for the control plane, read from the
+// kubeconfig of the agent. The credentials change while connections are open, because the kubelet
+// updates a mounted Secret, and because the agent renews its certificate.
 type credentials struct {
 	path, context string
-	// readSecret reads the kubeconfig from the Secret that the file is mounted from, because an
+	// readSecret reads the kubeconfig from the Secret that is mounted as the file, because the
 	// update of a mounted Secret may take minutes. It may be nil.
 	readSecret func(ctx context.Context) ([]byte, error)
 	// onChange is called after the credentials changed.
 	onChange func()
-	// target is the content of the kubeconfig without the credentials at the start of the
-	// agent. targetChanged is closed when the file has another target.
+	// target is the content of the kubeconfig at the start of the agent, without the credentials.
+	// targetChanged is closed when the file has another target.
 	target        target
 	targetChanged chan struct{}
 	now           func() time.Time
@@ -55,7 +55,7 @@ type credentials struct {
 type identity struct {
 	certificate *tls.Certificate
 	token       string
-	// replaced is closed when another version replaces this one.
+	// replaced is closed when another version replaces this version.
 	replaced chan struct{}
 }
 
@@ -83,8 +83,8 @@ func newCredentials(path, context string) (*credentials, *rest.Config, error) {
 	return c, config, nil
 }
 
-// load parses a kubeconfig. Relative paths in it are resolved against the directory of the
-// file.
+// load parses a kubeconfig. It resolves relative paths in the kubeconfig against the directory of
+// the file.
 func (c *credentials) load(kubeconfig []byte) (*clientcmdapi.Config, error) {
 	loaded, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -138,7 +138,7 @@ func (i *identity) equal(other *identity) bool {
 	return i.certificate == nil || bytes.Equal(i.certificate.Certificate[0], other.certificate.Certificate[0])
 }
 
-// clientCertificate returns the client certificate. It is nil if there is none.
+// clientCertificate returns the client certificate, or nil if there is none.
 func (i *identity) clientCertificate() *x509.Certificate {
 	if i.certificate == nil {
 		return nil
@@ -159,8 +159,8 @@ func (c *credentials) currentIdentity() *identity {
 	return c.current
 }
 
-// update replaces the current credentials by those of another kubeconfig, unless those are
-// older and the current ones are not rejected.
+// update replaces the current credentials with the credentials of another kubeconfig. It does not
+// replace them with older credentials unless the control plane rejects the current credentials.
 func (c *credentials) update(ctx context.Context, kubeconfig []byte, from string) error {
 	loaded, err := c.load(kubeconfig)
 	if err != nil {
@@ -276,8 +276,8 @@ func (c *credentials) watchKubeconfig(ctx context.Context) {
 	}
 }
 
-// reload reads the file. If the control plane rejects the current credentials, reload reads the
-// Secret as well.
+// reload reads the file. If the control plane rejects the current credentials, reload also reads
+// the Secret.
 func (c *credentials) reload(ctx context.Context) error {
 	targetChanged, err := c.reloadFile(ctx)
 	if targetChanged || c.readSecret == nil || !c.isRejected() {
@@ -295,16 +295,16 @@ func (c *credentials) reload(ctx context.Context) error {
 	return err
 }
 
-// reloadFile reads the credentials from the file. If the file has another target, its
-// credentials are not used, because they must not be sent to the old target.
+// reloadFile reads the credentials from the file. If the file has another target, reloadFile does
+// not use its credentials, because they must not be sent to the old target.
 func (c *credentials) reloadFile(ctx context.Context) (targetChanged bool, err error) {
 	file, err := os.ReadFile(c.path)
 	if err != nil {
 		return false, fmt.Errorf("reading the kubeconfig of the control plane: %w", err)
 	}
 	targetChanged, err = c.checkTarget(ctx, file)
-	// A kubeconfig may refer to other files, whose content can change while the kubeconfig
-	// stays the same. It is therefore also read again after a rejection.
+	// A kubeconfig may refer to other files, whose content can change although the kubeconfig does
+	// not change. So read the kubeconfig again after a rejection.
 	if err == nil && !targetChanged && (!bytes.Equal(file, c.fileContent) || c.isRejected()) {
 		err = c.update(ctx, file, c.path)
 	}
@@ -321,7 +321,8 @@ func (c *credentials) isRejected() bool {
 	return c.rejected
 }
 
-// caPool returns the pool of trusted certificate authorities. nil means those of the system.
+// caPool returns the pool of trusted certificate authorities. nil means the certificate
+// authorities of the system.
 func caPool(ca []byte) (*x509.CertPool, error) {
 	if len(ca) == 0 {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// newCertificateKubeconfig returns a kubeconfig with a client certificate that is valid from
-// the given time.
+// newCertificateKubeconfig returns a kubeconfig with a client certificate. from is the time at
+// which the certificate becomes valid.
 func newCertificateKubeconfig(t *testing.T, from time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

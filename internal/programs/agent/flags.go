@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	domain "karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/enroll"
 	"karmada.io/karmada/internal/registration/grant"
 )
 
@@ -22,8 +22,6 @@ const (
 	reportNone       = "None"
 )
 
-const noEffect = " Has no effect: an agent serves one cluster."
-
 // AddFlags implements command.Options.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.flags = set
@@ -32,9 +30,8 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	o.addControllerFlags(set)
 	o.Election.AddFlags(set)
 	o.Serving.AddFlags(set)
-	flags.AddEventsFlag(set, &o.Settings.Controllers.Events)
-	const queues = "Has no effect: each object has its own backoff."
-	o.Backoff.AddFlags(set, "Unless --rate-limiter-max-delay is given, the maximum is 1m, and 30s for a Work whose cluster is unavailable.", queues)
+	o.Shared.AddFlags(set, o.table(), "Has no effect: each object has its own backoff.")
+	o.ignored.AddFlags(set)
 	set.DurationVar(&o.Resync, "resync-period", o.Resync, "Period of the resync of all watched objects. 0 disables it: watches deliver every change.")
 }
 
@@ -49,7 +46,7 @@ func (o *Options) addConnectionFlags(set *pflag.FlagSet) {
 }
 
 func (o *Options) addClusterFlags(set *pflag.FlagSet) {
-	cluster, rotation := &o.Cluster, &o.Settings.Agent.Rotation
+	cluster, rotation := &o.Cluster, &o.Rotation
 	set.StringVar(&cluster.Name, "cluster-name", cluster.Name, "Name of the cluster in the control plane: a DNS label of at most 48 characters. Registration fails if another cluster has this name.")
 	set.StringVar(&cluster.ClusterNamespace, "cluster-namespace", cluster.ClusterNamespace, "Namespace of the service accounts and Secrets of the cluster, in the control plane and in the cluster.")
 	set.StringVar(&cluster.Endpoint, "cluster-api-endpoint", cluster.Endpoint,
@@ -67,39 +64,29 @@ func (o *Options) addClusterFlags(set *pflag.FlagSet) {
 }
 
 func (o *Options) addControllerFlags(set *pflag.FlagSet) {
-	known, off := programs.ControllerNamesIn(programs.AgentControllers())
-	set.StringSliceVar(&o.Controllers, "controllers", o.Controllers, fmt.Sprintf(
-		"Controllers to run: * enables all that are on by default, name enables a controller, -name disables it.\nAll controllers: %s.\nOff by default: %s.",
-		strings.Join(known, ", "), strings.Join(off, ", ")))
-	controllers, lease := &o.Settings.Controllers, &o.Settings.Agent.Lease
-	set.IntVar(&controllers.Workers.Clusters, "concurrent-cluster-syncs", controllers.Workers.Clusters, "Number of clusters that are reconciled in parallel."+noEffect)
-	set.IntVar(&controllers.Workers.Works, "concurrent-work-syncs", controllers.Workers.Works, "Number of Works that are reconciled in parallel.")
-	set.DurationVar(&controllers.StatusPeriod, "cluster-status-update-frequency", controllers.StatusPeriod, "How often the health of the cluster is checked.")
-	set.DurationVar(&controllers.Thresholds.Failure, "cluster-failure-threshold", controllers.Thresholds.Failure, "How long health checks must fail before the cluster is not Ready.")
-	set.DurationVar(&controllers.Thresholds.Success, "cluster-success-threshold", controllers.Thresholds.Success, "How long health checks must succeed before the cluster is Ready again.")
-	set.DurationVar(&controllers.MemberCacheSyncTimeout, "cluster-cache-sync-timeout", controllers.MemberCacheSyncTimeout, "Timeout of the initial cache sync of nodes and Pods.")
-	set.BoolVar(&controllers.Inventory, "enable-cluster-resource-modeling", controllers.Inventory, "Watch the nodes and Pods of the cluster to report its resources and resource models.")
+	status, lease := &o.ClusterStatus, &o.Lease
+	set.IntVar(&o.Workers, "concurrent-work-syncs", o.Workers, "Number of Works that are reconciled in parallel.")
+	set.DurationVar(&status.Period, "cluster-status-update-frequency", status.Period, "How often the health of the cluster is checked.")
+	set.DurationVar(&status.Thresholds.Failure, "cluster-failure-threshold", status.Thresholds.Failure, "How long health checks must fail before the cluster is not Ready.")
+	set.DurationVar(&status.Thresholds.Success, "cluster-success-threshold", status.Thresholds.Success, "How long health checks must succeed before the cluster is Ready again.")
+	set.DurationVar(&status.InventoryTimeout, "cluster-cache-sync-timeout", status.InventoryTimeout, "Timeout of the initial cache sync of nodes and Pods.")
+	set.BoolVar(&status.Inventory, "enable-cluster-resource-modeling", status.Inventory, "Watch the nodes and Pods of the cluster to report its resources and resource models.")
 	set.DurationVar(&lease.Duration, "cluster-lease-duration", lease.Duration, "Duration of the Lease that the agent renews as its heartbeat.")
 	set.Float64Var(&lease.RenewFraction, "cluster-lease-renew-interval-fraction", lease.RenewFraction, "Interval between two renewals, as a fraction of the duration of the Lease, between 0 and 1.")
 }
 
 // Validate implements command.Options.
 func (o *Options) Validate() error {
-	known, _ := programs.ControllerNamesIn(programs.AgentControllers())
-	election, controllers, agent := o.Election, o.Settings.Controllers, o.Settings.Agent
+	election := o.Election
 	election.Name = domain.LeaderLeasePrefix + o.Cluster.Name
-	report, err := parseReportSecrets(o.ReportSecrets)
-	o.Cluster.ReportedAccounts = report
+	_, err := o.enrollment()
 	errs := []error{
 		o.validateName(), err, o.Rate.Validate(), o.MemberRate.Validate(),
-		election.Validate(), o.Serving.Validate(), o.Backoff.Validate(),
-		programs.ValidateSelection("controllers", "controller", o.Controllers, known),
-		flags.ValidatePositive("cluster-status-update-frequency", controllers.StatusPeriod), flags.ValidatePositive("cluster-lease-duration", agent.Lease.Duration),
-		flags.ValidatePositive("cert-rotation-checking-interval", agent.Rotation.Interval),
-		flags.ValidateNotNegative("cluster-failure-threshold", controllers.Thresholds.Failure), flags.ValidateNotNegative("cluster-success-threshold", controllers.Thresholds.Success),
-		flags.ValidateNotNegative("cluster-cache-sync-timeout", controllers.MemberCacheSyncTimeout), flags.ValidateNotNegative("resync-period", o.Resync),
-		validateFraction("cluster-lease-renew-interval-fraction", agent.Lease.RenewFraction),
-		validateFraction("cert-rotation-remaining-time-threshold", agent.Rotation.Threshold),
+		election.Validate(), o.Serving.Validate(), o.Shared.Validate(o.table()), o.ignored.Validate(),
+		controllers.ValidateClusterStatus(o.ClusterStatus), flags.ValidatePositive("cluster-lease-duration", o.Lease.Duration),
+		flags.ValidatePositive("cert-rotation-checking-interval", o.Rotation.Interval), flags.ValidateNotNegative("resync-period", o.Resync),
+		validateFraction("cluster-lease-renew-interval-fraction", o.Lease.RenewFraction),
+		validateFraction("cert-rotation-remaining-time-threshold", o.Rotation.Threshold),
 	}
 	if o.Kubeconfig == "" {
 		errs = append(errs, errors.New("--karmada-kubeconfig must be the kubeconfig file of the control plane"))
@@ -107,8 +94,8 @@ func (o *Options) Validate() error {
 	if o.Cluster.ClusterNamespace == "" {
 		errs = append(errs, errors.New("--cluster-namespace must not be empty: it contains the service accounts and Secrets of the cluster"))
 	}
-	if controllers.Workers.Works < 1 {
-		errs = append(errs, fmt.Errorf("--concurrent-work-syncs %d: must be at least 1", controllers.Workers.Works))
+	if o.Workers < 1 {
+		errs = append(errs, fmt.Errorf("--concurrent-work-syncs %d: must be at least 1", o.Workers))
 	}
 	return errors.Join(errs...)
 }
@@ -123,6 +110,14 @@ func (o *Options) validateName() error {
 		return fmt.Errorf("--cluster-name %q: a cluster with an agent cannot have this name, because names derived from it are reserved for Karmada; choose another name", name)
 	}
 	return nil
+}
+
+// enrollment returns the Cluster to register.
+func (o *Options) enrollment() (enroll.Enrollment, error) {
+	cluster := o.Cluster
+	accounts, err := parseReportSecrets(o.ReportSecrets)
+	cluster.ReportedAccounts = accounts
+	return cluster, err
 }
 
 // parseReportSecrets parses --report-secrets.

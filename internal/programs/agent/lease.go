@@ -12,14 +12,14 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// ownedLeases writes Leases with a Cluster as their owner. Agents may not delete their Leases,
-// so the garbage collector deletes them with the Cluster.
+// ownedLeases writes Leases that are owned by a Cluster. Agents are not allowed to delete their
+// Leases, so the garbage collector deletes the Leases together with the Cluster.
 type ownedLeases struct {
 	coordinationv1client.LeasesGetter
 	owner atomic.Pointer[metav1.OwnerReference]
 }
 
-// setOwner sets the owner of Leases that are written from now on.
+// setOwner sets the owner of all Leases that are written later.
 func (l *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
 	l.owner.Store(&metav1.OwnerReference{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
@@ -46,8 +46,8 @@ func (l *ownedLease) Update(ctx context.Context, lease *coordinationv1.Lease, op
 	return l.LeaseInterface.Update(ctx, withOwner(lease, l.owner), options)
 }
 
-// withOwner returns the Lease with the owner. It removes owner references to an earlier Cluster
-// of the same name, because the Lease would be deleted with that Cluster.
+// withOwner returns the Lease with the owner. It removes owner references to an earlier Cluster of
+// the same name, because garbage collection would delete the Lease for a deleted owner.
 func withOwner(lease *coordinationv1.Lease, owner *metav1.OwnerReference) *coordinationv1.Lease {
 	if owner == nil || slices.Contains(lease.OwnerReferences, *owner) {
 		return lease

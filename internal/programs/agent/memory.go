@@ -11,17 +11,16 @@ import (
 
 const (
 	// gcPercent is the default of GOGC for agents. An installation with 1000 clusters has 1000
-	// agents that mostly wait. A few MiB less in each of them are worth more than the time for
-	// garbage collection of such a small heap.
+	// agents that mostly wait. So a few MiB less memory in each agent are more important than the
+	// time for garbage collection of such a small heap.
 	gcPercent = 40
-	// startupPeriod is the time after which the start of an agent is over. The start needs more
-	// memory than later operation: the agent discovers all APIs, registers, and lists all
-	// objects.
+	// startupPeriod is the assumed duration of the start of an agent. The start needs more memory
+	// than later operation, because the agent discovers all APIs, registers, and lists all objects.
 	startupPeriod = 30 * time.Second
 )
 
 // reduceMemory lowers the GC target, unless GOGC is set, and releases unused memory once after
-// startupPeriod. stop ends the wait and returns when no release is in progress.
+// startupPeriod. stop ends the wait, and returns when no release is in progress.
 func reduceMemory(ctx context.Context) (stop func()) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -39,8 +38,8 @@ func reduceMemory(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// releaseMemory returns memory to the operating system: free heap, and pages of the executable.
-// The kernel loads a page again when it is needed.
+// releaseMemory returns memory to the operating system: the free heap, and pages of the
+// executable. When such a page is needed, the kernel loads it again.
 func releaseMemory(ctx context.Context) {
 	debug.FreeOSMemory()
 	if err := releaseProgramPages(); err != nil {

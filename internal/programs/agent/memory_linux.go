@@ -30,8 +30,8 @@ func releaseProgramPages() error {
 // region is an address range of the memory of a process.
 type region struct{ from, to uintptr }
 
-// readOnlyRegions returns the regions that map the file read-only. It skips regions with
-// anonymous pages: the linker may have written to them, and their content would be lost.
+// readOnlyRegions returns the regions that map the file read-only. It skips regions with anonymous
+// pages, because the linker may have written to these pages and their content would be lost.
 func readOnlyRegions(file string) ([]region, error) {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -63,8 +63,9 @@ func readOnlyRegions(file string) ([]region, error) {
 	return found, lines.Err()
 }
 
-// parseReadOnlyRegion parses the first line of a region in smaps: its addresses, its
-// permissions and its file. ok is false for a writable region and for other files.
+// parseReadOnlyRegion parses the first line of a region in smaps, which contains the addresses,
+// the permissions and the file of the region. ok is false if the region is writable or maps
+// another file.
 func parseReadOnlyRegion(fields []string, file string) (r region, ok bool) {
 	if len(fields) < 6 || fields[len(fields)-1] != file || strings.Contains(fields[1], "w") || !strings.HasPrefix(fields[1], "r") {
 		return region{}, false

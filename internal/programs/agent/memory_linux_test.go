@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// residentFileMemory returns the size of file mappings in the memory of this process, in kB.
+// residentFileMemory returns the size, in kB, of the file mappings that are in the memory of this
+// process.
 func residentFileMemory(t *testing.T) (kilobytes int) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

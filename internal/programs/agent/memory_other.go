@@ -3,4 +3,4 @@
 package agent
 
 // releaseProgramPages does nothing, because other systems do not expose the pages of a process.
-func releaseProgram() error { return nil }
+func releaseProgramPages() error { return nil }

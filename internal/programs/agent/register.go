@@ -23,8 +23,8 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// registerBackoffBase and registerBackoffMax bound the backoff between attempts to register.
-// Only Forbidden errors increase the delay, because the rights may never be granted.
+// registerBackoffBase and registerBackoffMax are the bounds of the backoff between attempts to
+// register. Only Forbidden errors increase the delay, because the rights may never be granted.
 const (
 	registerBackoffBase = 2 * time.Second
 	registerBackoffMax  = time.Minute
@@ -33,15 +33,17 @@ const (
 // agent contains the clients for both API servers.
 type agent struct {
 	karmada *connection
-	// clusters reads the Clusters of the control plane. Its requests wait while the control
-	// plane is unavailable.
+	// clusters reads the Clusters of the control plane. While the control plane is unavailable, its
+	// requests wait.
 	clusters client.Reader
 	// member is the client configuration of the cluster.
 	member  *rest.Config
 	cluster enroll.Enrollment
 	options programs.HostOptions
-	// lease is the Lease of the leader election. It is nil until the controllers start for the
-	// first time.
+	// component has the controllers of the agent.
+	component programs.Component
+	// lease is the Lease of the leader election. It is nil until the controllers are started for
+	// the first time.
 	lease *programs.Lease
 }
 
@@ -64,9 +66,14 @@ func (o *Options) newAgent() (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{karmada: karmada, clusters: clusters, member: local, cluster: o.Cluster, options: o.hostOptions()}
+	cluster, err := o.enrollment()
+	if err != nil {
+		return nil, err
+	}
+	own := *o
+	a := &agent{karmada: karmada, clusters: clusters, member: local, cluster: cluster, options: o.hostOptions(), component: own.Component()}
 	a.cluster.Karmada, a.cluster.Member = karmada.directConfig, local
-	rotation := &a.options.Settings.Agent.Rotation
+	rotation := &own.Rotation
 	rotation.Member, rotation.Context = member, o.Context
 	rotation.OnRenewed = func(kubeconfig []byte) {
 		if err := karmada.update(context.Background(), kubeconfig, "certificate rotation"); err != nil {
@@ -110,8 +117,8 @@ func newSingleKindClient(config *rest.Config, server string, add func(*runtime.S
 
 func clusterKey(cluster string) types.NamespacedName { return types.NamespacedName{Name: cluster} }
 
-// register registers the cluster as soon as both API servers respond. It returns nil when ctx
-// ends before.
+// register registers the cluster as soon as both API servers respond. It returns nil if ctx ends
+// before that.
 func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	logger := klog.FromContext(ctx)
 	a.cluster.Log = func(format string, args ...any) { logger.Info(fmt.Sprintf(format, args...)) }
@@ -145,14 +152,14 @@ func (a *agent) register(ctx context.Context) (*clusterv1alpha1.Cluster, error) 
 }
 
 func (a *agent) tryRegister(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	if err := programs.CheckPrerequisites(ctx, a.karmada.directConfig, programs.AgentComponent()); err != nil {
+	if err := programs.CheckPrerequisites(ctx, a.karmada.directConfig, a.component); err != nil {
 		return nil, err
 	}
 	return a.cluster.Run(ctx)
 }
 
-// memberConfig returns the client configuration of the cluster, as long as the Cluster still
-// belongs to it.
+// memberConfig returns a function that returns the client configuration of the cluster. The
+// function returns an error if the Cluster now belongs to another cluster.
 func (a *agent) memberConfig(id string) func(*clusterv1alpha1.Cluster) (*rest.Config, error) {
 	return func(cluster *clusterv1alpha1.Cluster) (*rest.Config, error) {
 		if err := checkClusterID(cluster, id); err != nil {
@@ -170,7 +177,7 @@ func checkClusterID(cluster *clusterv1alpha1.Cluster, id string) error {
 	return &registration.RegisteredError{Name: cluster.Name, ID: id, Existing: *cluster}
 }
 
-// isRegisteredByOther reports whether the Cluster belongs to another cluster.
+// isRegisteredByOther reports whether an error means that the Cluster belongs to another cluster.
 func isRegisteredByOther(err error) bool {
 	var registered *registration.RegisteredError
 	return errors.As(err, &registered)

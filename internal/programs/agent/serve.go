@@ -21,11 +21,11 @@ import (
 	"karmada.io/karmada/internal/programs"
 )
 
-// serveCluster runs the controllers until ctx ends, and restarts them in the same process when they
-// end early: after the agent lost its Lease, after the control plane was restored from a
-// backup, and after a transient error at the start. If the process exited instead, the kubelet
-// would delay its restart for minutes. If the Cluster is deleted, serve waits until it exists
-// again.
+// serveCluster runs the controllers until ctx ends. It restarts the controllers in the same
+// process if they end early: after the agent lost its Lease, after the control plane was restored
+// from a backup, and after a transient error at the start. If the process exited instead, the
+// kubelet would delay its restart for minutes. If the Cluster is deleted, serveCluster waits until
+// the Cluster exists again.
 func (a *agent) serveCluster(ctx context.Context, registered *clusterv1alpha1.Cluster) error {
 	lock, err := a.newElectionLock()
 	if err != nil {
@@ -60,15 +60,15 @@ func (a *agent) serveCluster(ctx context.Context, registered *clusterv1alpha1.Cl
 	}
 }
 
-// restartBackoffBase and restartBackoffMax bound the backoff between restarts of the
+// restartBackoffBase and restartBackoffMax are the bounds of the backoff between restarts of the
 // controllers.
 const (
 	restartBackoffBase = time.Second
 	restartBackoffMax  = time.Minute
 )
 
-// nextRestartDelay returns the delay before the next restart. It is 0 if the agent was the
-// leader for a while.
+// nextRestartDelay returns the delay before the next restart. The delay is 0 if the agent has been
+// the leader after the last start.
 func nextRestartDelay(led bool, before time.Duration) time.Duration {
 	if led {
 		return 0
@@ -76,9 +76,9 @@ func nextRestartDelay(led bool, before time.Duration) time.Duration {
 	return min(max(2*before, restartBackoffBase), restartBackoffMax)
 }
 
-// isFinal reports whether the agent must exit, because a restart of the controllers cannot fix
-// the error. Errors of controllers that ran for a while are retried, except if the Cluster
-// belongs to another cluster.
+// isFinal reports whether the agent must exit, because a restart of the controllers cannot resolve
+// the error. If the controllers worked before the error, the agent does not exit, unless the
+// Cluster belongs to another cluster.
 func isFinal(err error, worked bool) bool {
 	return isRegisteredByOther(err) || !worked && !isTransient(err) && !errors.Is(err, epoch.ErrStorageReplaced)
 }
@@ -91,7 +91,7 @@ func isTransient(err error) bool {
 		apierrors.ReasonForError(err) != metav1.StatusReasonUnknown || meta.IsNoMatchError(err) || discovery.IsGroupDiscoveryFailedError(err)
 }
 
-// runControllers runs the controllers while the agent is the leader and has its Cluster.
+// runControllers runs the controllers as long as the agent is the leader and its Cluster exists.
 func (a *agent) runControllers(ctx context.Context, id string, lock *electionLock) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,7 +103,7 @@ func (a *agent) runControllers(ctx context.Context, id string, lock *electionLoc
 	if err != nil {
 		return err
 	}
-	if err := host.AddComponents(programs.AgentComponent()); err != nil {
+	if err := host.Add(a.component); err != nil {
 		return err
 	}
 	watch.cache = host.Manager.GetCache()
@@ -118,19 +118,19 @@ func (a *agent) runControllers(ctx context.Context, id string, lock *electionLoc
 
 var errControllersEnded = errors.New("the controllers ended unexpectedly")
 
-// electionLock is the lock of the leader election. Its identity stays the same when the
-// controllers restart, so a restart does not wait until the Lease expires.
+// electionLock is the lock of the leader election. The identity of the lock holder does not change
+// when the controllers restart, so a restart does not wait until the Lease expires.
 type electionLock struct {
 	resourcelock.Interface
 	leases ownedLeases
 	// requestTimeout limits each request of a leader.
 	requestTimeout time.Duration
-	// hasLed is set when the lock was acquired since the last start of the controllers.
+	// hasLed is true if the lock was acquired since the last start of the controllers.
 	hasLed atomic.Bool
 }
 
-// newElectionLock returns the lock with the identity of the previous one. Its requests wait for the
-// control plane without a limit, because a standby replica has no other work.
+// newElectionLock returns a lock with the identity of the previous lock. Requests of the lock wait
+// for the control plane without a limit, because a standby replica has no other work.
 func (a *agent) newElectionLock() (*electionLock, error) {
 	election := a.options.Election
 	if !election.Enabled {
@@ -150,8 +150,8 @@ func (a *agent) newElectionLock() (*electionLock, error) {
 	return created, nil
 }
 
-// Get implements resourcelock.Interface. A leader must notice in time that it lost the Lease.
-// All other replicas wait for a response.
+// Get implements resourcelock.Interface. Requests of a leader have a time limit, because a leader
+// must notice in time that it lost the Lease. All other replicas wait for a response.
 func (l *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	ctx, cancel := l.withTimeout(ctx)
 	defer cancel()

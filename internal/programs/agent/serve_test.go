@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,34 +87,45 @@ func TestRestartDelayGrowsToOneMinute(t *testing.T) {
 	}
 }
 
+// unavailableServer is a transport that returns an error for every request to the control plane.
+type unavailableServer struct{ discoveries atomic.Int32 }
+
+// RoundTrip implements http.RoundTripper.
+func (s *unavailableServer) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == "/api" {
+		s.discoveries.Add(1)
+	}
+	return &http.Response{
+		StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader("not yet")), Request: request,
+	}, nil
+}
+
 func TestAgentRestartsControllersAfterAStartFailure(t *testing.T) {
-	var requests atomic.Int32
-	restarted := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if request.URL.Path == "/api" && requests.Add(1) == 3 {
-			close(restarted)
+	synctest.Test(t, func(t *testing.T) {
+		server := &unavailableServer{}
+		o := Default(gates.New())
+		o.Cluster.Name, o.Election.Enabled, o.Serving.Metrics, o.Serving.Health = "east", false, "", ""
+		waiting := &rest.Config{Host: "http://karmada", Transport: server}
+		a := &agent{karmada: &connection{credentials: &credentials{current: &identity{}}, waitingConfig: waiting}, cluster: o.Cluster, options: o.hostOptions(), component: o.Component()}
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- a.serveCluster(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{ID: "1"}})
+		}()
+		select {
+		case err := <-ended:
+			t.Fatalf("the agent ended with %v", err)
+		case <-time.After(time.Minute):
 		}
-		http.Error(w, "not yet", http.StatusInternalServerError)
-	}))
-	t.Cleanup(s.Close)
-	o := Default(gates.New())
-	o.Cluster.Name, o.Election.Enabled, o.Serving.Metrics, o.Serving.Health = "east", false, "", ""
-	a := &agent{karmada: &connection{credentials: &credentials{current: &identity{}}, waitingConfig: &rest.Config{Host: s.URL}}, cluster: o.Cluster, options: o.hostOptions()}
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- a.serveCluster(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{ID: "1"}})
-	}()
-	select {
-	case <-restarted:
-	case err := <-ended:
-		t.Fatalf("the agent ended with %v", err)
-	case <-time.After(time.Minute):
-		t.Fatal("the agent has not restarted the controllers within a minute")
-	}
-	end()
-	if err := <-ended; err != nil {
-		t.Errorf("the agent ended with %v", err)
-	}
+		// The delays between the starts are 1, 2, 4, 8, 16 and 32 seconds.
+		if starts := server.discoveries.Load(); starts != 6 {
+			t.Errorf("the agent started the controllers %d times within a minute, want 6", starts)
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Errorf("the agent ended with %v", err)
+		}
+	})
 }

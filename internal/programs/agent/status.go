@@ -18,8 +18,8 @@ import (
 const headerTimeout = 10 * time.Second
 
 // listenStatus opens the listeners for health and metrics, and returns the function that serves
-// them until ctx ends. An agent that waits for an API server is healthy, because a restart
-// would not help. The servers keep running when the controllers restart.
+// them until ctx ends. An agent that waits for an API server is reported as healthy, because a
+// restart would not help. The listeners stay open when the controllers restart.
 func listenStatus(ctx context.Context, addresses flags.Serving) (func(context.Context) error, error) {
 	metricsHandler := promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
 	muxes := map[string]*http.ServeMux{}

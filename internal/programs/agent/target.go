@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// target is the content of a kubeconfig context without the credentials that are reloaded while
-// connections are open: the server, its certificate authority, the proxy, and the impersonated
-// user.
+// target is the content of a kubeconfig context: the server, its certificate authority, the proxy,
+// and the impersonated user. It does not contain the credentials, which are reloaded while
+// connections are open.
 type target struct {
 	cluster clientcmdapi.Cluster
 	user    clientcmdapi.AuthInfo
@@ -48,8 +48,8 @@ func newTarget(kubeconfig *clientcmdapi.Config, context string) (target, error) 
 	return found, nil
 }
 
-// checkTarget reports whether a valid kubeconfig has another target than the current one. It
-// then closes targetChanged.
+// checkTarget reports whether a valid kubeconfig has another target than the current kubeconfig.
+// In this case, it closes targetChanged.
 func (c *credentials) checkTarget(ctx context.Context, kubeconfig []byte) (bool, error) {
 	loaded, err := c.load(kubeconfig)
 	if err != nil {

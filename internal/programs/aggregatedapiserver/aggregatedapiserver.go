@@ -2,8 +2,8 @@
 // program?": karmada-aggregated-apiserver stores Clusters in any etcd, behind the aggregation
 // layer of any kube-apiserver.
 //
-// It runs the same server as `karmada up`, but is configured by flags. Replicas need no leader
-// election, because all state is in etcd.
+// The program runs the same server as `karmada up`, but flags configure it. Replicas need no
+// leader election, because all state is in etcd.
 package aggregatedapiserver
 
 import (
@@ -21,23 +21,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/access/epoch"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// Name is the name of the program.
-const Name = "karmada-aggregated-apiserver"
-
-// Program is karmada-aggregated-apiserver. Its --feature-gates also accepts the gates of the
-// API server library.
-func Program() command.Program {
-	return command.Program{
-		Name:     Name,
-		Help:     "serves the Cluster API and proxies requests to member clusters",
-		New:      func(set *gates.Set) command.Options { return newOptions(set) },
-		OwnGates: true,
+// New returns the component. Its program also accepts the gates of the API server library in
+// --feature-gates.
+func New(*gates.Set) programs.Component {
+	inProcess := &InProcess{}
+	return programs.Component{
+		Name: programs.AggregatedAPIServer, Help: "serves the Cluster API and proxies requests to member clusters",
+		Options: inProcess, Server: &programs.Server{New: inProcess.newServer, Registration: registration},
+		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return newOptions(set) }, OwnGates: true,
 	}
 }
 
@@ -101,7 +99,8 @@ func (o *options) Run(ctx context.Context) error {
 }
 
 // newEpochWatch returns a watch that ends the program when the storage of the control plane is
-// replaced. The program must restart, because the storage cache of the server cannot be reset.
+// replaced. Then the program must restart, because the storage cache of the server cannot be
+// reset.
 func (o *options) newEpochWatch() (*epoch.Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -114,14 +113,14 @@ func (o *options) newEpochWatch() (*epoch.Watcher, error) {
 	return epoch.New(epoch.Options{Reader: reader}), nil
 }
 
-// configureClients sets the client configuration for the control plane. Requests are not
-// limited unless a flag sets a limit, because the API server protects itself.
+// configureClients sets the client configuration for the control plane. The rate of requests is
+// limited only if a flag sets a limit, because the API server protects itself.
 func (o *options) configureClients() error {
 	connection := flags.Connection{}
 	if core := o.server.Server.CoreAPI; core != nil {
 		connection.Kubeconfig = core.CoreAPIKubeconfigPath
 	}
-	karmada, err := connection.Config(Name)
+	karmada, err := connection.Config(programs.AggregatedAPIServer)
 	if err != nil {
 		return fmt.Errorf("loading the client configuration of the kube-apiserver: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -28,7 +29,7 @@ func TestFlagsMatchUpstream(t *testing.T) {
 			want[name] = rest
 		}
 	}
-	allFlags, programFlags := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	allFlags, programFlags := command.New(programs.Program(New)).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	newOptions(gates.New()).AddFlags(programFlags)
 	got := map[string]string{}
 	allFlags.VisitAll(func(f *pflag.Flag) {
@@ -88,7 +89,7 @@ func TestClientRateLimitIsOptional(t *testing.T) {
 }
 
 func TestBuildInfoMetric(t *testing.T) {
-	cmd := command.New(Program())
+	cmd := command.New(programs.Program(New))
 	cmd.SetArgs([]string{"--etcd-servers=x", "--kubeconfig=" + filepath.Join(t.TempDir(), "missing")})
 	if err := cmd.ExecuteContext(t.Context()); err == nil {
 		t.Fatal("the program starts without a kube-apiserver")
@@ -105,7 +106,7 @@ func TestBuildInfoMetric(t *testing.T) {
 	t.Error("karmada_build_info is not among the metrics of the server")
 }
 
-// kubeconfigFile returns a kubeconfig with a server address on which no server listens.
+// kubeconfigFile returns a kubeconfig whose server address has no server.
 func kubeconfigFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "karmada.config")
@@ -154,9 +155,9 @@ func TestStartErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, stderr := command.New(Program()), &strings.Builder{}
+			cmd, stderr := command.New(programs.Program(New)), &strings.Builder{}
 			cmd.SetArgs(append(test.args, "--logtostderr=false", "--log-file="+filepath.Join(t.TempDir(), "log")))
-			code := command.Exit(stderr, Name, cmd.ExecuteContext(t.Context()))
+			code := command.Exit(stderr, programs.AggregatedAPIServer, cmd.ExecuteContext(t.Context()))
 			if code != test.code || !strings.Contains(stderr.String(), test.want) {
 				t.Errorf("exit %d with %s, want %d and %q", code, stderr, test.code, test.want)
 			}

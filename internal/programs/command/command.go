@@ -1,8 +1,8 @@
 // Package command answers "how does a program of Karmada start and end?": the flags that all
-// programs have, the validation before a program runs, and its exit code.
+// programs have, the validation before a program runs, and the exit code of a program.
 //
-// Usage errors exit with 2, all other errors with 1. No package below this one prints an error
-// or exits.
+// The exit code is 2 for usage errors and 1 for all other errors. No package below this package
+// prints an error or exits the process.
 package command
 
 import (
@@ -37,8 +37,8 @@ type Program struct {
 	Name string
 	// Help describes the program in one line.
 	Help string
-	// New returns the options of the program with their defaults. The gates are those of this
-	// process. --feature-gates sets them before Validate is called.
+	// New returns the options of the program with their defaults. gates are the feature gates of
+	// this process. --feature-gates sets them before Validate is called.
 	New func(gates *gates.Set) Options
 	// OwnGates means that the options add their own flag --feature-gates.
 	OwnGates bool
@@ -49,7 +49,7 @@ type Options interface {
 	AddFlags(flags *pflag.FlagSet)
 	// Validate returns every mistake. Each error names the flag, its value and the remedy.
 	Validate() error
-	// Run runs until ctx ends. It returns nil on a clean end.
+	// Run runs until ctx ends. It returns nil if the program ended without an error.
 	Run(ctx context.Context) error
 }
 
@@ -92,7 +92,7 @@ func New(p Program) *cobra.Command {
 	return cmd
 }
 
-// run runs the program and its profiling server. If one of them ends, the other one is stopped.
+// run runs the program and its profiling server. If one of them ends, it stops the other one.
 func run(ctx context.Context, name string, options Options, profile profiling) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -109,8 +109,8 @@ func run(ctx context.Context, name string, options Options, profile profiling) e
 // Main runs a program with the arguments of the process and returns its exit code. SIGINT or
 // SIGTERM stops the program. A second signal kills the process.
 func Main(p Program) int {
-	// Linked libraries register flags in the global set. Without this line, cobra would add
-	// them to our flags.
+	// Linked libraries register flags in the global flag set. Without the next line, cobra would
+	// add these flags to the flags of the program.
 	pflag.CommandLine = pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer restore()
@@ -118,7 +118,7 @@ func Main(p Program) int {
 	return Exit(os.Stderr, p.Name, New(p).ExecuteContext(ctx))
 }
 
-// Exit prints why a program ended and returns its exit code.
+// Exit prints the reason why a program ended, and returns the exit code of the program.
 func Exit(stderr io.Writer, name string, err error) int {
 	if err == nil {
 		return Success
@@ -133,7 +133,7 @@ func Exit(stderr io.Writer, name string, err error) int {
 	return Failure
 }
 
-// usageError is a mistake in the command line. A retry cannot fix it.
+// usageError is a mistake in the command line, which a retry cannot resolve.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

@@ -21,13 +21,13 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// TestMain allows several programs of one process to configure the same log again.
+// TestMain allows several programs in one process to configure the same log again.
 func TestMain(m *testing.M) {
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	os.Exit(m.Run())
 }
 
-// options are the options of a program whose methods a test defines.
+// options are the options of a program. A test defines their methods.
 type options struct {
 	name     string
 	validate func() error

@@ -14,14 +14,14 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// logging configures the log of a program. It goes to standard error in the format of
+// logging configures the log of a program. The log is written to standard error in the format of
 // Kubernetes components. If a flag that only klog implements is given, klog writes the log
 // instead, for example to files.
 type logging struct {
 	config *logsapi.LoggingConfiguration
-	// klogFlags are all flags of klog, by their own names.
+	// klogFlags are all flags of klog, with the names that klog gives them.
 	klogFlags *flag.FlagSet
-	// klogOnly are the names of the flags that only klog implements, spelled with dashes.
+	// klogOnly contains the names of the flags that only klog implements, spelled with dashes.
 	klogOnly map[string]bool
 }
 
@@ -48,8 +48,8 @@ func (l *logging) addFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// firstKlogOnlyFlag returns the name of the first given flag that only klog implements. It is
-// empty if there is none.
+// firstKlogOnlyFlag returns the name of the first given flag that only klog implements. It returns
+// an empty string if no such flag is given.
 func (l *logging) firstKlogOnlyFlag(flags *pflag.FlagSet) string {
 	var name string
 	flags.Visit(func(f *pflag.Flag) {
@@ -70,7 +70,7 @@ func (l *logging) validate(flags *pflag.FlagSet, set *gates.Set) error {
 	return nil
 }
 
-// apply configures the log of the process by the flags. A process calls it once.
+// apply configures the log of the process according to the flags. It is called once in a process.
 func (l *logging) apply(flags *pflag.FlagSet, set featuregate.FeatureGate) error {
 	if l.firstKlogOnlyFlag(flags) == "" {
 		if err := logsapi.ValidateAndApply(l.config, set); err != nil {

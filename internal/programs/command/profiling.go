@@ -25,8 +25,8 @@ func (p *profiling) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Address, "profiling-bind-address", p.Address, "Address on which profiles are served, such as 127.0.0.1:6060 or :6060.")
 }
 
-// start serves until ctx ends. If the server ends earlier, it calls stop. wait blocks until the
-// server has ended, and returns the error if ctx was not the cause.
+// start serves profiles until ctx ends. If the server ends earlier, start calls stop. wait blocks
+// until the server has ended, and returns the error if ctx was not the cause.
 func (p profiling) start(ctx context.Context, stop func()) (wait func() error, err error) {
 	if !p.Enabled {
 		return func() error { return nil }, nil

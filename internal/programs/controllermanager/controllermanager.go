@@ -1,126 +1,110 @@
-// Package controllermanager answers "which flags does karmada-controller-manager have, and how
-// does it run?".
+// Package controllermanager answers "which controllers does karmada-controller-manager run, and
+// which flags does it have?".
 //
-// Flags of controllers that this version does not implement are accepted and validated, so that
-// existing command lines work. The program logs at the start which of them were given.
+// The options of one controller are in its row of the table. Options that several controllers
+// share are in groups. Flags set both kinds of options, which are passed to the controllers
+// unchanged.
 package controllermanager
 
 import (
-	"context"
-	"time"
+	"errors"
 
 	"github.com/spf13/pflag"
-	"k8s.io/component-base/featuregate"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/member"
-	"karmada.io/karmada/internal/domain/tenancy"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/controllers/clustermonitor"
+	"karmada.io/karmada/internal/controllers/clusterstatus"
 	"karmada.io/karmada/internal/programs"
-	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/controllers"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// Program is the executable.
-func Program() command.Program {
-	return command.Program{
-		Name: programs.ControllerManager,
-		Help: "propagates templates to member clusters and aggregates their status",
-		New:  func(set *gates.Set) command.Options { return Default(set) },
-	}
-}
-
-// Options are the parsed flags of the program.
+// Options are the options of the controllers.
 type Options struct {
-	Connection flags.Connection
-	Election   flags.Election
-	Serving    flags.Serving
-	Backoff    flags.Backoff
-	// MemberRate limits the requests to each member.
-	MemberRate flags.Rate
-	// Resync is the period of the resync of all objects. 0 disables it.
-	Resync time.Duration
-	// Controllers selects the controllers to run, in the format of --controllers.
-	Controllers []string
-	// NamespaceWorkers is the number of namespaces that are reconciled in parallel.
-	NamespaceWorkers int
-	// Settings are the settings of the controllers.
-	Settings programs.Settings
-	// SkippedAPIs and SkippedNamespaces are never propagated.
-	SkippedAPIs       string
-	SkippedNamespaces []string
+	controllers.Shared
+	Workers     Workers
+	Propagation Propagation
+	Evictions   Evictions
+	Members     Members
+	// ClusterStatus and Monitor are the options of the controllers with these names.
+	ClusterStatus ClusterStatus
+	Monitor       Monitor
 
-	unimplemented unimplementedFlags
-	flags         *pflag.FlagSet
+	gates   *gates.Set
+	ignored *programs.IgnoredFlags
+	table   controllers.Table
+	flags   *pflag.FlagSet
 }
 
-// Default returns the default options.
+// Default returns the default options. The feature gates may change until the component is added
+// to a host.
 func Default(set *gates.Set) *Options {
-	settings := programs.DefaultSettings(set)
-	return &Options{
-		Connection: flags.DefaultConnection(), Election: flags.DefaultElection(programs.ControllerManager),
-		Serving: flags.DefaultServing(":10357"), Backoff: flags.DefaultBackoff(), MemberRate: flags.DefaultRate(),
-		Controllers: settings.Controllers.Selected, NamespaceWorkers: 1, Settings: settings,
-		SkippedNamespaces: []string{"kube-.*"}, unimplemented: defaultUnimplementedFlags(),
+	o := &Options{
+		Shared: controllers.DefaultShared(), Workers: DefaultWorkers(), Propagation: DefaultPropagation(), Evictions: DefaultEvictions(), Members: DefaultMembers(),
+		ClusterStatus: ClusterStatus(clusterstatus.DefaultOptions()), Monitor: Monitor(clustermonitor.DefaultOptions()),
+		gates: set, ignored: programs.NewIgnoredFlags(programs.ControllerManager),
+	}
+	o.table = o.newTable()
+	return o
+}
+
+// New returns the component with its default options.
+func New(set *gates.Set) programs.Component { return Default(set).Component() }
+
+// Component returns the component with these options.
+func (o *Options) Component() programs.Component {
+	return programs.Component{
+		Name: programs.ControllerManager, Help: "propagates templates to member clusters and aggregates their status",
+		RequiredKinds: []client.Object{
+			&clusterv1alpha1.Cluster{}, &workv1alpha1.Work{}, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{},
+			&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
+			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
+		},
+		Options: o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.Members.configureHost, Add: o.add,
+		NewProgram: programs.Process{HealthAddress: ":10357"}.New,
 	}
 }
 
-// Run implements command.Options.
-func (o *Options) Run(ctx context.Context) error {
-	o.LogIneffectiveFlags(ctx)
-	karmada, err := o.Connection.Config(programs.ControllerManager)
-	if err != nil {
-		return err
-	}
-	host, err := o.HostOptions()
-	if err != nil {
-		return err
-	}
-	return programs.Run(ctx, karmada, host, programs.ControllerManager)
+// groups returns the options that several controllers share.
+func (o *Options) groups() []programs.Options {
+	return []programs.Options{&o.Workers, &o.Propagation, &o.Evictions, &o.Members, o.ignored, o.table}
 }
 
-// LogIneffectiveFlags logs which of the given flags have no effect.
-func (o *Options) LogIneffectiveFlags(ctx context.Context) {
-	flags.LogIneffective(ctx, programs.ControllerManager, o.ineffectiveFlags())
+// AddFlags implements programs.Options.
+func (o *Options) AddFlags(set *pflag.FlagSet) {
+	o.flags = set
+	o.Shared.AddFlags(set, o.table,
+		"Applies to templates and policies, and only without the feature gate ControllerPriorityQueue: the priority queue reconciles changes before retries.")
+	for _, group := range o.groups() {
+		group.AddFlags(set)
+	}
 }
 
-// HostOptions converts the options to those of the host.
-func (o *Options) HostOptions() (programs.HostOptions, error) {
-	settings := o.Settings
-	controllers := &settings.Controllers
-	skipped, err := tenancy.ParseSkippedAPIs(o.SkippedAPIs)
-	if err != nil {
-		return programs.HostOptions{}, err
+// Validate implements programs.Options.
+func (o *Options) Validate() error {
+	errs := []error{o.Shared.Validate(o.table)}
+	for _, group := range o.groups() {
+		errs = append(errs, group.Validate())
 	}
-	controllers.Selected, controllers.SkippedAPIs = o.Controllers, skipped
-	controllers.Workers.NamespaceClusterPairs = o.NamespaceWorkers * programs.DefaultSettings(settings.Gates).Controllers.Workers.NamespaceClusterPairs
-	controllers.Backoff, controllers.MemberBackoff = o.Backoff.ForQueue(controllers.Backoff, o.flags), o.Backoff.ForQueue(controllers.MemberBackoff, o.flags)
-	controllers.RetryRate, controllers.RetryBurst = o.Backoff.QPS, o.Backoff.BucketSize
-	host := programs.HostOptions{
-		Election: o.Election, Serving: o.Serving, Resync: o.Resync,
-		SkippedNamespaces: o.SkippedNamespaces, Settings: &settings,
-	}
-	if qps, burst := o.MemberRate.Limit(); qps > 0 {
-		host.MemberThrottle = member.Throttle{QPS: qps, Burst: burst}
-	}
-	return host, nil
+	return errors.Join(errs...)
 }
 
-// ineffectiveFlags returns the given flags that have no effect.
+// add adds the selected controllers.
+func (o *Options) add(h *programs.Host) error { return o.table.AddTo(h, o.Selected) }
+
+// ineffectiveFlags returns the flags that the user gave and that have no effect.
 func (o *Options) ineffectiveFlags() []string {
-	given := flags.GivenFlags(o.flags, o.unimplemented.names...)
-	for _, controller := range programs.UnimplementedControllers(o.Controllers) {
-		given = append(given, "--controllers="+controller)
-	}
-	if o.Settings.Gates.Enabled(gates.ControllerPriorityQueue) {
+	given := append(o.IneffectiveFlags(o.table), o.ignored.Given(o.gates)...)
+	if o.gates.Enabled(gates.ControllerPriorityQueue) {
 		given = append(given, flags.GivenFlags(o.flags, flags.BackoffQPS, flags.BackoffBucketSize)...)
 	}
-	if !o.Settings.Gates.Enabled(gates.Failover) {
+	if !o.gates.Enabled(gates.Failover) {
 		given = append(given, flags.GivenFlags(o.flags, "enable-no-execute-taint-eviction", "no-execute-taint-eviction-purge-mode", "resource-eviction-rate")...)
 	}
-	return append(given, flags.GivenGates(o.Settings.Gates, unimplementedGates...)...)
-}
-
-// unimplementedGates are the gates of controllers that this version does not implement.
-var unimplementedGates = []featuregate.Feature{
-	gates.MultiClusterService, gates.FederatedQuotaEnforcement,
+	return given
 }

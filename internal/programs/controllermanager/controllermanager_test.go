@@ -1,6 +1,7 @@
 package controllermanager
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -10,19 +11,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/controllers/clusterstatus"
+	"karmada.io/karmada/internal/controllers/detector"
+	"karmada.io/karmada/internal/controllers/execution"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func parseOptions(t *testing.T, args ...string) *Options {
+// parseProgram parses the flags of the program. It returns the options of the program, and the
+// options of the component that the program runs.
+func parseProgram(t *testing.T, args ...string) (command.Options, *Options) {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := Default(set)
-	o.AddFlags(flags)
+	program := programs.Program(func(*gates.Set) programs.Component { return o.Component() }).New(set)
+	program.AddFlags(flags)
 	set.AddFlag(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	return program, o
+}
+
+func parseOptions(t *testing.T, args ...string) *Options {
+	t.Helper()
+	_, o := parseProgram(t, args...)
 	return o
 }
 
@@ -50,7 +64,8 @@ func TestValidate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := parseOptions(t, test.args...).Validate()
+			program, _ := parseProgram(t, test.args...)
+			err := program.Validate()
 			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
@@ -59,7 +74,8 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateReturnsAllMistakes(t *testing.T) {
-	err := parseOptions(t, "--controllers=x", "--concurrent-work-syncs=0", "--metrics-bind-address=x").Validate()
+	program, _ := parseProgram(t, "--controllers=x", "--concurrent-work-syncs=0", "--metrics-bind-address=x")
+	err := program.Validate()
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("want three mistakes on separate lines: %v", err)
 	}
@@ -68,7 +84,7 @@ func TestValidateReturnsAllMistakes(t *testing.T) {
 // TestFlagsReachTheControllers changes every flag that has an effect and compares the resulting
 // settings.
 func TestFlagsReachTheControllers(t *testing.T) {
-	host, err := parseOptions(t,
+	o := parseOptions(t,
 		"--concurrent-cluster-syncs=11", "--concurrent-resource-template-syncs=12", "--concurrent-dependent-resource-syncs=13",
 		"--concurrent-propagation-policy-syncs=14", "--concurrent-cluster-propagation-policy-syncs=15",
 		"--concurrent-resourcebinding-syncs=16", "--concurrent-clusterresourcebinding-syncs=17", "--concurrent-work-syncs=18",
@@ -79,72 +95,84 @@ func TestFlagsReachTheControllers(t *testing.T) {
 		"--graceful-eviction-timeout=25s",
 		"--enable-cluster-resource-modeling=false", "--controllers=*,-binding", "--skipped-propagating-apis=a.example.io",
 		"--skipped-propagating-namespaces=dev-.*", "--cluster-api-qps=9", "--resync-period=8s",
-		"--metrics-bind-address=:1", "--health-probe-bind-address=:2", "--leader-elect=false",
-	).HostOptions()
-	if err != nil {
-		t.Fatal(err)
+	)
+	host := programs.HostOptions{}
+	o.Component().ConfigureHost(&host)
+	want := Workers{
+		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, Namespaces: 2,
 	}
-	settings := host.Settings.Controllers
-	want := programs.Workers{
-		Clusters: 11, Templates: 12, Dependents: 13, Policies: 14, ClusterPolicies: 15, Bindings: 16, ClusterBindings: 17, Works: 18, NamespaceClusterPairs: 10,
-	}
-	if diff := cmp.Diff(want, settings.Workers); diff != "" {
+	if diff := cmp.Diff(want, o.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
 	}
-	evictions := programs.Evictions{NoExecute: true, PurgeMode: "Directly", Rate: 2.5, Timeout: 25 * time.Second}
-	if diff := cmp.Diff(evictions, settings.Evictions); diff != "" {
+	if got := o.Workers.NamespaceClusterPairs(); got != 10 {
+		t.Errorf("%d pairs of a Namespace and a cluster are reconciled in parallel, want 10", got)
+	}
+	evictions := Evictions{NoExecute: true, PurgeMode: "Directly", Rate: 2.5, Timeout: 25 * time.Second}
+	if diff := cmp.Diff(evictions, o.Evictions); diff != "" {
 		t.Errorf("evictions (-want +got):\n%s", diff)
 	}
-	delays := []time.Duration{settings.Backoff.Base, settings.Backoff.Max, settings.MemberBackoff.Max, settings.StatusPeriod, settings.Thresholds.Failure, settings.Thresholds.Success, host.Resync,
-		settings.MemberCacheSyncTimeout, settings.Monitor.Period, settings.Monitor.Grace.Period, settings.Monitor.Grace.Startup}
+	delays := []time.Duration{o.QueueBackoff().Base, o.QueueBackoff().Max, o.MemberBackoff().Max, o.ClusterStatus.Period, o.ClusterStatus.Thresholds.Failure, o.ClusterStatus.Thresholds.Success, host.Resync,
+		o.ClusterStatus.InventoryTimeout, o.Monitor.Period, o.Monitor.Grace.Period, o.Monitor.Grace.Startup}
 	wantDelays := []time.Duration{time.Second, time.Hour, time.Hour, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second,
 		21 * time.Second, 22 * time.Second, 23 * time.Second, 24 * time.Second}
 	if diff := cmp.Diff(wantDelays, delays); diff != "" {
 		t.Errorf("delays (-want +got):\n%s", diff)
 	}
-	if settings.RetryRate != 3 || settings.RetryBurst != 4 || settings.Inventory {
-		t.Errorf("retries %d and %d, inventory %t; want 3, 4, false", settings.RetryRate, settings.RetryBurst, settings.Inventory)
+	if o.Backoff.QPS != 3 || o.Backoff.BucketSize != 4 || o.ClusterStatus.Inventory {
+		t.Errorf("retries %d and %d, inventory %t; want 3, 4, false", o.Backoff.QPS, o.Backoff.BucketSize, o.ClusterStatus.Inventory)
 	}
-	if diff := cmp.Diff([]string{"*", "-binding"}, settings.Selected); diff != "" {
+	if diff := cmp.Diff([]string{"*", "-binding"}, o.Selected); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
-	if !settings.SkippedAPIs.Skips(schema.GroupVersionKind{Group: "a.example.io", Version: "v1", Kind: "A"}) {
-		t.Error("a skipped API is not skipped")
-	}
-	if diff := cmp.Diff([]string{"dev-.*"}, host.SkippedNamespaces); diff != "" {
-		t.Errorf("skipped namespaces (-want +got):\n%s", diff)
-	}
-	if host.MemberThrottle != (member.Throttle{QPS: 9, Burst: 60}) || host.Election.Enabled || host.Serving.Metrics != ":1" || host.Serving.Health != ":2" {
-		t.Errorf("members %+v, election %+v, serving %+v", host.MemberThrottle, host.Election, host.Serving)
-	}
-}
-
-func TestDefaultsMatchKarmadaUp(t *testing.T) {
-	o := parseOptions(t)
-	host, err := o.HostOptions()
+	rules, err := o.Propagation.rules()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := programs.DefaultSettings(o.Settings.Gates).Controllers
-	got := host.Settings.Controllers
-	if diff := cmp.Diff(want.Workers, got.Workers); diff != "" {
+	if !rules.APIs.Skips(schema.GroupVersionKind{Group: "a.example.io", Version: "v1", Kind: "A"}) {
+		t.Error("a skipped API is not skipped")
+	}
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	if !rules.Namespaces.Skips(configMap, "dev-1", "a") || rules.Namespaces.Skips(configMap, "kube-1", "a") {
+		t.Error("the skipped namespaces are not those of the flag")
+	}
+	if host.MemberThrottle != (member.Throttle{QPS: 9, Burst: 60}) {
+		t.Errorf("members %+v", host.MemberThrottle)
+	}
+}
+
+// TestDefaultsMatchTheControllers requires that the defaults of the flags are the defaults of the
+// controllers.
+func TestDefaultsMatchTheControllers(t *testing.T) {
+	o := parseOptions(t)
+	if diff := cmp.Diff(DefaultWorkers(), o.Workers); diff != "" {
 		t.Errorf("workers (-want +got):\n%s", diff)
 	}
-	if want.Backoff != got.Backoff || want.MemberBackoff != got.MemberBackoff ||
-		want.StatusPeriod != got.StatusPeriod || want.Thresholds != got.Thresholds || want.Inventory != got.Inventory {
-		t.Errorf("without flags %+v, want %+v", got, want)
+	templates, status := detector.DefaultOptions(), clusterstatus.DefaultOptions()
+	if o.QueueBackoff() != templates.Backoff || o.MemberBackoff() != execution.DefaultOptions().Backoff {
+		t.Errorf("backoff %+v and %+v", o.QueueBackoff(), o.MemberBackoff())
 	}
+	if o.Backoff.QPS != templates.RetryRate || o.Backoff.BucketSize != templates.RetryBurst {
+		t.Errorf("retries %d and %d", o.Backoff.QPS, o.Backoff.BucketSize)
+	}
+	if diff := cmp.Diff(ClusterStatus(status), o.ClusterStatus); diff != "" {
+		t.Errorf("options of clusterstatus (-want +got):\n%s", diff)
+	}
+	rules, err := o.Propagation.rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(templates.Propagated.APIs, rules.APIs) {
+		t.Errorf("skipped APIs %+v, want %+v", rules.APIs, templates.Propagated.APIs)
+	}
+	host := programs.HostOptions{}
+	o.Component().ConfigureHost(&host)
 	if host.MemberThrottle != (member.Throttle{}) {
 		t.Errorf("limit of requests to members: %+v", host.MemberThrottle)
 	}
 }
 
 func TestShorterBackoffAppliesToMembers(t *testing.T) {
-	host, err := parseOptions(t, "--rate-limiter-max-delay=10s").HostOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := host.Settings.Controllers.MemberBackoff.Max; got != 10*time.Second {
+	if got := parseOptions(t, "--rate-limiter-max-delay=10s").MemberBackoff().Max; got != 10*time.Second {
 		t.Errorf("maximum backoff of Works is %s", got)
 	}
 }

@@ -4,36 +4,83 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/controllers/applicationfailover"
+	"karmada.io/karmada/internal/controllers/gracefuleviction"
+	"karmada.io/karmada/internal/controllers/tainteviction"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/programs/gates"
 )
 
-func (o *Options) addEvictionFlags(set *pflag.FlagSet) {
-	evictions := &o.Settings.Controllers.Evictions
-	set.BoolVar(&evictions.TaintManager, "enable-taint-manager", evictions.TaintManager,
+// Evictions are the options for the eviction of workloads from clusters.
+type Evictions struct {
+	// TaintManager, NoExecute and the feature gate Failover must all be enabled so that NoExecute
+	// taints evict workloads.
+	TaintManager, NoExecute bool
+	// Rate is the maximum number of taint evictions per second. 0 means that taints evict nothing.
+	Rate float32
+	// PurgeMode is the purge mode of an eviction if its taint does not define one.
+	PurgeMode policyv1alpha1.PurgeMode
+	// Timeout is the time limit of a graceful eviction that does not define its own limit.
+	Timeout time.Duration
+}
+
+// DefaultEvictions returns the options of a production control plane.
+func DefaultEvictions() Evictions {
+	byTaints, graceful := tainteviction.DefaultOptions(), gracefuleviction.DefaultOptions()
+	return Evictions{TaintManager: true, Rate: float32(byTaints.EvictionsPerSecond), PurgeMode: byTaints.PurgeMode, Timeout: graceful.Timeout}
+}
+
+// AddFlags implements programs.Options.
+func (e *Evictions) AddFlags(set *pflag.FlagSet) {
+	set.BoolVar(&e.TaintManager, "enable-taint-manager", e.TaintManager,
 		"Evict workloads from tainted clusters. Requires the feature gate Failover and --enable-no-execute-taint-eviction.")
-	set.BoolVar(&evictions.NoExecute, "enable-no-execute-taint-eviction", evictions.NoExecute,
+	set.BoolVar(&e.NoExecute, "enable-no-execute-taint-eviction", e.NoExecute,
 		"Let NoExecute taints evict workloads. Requires the feature gate Failover.")
-	set.StringVar((*string)(&evictions.PurgeMode), "no-execute-taint-eviction-purge-mode", string(evictions.PurgeMode),
+	set.StringVar((*string)(&e.PurgeMode), "no-execute-taint-eviction-purge-mode", string(e.PurgeMode),
 		"Default purge mode of evictions by NoExecute taints, if the policy does not set one: Directly deletes a workload before its replacement starts, Gracefully deletes it when the replacement is healthy.")
-	set.Float32Var(&evictions.Rate, "resource-eviction-rate", evictions.Rate, "Maximum taint evictions per second for all clusters together. 0 stops them.")
-	set.DurationVar(&evictions.Timeout, "graceful-eviction-timeout", evictions.Timeout,
+	set.Float32Var(&e.Rate, "resource-eviction-rate", e.Rate, "Maximum taint evictions per second for all clusters together. 0 stops them.")
+	set.DurationVar(&e.Timeout, "graceful-eviction-timeout", e.Timeout,
 		"How long a graceful eviction waits until the replacement is healthy. After that, it ends if at least one other copy is healthy; otherwise the old copy is kept.")
 }
 
-func (o *Options) validateEvictions() error {
-	evictions := &o.Settings.Controllers.Evictions
-	errs := []error{flags.ValidateNotNegative("graceful-eviction-timeout", evictions.Timeout)}
-	switch evictions.PurgeMode {
+// Validate implements programs.Options.
+func (e *Evictions) Validate() error {
+	errs := []error{flags.ValidateNotNegative("graceful-eviction-timeout", e.Timeout)}
+	switch e.PurgeMode {
 	case policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully:
 	default:
-		errs = append(errs, fmt.Errorf("--no-execute-taint-eviction-purge-mode %q: must be Directly or Gracefully", evictions.PurgeMode))
+		errs = append(errs, fmt.Errorf("--no-execute-taint-eviction-purge-mode %q: must be Directly or Gracefully", e.PurgeMode))
 	}
-	if rate := float64(evictions.Rate); rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
-		errs = append(errs, fmt.Errorf("--resource-eviction-rate %v: must be a number that is not negative", evictions.Rate))
+	if rate := float64(e.Rate); rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) {
+		errs = append(errs, fmt.Errorf("--resource-eviction-rate %v: must be a number that is not negative", e.Rate))
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) addTaintEviction(h *programs.Host) error {
+	own := tainteviction.DefaultOptions()
+	own.Enabled = o.Evictions.TaintManager && o.Evictions.NoExecute && h.Gates.Enabled(gates.Failover)
+	own.EvictionsPerSecond, own.PurgeMode = float64(o.Evictions.Rate), o.Evictions.PurgeMode
+	own.PreserveState, own.Backoff = h.Gates.Enabled(gates.StatefulFailoverInjection), o.QueueBackoff()
+	return tainteviction.Add(h.Manager, own)
+}
+
+func (o *Options) addGracefulEviction(h *programs.Host) error {
+	own := gracefuleviction.DefaultOptions()
+	own.Workers, own.ClusterWorkers = o.Workers.Bindings, o.Workers.ClusterBindings
+	own.Timeout, own.Backoff = o.Evictions.Timeout, o.QueueBackoff()
+	return gracefuleviction.Add(h.Manager, own)
+}
+
+func (o *Options) addApplicationFailover(h *programs.Host) error {
+	own := applicationfailover.DefaultOptions()
+	own.AllowGraceful = h.Gates.Enabled(gates.GracefulEviction)
+	own.PreserveState, own.Backoff = h.Gates.Enabled(gates.StatefulFailoverInjection), o.QueueBackoff()
+	return applicationfailover.Add(h.Manager, h.Interpreter, own)
 }

@@ -7,19 +7,19 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/access/queues"
+	"karmada.io/karmada/internal/loop"
 )
 
-// Backoff configures the delay after a failed reconcile. It starts with the base delay and
-// doubles with each consecutive failure up to the maximum.
+// Backoff configures the delay after a failed reconciliation. The delay starts with BaseDelay and
+// doubles with each consecutive failure up to MaxDelay.
 type Backoff struct {
 	BaseDelay, MaxDelay time.Duration
-	// QPS is the maximum of retries per second of a queue, after a burst of BucketSize.
-	// Priority queues ignore both.
+	// QPS is the maximum number of retries of a queue per second. BucketSize is the number of
+	// retries that may exceed QPS at once. Priority queues ignore both fields.
 	QPS, BucketSize int
 }
 
-// DefaultBackoff is the backoff of Kubernetes controllers.
+// DefaultBackoff returns the default backoff of Kubernetes controllers.
 func DefaultBackoff() Backoff {
 	return Backoff{BaseDelay: 5 * time.Millisecond, MaxDelay: 1000 * time.Second, QPS: 10, BucketSize: 100}
 }
@@ -31,8 +31,8 @@ const (
 	BackoffBucketSize = "rate-limiter-bucket-size"
 )
 
-// AddFlags adds the flags that all components with queues have. The texts delays and limits are
-// appended to the help. They say which queues use these flags.
+// AddFlags adds the flags of all components that have queues. delays and limits are appended to
+// the help text, and name the queues that use these flags.
 func (b *Backoff) AddFlags(flags *pflag.FlagSet, delays, limits string) {
 	flags.DurationVar(&b.BaseDelay, "rate-limiter-base-delay", b.BaseDelay, "Delay of the retry after the first failure of an object. "+delays)
 	flags.DurationVar(&b.MaxDelay, backoffMaxDelay, b.MaxDelay, "Maximum delay of a retry after consecutive failures of an object. "+delays)
@@ -40,17 +40,17 @@ func (b *Backoff) AddFlags(flags *pflag.FlagSet, delays, limits string) {
 	flags.IntVar(&b.BucketSize, BackoffBucketSize, b.BucketSize, "Burst of retries of a queue beyond --rate-limiter-qps. "+limits)
 }
 
-// ForQueue returns the backoff of a queue with the default backoff queue. The base delay is that of
-// the flags. The maximum is the smaller one of both, or that of the flag if the user gave the
-// flag.
-func (b *Backoff) ForQueue(queue queues.Backoff, set *pflag.FlagSet) queues.Backoff {
+// ForQueue returns the backoff of a queue whose default backoff is queue. The base delay is the
+// value of the flag. If the user set the flag for the maximum delay, the maximum is the value of
+// this flag. Otherwise it is the smaller one of this value and of the default of the queue.
+func (b *Backoff) ForQueue(queue loop.Backoff, set *pflag.FlagSet) loop.Backoff {
 	if set != nil && set.Changed(backoffMaxDelay) {
-		return queues.Backoff{Base: b.BaseDelay, Max: b.MaxDelay}
+		return loop.Backoff{Base: b.BaseDelay, Max: b.MaxDelay}
 	}
-	return queues.Backoff{Base: b.BaseDelay, Max: max(b.BaseDelay, min(queue.Max, b.MaxDelay))}
+	return loop.Backoff{Base: b.BaseDelay, Max: max(b.BaseDelay, min(queue.Max, b.MaxDelay))}
 }
 
-// Validate returns the mistakes.
+// Validate returns the errors in the values of the flags.
 func (b *Backoff) Validate() error {
 	var errs []error
 	if b.BaseDelay <= 0 {

@@ -1,6 +1,6 @@
 // Package flags answers "which flags do several programs share?": the connection to the control
 // plane, leader election, the addresses of health and metrics, and the backoff of retries. Each
-// group of flags is a struct with its defaults, its flags and its validation.
+// group of flags is a struct with the defaults, the flags and the validation of this group.
 package flags
 
 import (
@@ -16,16 +16,16 @@ import (
 
 // Connection configures the client of the API server of the control plane.
 type Connection struct {
-	// Kubeconfig is the path of a kubeconfig file. If it is empty, $KUBECONFIG is used, else
-	// the service account of the Pod.
+	// Kubeconfig is the path of a kubeconfig file. If it is empty, $KUBECONFIG is used, and if that
+	// is empty too, the service account of the Pod.
 	Kubeconfig string
-	// Master replaces the server address of the kubeconfig.
+	// Master is the server address that replaces the server address of the kubeconfig.
 	Master string
-	// Rate limits the requests.
+	// Rate limits the rate of the requests.
 	Rate Rate
 }
 
-// DefaultConnection has no kubeconfig.
+// DefaultConnection returns a connection without a kubeconfig.
 func DefaultConnection() Connection { return Connection{Rate: DefaultRate()} }
 
 // AddFlags adds the flags that all components have.
@@ -40,13 +40,13 @@ func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of the control plane, instead of the one in the kubeconfig.")
 }
 
-// Validate returns the mistakes.
+// Validate returns the errors in the values of the flags.
 func (c *Connection) Validate() error { return c.Rate.Validate() }
 
 // errNoKubeconfig is returned if the address of the API server is not configured.
 var errNoKubeconfig = errors.New("the API server is not configured: set --kubeconfig or $KUBECONFIG to its kubeconfig")
 
-// Config returns the client configuration. program is the user agent.
+// Config returns the client configuration. program is the user agent of the requests.
 func (c *Connection) Config(program string) (*rest.Config, error) {
 	config, err := c.load()
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Election configures leader election among the replicas of a program. They compete for a Lease
-// in the control plane.
+// Election configures leader election among the replicas of a program. The replicas compete for a
+// Lease in the control plane.
 type Election struct {
 	// Enabled is false for a program that runs as a single replica.
 	Enabled bool
 	// Namespace and Name identify the Lease.
 	Namespace, Name string
-	// LeaseDuration is how long other replicas wait after the last renewal of the leader.
-	// RenewDeadline is how long a leader tries to renew before it gives up. RetryPeriod is the
-	// time between two attempts.
+	// LeaseDuration is how long other replicas wait after the last renewal by the leader.
+	// RenewDeadline is how long a leader tries to renew the Lease before it gives up. RetryPeriod
+	// is the time between two attempts.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// DefaultElection returns an election with a Lease of the given name.
+// DefaultElection returns a leader election with a Lease of the given name.
 func DefaultElection(name string) Election {
 	return Election{
 		Enabled: true, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: name,
@@ -31,7 +31,7 @@ func DefaultElection(name string) Election {
 	}
 }
 
-// AddFlags adds the flags that all components with an election have.
+// AddFlags adds the flags of all components that have leader election.
 func (e *Election) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled,
 		"Elect a leader among the replicas; the other replicas stand by. A single replica needs no election.")
@@ -49,10 +49,10 @@ func (e *Election) AddNameFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&e.Name, "leader-elect-resource-name", e.Name, "Name of the leader election Lease.")
 }
 
-// jitterFactor is the factor by which client-go may exceed the retry period.
+// jitterFactor is the factor by which client-go may extend the retry period.
 const jitterFactor = 1.2
 
-// Validate returns the mistakes.
+// Validate returns the errors in the values of the flags.
 func (e *Election) Validate() error {
 	if !e.Enabled {
 		return nil

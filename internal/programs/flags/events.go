@@ -6,24 +6,24 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"karmada.io/karmada/internal/access/telemetry"
+	"karmada.io/karmada/internal/loop"
 )
 
-// AddEventsFlag adds the flag that selects which successful propagation steps are written as
+// AddEventsFlag adds the flag that selects the successful propagation steps that are recorded as
 // events.
-func AddEventsFlag(set *pflag.FlagSet, mode *telemetry.Mode) {
+func AddEventsFlag(set *pflag.FlagSet, mode *loop.EventMode) {
 	var names []string
-	for _, each := range telemetry.Modes() {
+	for _, each := range loop.EventModes() {
 		names = append(names, string(each))
 	}
 	set.Var(&eventMode{mode}, "propagation-events", fmt.Sprintf(
 		"Which events are written about propagation, one of %s: %s writes decisions and failures; "+
 			"%s also writes the success of each step, once for an object after each change of it.",
-		strings.Join(names, ", "), telemetry.ModeChanges, telemetry.ModeAll))
+		strings.Join(names, ", "), loop.EventModeChanges, loop.EventModeAll))
 }
 
 // eventMode is the flag value of an event mode.
-type eventMode struct{ mode *telemetry.Mode }
+type eventMode struct{ mode *loop.EventMode }
 
 func (m *eventMode) String() string {
 	if m.mode == nil {
@@ -33,7 +33,7 @@ func (m *eventMode) String() string {
 }
 
 func (m *eventMode) Set(text string) (err error) {
-	mode, err := telemetry.ParseMode(text)
+	mode, err := loop.ParseEventMode(text)
 	if err == nil {
 		*m.mode = mode
 	}

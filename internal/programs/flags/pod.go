@@ -13,28 +13,27 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A node may run a Pod as plain processes of its host, without containers. Such processes share
-// the file system and the network of the host. Environment variables give them the paths and
-// the address that a container finds at well-known locations.
+// A node may run a Pod as plain processes of its host, without containers. Such processes use the
+// file system and the network of the host. The following environment variables contain the paths
+// and the address that a container finds at well-known locations.
 const (
-	// ServiceAccountVariable is the environment variable with the directory of the service
-	// account of the Pod. A container has that directory at
-	// /var/run/secrets/kubernetes.io/serviceaccount.
+	// ServiceAccountVariable is the environment variable with the directory of the service account
+	// of the Pod. In a container, this directory is /var/run/secrets/kubernetes.io/serviceaccount.
 	ServiceAccountVariable = "KARMADA_SERVICE_ACCOUNT_DIR"
-	// PodAddressVariable is the environment variable with the IP address of the Pod. A
-	// container may listen on all addresses instead, because they all belong to the Pod.
+	// PodAddressVariable is the environment variable with the IP address of the Pod. A container
+	// does not need it and may listen on all addresses, because they all belong to the Pod.
 	PodAddressVariable = "KARMADA_POD_IP"
 
 	serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// InCluster returns a client configuration with the service account of the Pod of this process.
-// It returns rest.ErrNotInCluster outside of a Pod. The client reads the token file again while
-// it is in use.
+// InCluster returns a client configuration with the service account of the Pod of this process. It
+// returns rest.ErrNotInCluster outside of a Pod. Clients with this configuration read the token
+// file repeatedly, because the token is renewed.
 func InCluster() (*rest.Config, error) {
 	dir := os.Getenv(ServiceAccountVariable)
 	if dir == "" {
-		return rest.InClusterConfig() //nolint:wrapcheck // callers compare this error
+		return rest.InClusterConfig() // callers compare this error
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
@@ -55,8 +54,8 @@ func InCluster() (*rest.Config, error) {
 	}, nil
 }
 
-// PodUID returns the UID of the Pod of this process. It is empty outside of a Pod, and in a Pod
-// without a service account token.
+// PodUID returns the UID of the Pod of this process. It returns an empty string outside of a Pod,
+// and in a Pod without a service account token.
 func PodUID() string {
 	dir := os.Getenv(ServiceAccountVariable)
 	if dir == "" {
@@ -69,8 +68,8 @@ func PodUID() string {
 	return podUIDFromToken(string(token))
 }
 
-// podUIDFromToken returns the UID of the Pod that a token was issued for. The signature is not verified:
-// a user who can change the files of a process can already do more than that.
+// podUIDFromToken returns the UID of the Pod that a token was issued for. It does not verify the
+// signature, because a user who can change the files of a process can already do more than that.
 func podUIDFromToken(token string) string {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 {
@@ -93,8 +92,9 @@ func podUIDFromToken(token string) string {
 	return claims.Kubernetes.Pod.UID
 }
 
-// DefaultListenAddress returns the default listen address of a program. address is the default in a
-// container. Without a container, the IP address of the Pod replaces an unspecified host.
+// DefaultListenAddress returns the default listen address of a program. address is the default in
+// a container. In a process without a container, the IP address of the Pod replaces an unspecified
+// host.
 func DefaultListenAddress(address string) string {
 	podIP := os.Getenv(PodAddressVariable)
 	if podIP == "" {
@@ -103,8 +103,8 @@ func DefaultListenAddress(address string) string {
 	return ReplaceUnspecifiedHost(address, podIP)
 }
 
-// ReplaceUnspecifiedHost replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, by the host to. It
-// returns any other address unchanged.
+// ReplaceUnspecifiedHost replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, with the
+// host to. It returns any other address unchanged.
 func ReplaceUnspecifiedHost(address, to string) string {
 	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
 		return to

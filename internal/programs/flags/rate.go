@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Rate limits the requests of a client, but only if one of its flags was given. API servers
-// protect themselves with API Priority and Fairness, and know their load better than a client.
+// Rate limits the requests of a client if the user set one of its flags. By default there is no
+// limit, because API servers protect themselves with API Priority and Fairness, and know their
+// load better than a client.
 type Rate struct {
-	// QPS is the maximum of requests per second. Burst is the number of requests that may
-	// exceed it at once.
+	// QPS is the maximum number of requests per second. Burst is the number of requests that may
+	// exceed QPS at once.
 	QPS   float32
 	Burst int
 
@@ -19,7 +20,8 @@ type Rate struct {
 	prefix string
 }
 
-// DefaultRate is the limit that applies if only one of the two flags is given.
+// DefaultRate returns the default values of both flags. They apply if the user set only one of
+// them.
 func DefaultRate() Rate { return Rate{QPS: 40, Burst: 60} }
 
 // AddFlags adds --prefix-qps and --prefix-burst. server names the server in the help.
@@ -30,7 +32,7 @@ func (r *Rate) AddFlags(flags *pflag.FlagSet, prefix, server string) {
 	flags.IntVar(&r.Burst, prefix+"-burst", r.Burst, fmt.Sprintf("Burst of requests to %s. "+unlimited, server, prefix+"-qps"))
 }
 
-// IsGiven reports whether one of the flags was given.
+// IsGiven reports whether the user set one of the flags.
 func (r *Rate) IsGiven() bool {
 	return r.flags != nil && (r.flags.Changed(r.prefix+"-qps") || r.flags.Changed(r.prefix+"-burst"))
 }
@@ -43,7 +45,7 @@ func (r *Rate) Limit() (qps float32, burst int) {
 	return r.QPS, r.Burst
 }
 
-// Validate returns the mistakes.
+// Validate returns the errors in the values of the flags.
 func (r *Rate) Validate() error {
 	if !r.IsGiven() || r.QPS < 0 {
 		return nil

@@ -10,12 +10,13 @@ import (
 
 // Serving contains the addresses on which a program serves health and metrics.
 type Serving struct {
-	// Health is the address of /healthz and Metrics that of /metrics. "0" or empty disables it.
-	// If both are equal, one server serves both.
+	// Health is the address of /healthz. Metrics is the address of /metrics. "0" or an empty
+	// address disables the server. If both addresses are equal, one server serves both.
 	Health, Metrics string
 }
 
-// DefaultServing has the common metrics port of all components.
+// DefaultServing returns the given health address and the default metrics address of all
+// components.
 func DefaultServing(health string) Serving {
 	return Serving{Health: DefaultListenAddress(health), Metrics: DefaultListenAddress(":8080")}
 }
@@ -28,7 +29,7 @@ func (s *Serving) AddFlags(flags *pflag.FlagSet) {
 		"Address on which /metrics is served; it may be the same as that of /healthz. 0 or empty disables it.")
 }
 
-// Validate returns the mistakes.
+// Validate returns the errors in the values of the flags.
 func (s *Serving) Validate() error {
 	return errors.Join(validateAddress("health-probe-bind-address", s.Health), validateAddress("metrics-bind-address", s.Metrics))
 }

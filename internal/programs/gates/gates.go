@@ -1,6 +1,6 @@
-// Package gates answers "which features are enabled in this process?": one table of the feature
-// gates that every program knows, and a set of values for each program. There is no global set,
-// so that several programs can run in one process with different gates.
+// Package gates answers "which features are enabled in this process?". It contains one table of
+// the feature gates that every program knows, and a set of values for each program. There is no
+// global set, so several programs can run in one process with different gates.
 package gates
 
 import (
@@ -13,21 +13,22 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// Set holds the values of the feature gates of one program. It also contains the gates of the
-// logging library, and AllAlpha and AllBeta, which switch all gates of a stage that are not set
-// by name.
+// Set contains the values of the feature gates of one program. It also contains the gates of the
+// logging library, and AllAlpha and AllBeta, which set all gates of a stage that are not set by
+// name.
 type Set struct {
 	featuregate.MutableVersionedFeatureGate
 }
 
-// New returns a set in which every gate has its default.
+// New returns a set in which every gate has its default value.
 func New() *Set {
 	set := &Set{featuregate.NewFeatureGate()}
 	specs := make(map[featuregate.Feature]featuregate.FeatureSpec, len(table))
 	for _, gate := range table {
 		specs[gate.Name] = gate.Spec
 	}
-	// Adding fails for a duplicate name or after the flags are parsed. A test excludes both.
+	// Add returns an error for a duplicate name, or after the flags are parsed. Tests ensure that
+	// neither happens.
 	if err := set.Add(specs); err != nil {
 		panic(fmt.Sprintf("the table of feature gates is wrong: %v", err))
 	}
@@ -37,16 +38,17 @@ func New() *Set {
 	return set
 }
 
-// flagName is the flag that sets gates.
+// flagName is the name of the flag that sets gates.
 const flagName = "feature-gates"
 
-// AddFlag adds --feature-gates, which writes to the set. The help of the flag describes each
-// gate.
+// AddFlag adds --feature-gates, which sets the gates of the set. The help text of the flag
+// describes each gate.
 func (s *Set) AddFlag(flags *pflag.FlagSet) {
 	flags.Var(flagValue{s}, flagName, s.usage())
 }
 
-// flagValue is the flag value of a set. Unlike the flag value of the library, it shows no default.
+// flagValue is the flag value of a set. Unlike the flag value of the library, it shows no default
+// in the help text.
 type flagValue struct{ set *Set }
 
 func (v flagValue) Set(text string) error { return v.set.Set(text) }
@@ -54,8 +56,8 @@ func (flagValue) Type() string            { return "mapStringBool" }
 
 func (v flagValue) String() string { return v.set.Given() }
 
-// Given returns the gates that were set, in the format of --feature-gates, so that another
-// program can get the same values. It is empty for a nil set, and if no gate was set.
+// Given returns the gates that were set, in the format of --feature-gates, so that another program
+// can get the same values. It returns an empty string if the set is nil, or if no gate was set.
 func (s *Set) Given() string {
 	if s == nil {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// TestGatesMatchUpstream compares names, stages and defaults with those of existing command
-// lines.
+// TestGatesMatchUpstream compares the names, stages and defaults of the feature gates with those
+// of existing command lines.
 func TestGatesMatchUpstream(t *testing.T) {
 	text, err := os.ReadFile("testdata/gates.txt")
 	if err != nil {

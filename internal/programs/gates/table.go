@@ -29,10 +29,12 @@ const (
 // Gate is one row of the table.
 type Gate struct {
 	Name featuregate.Feature
-	// Spec is the stage and the default of the gate.
+	// Spec contains the stage and the default of the gate.
 	Spec featuregate.FeatureSpec
 	// Help describes the feature in one line.
 	Help string
+	// NotImplemented means that this version accepts the gate but does not implement the feature.
+	NotImplemented bool
 }
 
 // Table returns all feature gates of Karmada. Every program knows all of them, so that all
@@ -46,20 +48,20 @@ var (
 )
 
 var table = []Gate{
-	{Failover, betaOff, "evict workloads from clusters by NoExecute taints"},
-	{GracefulEviction, beta, "keep the workload in the old cluster until it is ready in the new cluster"},
-	{PropagateDeps, beta, "propagate the dependencies of a workload together with it"},
-	{CustomizedClusterResourceModeling, beta, "use resource models (grades of nodes) in the status of clusters and in estimates"},
-	{PropagationPolicyPreemption, alpha, "let policies preempt policies of lower priority"},
-	{MultiClusterService, alpha, "expose services across clusters with MultiClusterService"},
-	{ResourceQuotaEstimate, alpha, "include the ResourceQuotas of member clusters in estimates"},
-	{StatefulFailoverInjection, alpha, "pass the state of an evicted workload to its replacement"},
-	{PriorityBasedScheduling, beta, "schedule bindings in the order of their priority"},
-	{FederatedQuotaEnforcement, alpha, "reject workloads that exceed a FederatedResourceQuota"},
-	{MultiplePodTemplatesScheduling, alpha, "schedule workloads with several Pod templates"},
-	{ControllerPriorityQueue, beta, "reconcile changes before the objects of the initial list"},
-	{WorkloadAffinity, alpha, "affinity and anti-affinity between workloads"},
-	{SchedulingOvercommitProtection, alpha, "include recently scheduled replicas in estimates"},
-	{OverrideIdentity, alpha, "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
-	{LargeStatus, alpha, "reflect statuses larger than 16 KiB, up to the limit of the binding"},
+	{Name: Failover, Spec: betaOff, Help: "evict workloads from clusters by NoExecute taints"},
+	{Name: GracefulEviction, Spec: beta, Help: "keep the workload in the old cluster until it is ready in the new cluster"},
+	{Name: PropagateDeps, Spec: beta, Help: "propagate the dependencies of a workload together with it"},
+	{Name: CustomizedClusterResourceModeling, Spec: beta, Help: "use resource models (grades of nodes) in the status of clusters and in estimates"},
+	{Name: PropagationPolicyPreemption, Spec: alpha, Help: "let policies preempt policies of lower priority"},
+	{Name: MultiClusterService, Spec: alpha, Help: "expose services across clusters with MultiClusterService", NotImplemented: true},
+	{Name: ResourceQuotaEstimate, Spec: alpha, Help: "include the ResourceQuotas of member clusters in estimates"},
+	{Name: StatefulFailoverInjection, Spec: alpha, Help: "pass the state of an evicted workload to its replacement"},
+	{Name: PriorityBasedScheduling, Spec: beta, Help: "schedule bindings in the order of their priority"},
+	{Name: FederatedQuotaEnforcement, Spec: alpha, Help: "reject workloads that exceed a FederatedResourceQuota", NotImplemented: true},
+	{Name: MultiplePodTemplatesScheduling, Spec: alpha, Help: "schedule workloads with several Pod templates"},
+	{Name: ControllerPriorityQueue, Spec: beta, Help: "reconcile changes before the objects of the initial list"},
+	{Name: WorkloadAffinity, Spec: alpha, Help: "affinity and anti-affinity between workloads"},
+	{Name: SchedulingOvercommitProtection, Spec: alpha, Help: "include recently scheduled replicas in estimates", NotImplemented: true},
+	{Name: OverrideIdentity, Spec: alpha, Help: "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
+	{Name: LargeStatus, Spec: alpha, Help: "reflect statuses larger than 16 KiB, up to the limit of the binding"},
 }

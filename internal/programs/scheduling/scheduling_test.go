@@ -9,18 +9,29 @@ import (
 	"github.com/spf13/pflag"
 
 	"karmada.io/karmada/internal/domain/placement"
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-func parseOptions(t *testing.T, args ...string) *Options {
+// parseProgram parses the flags of the program. It returns the options of the program, and the
+// options of the component that the program runs.
+func parseProgram(t *testing.T, args ...string) (command.Options, *Options) {
 	t.Helper()
 	set, flags := gates.New(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	o := Default(set)
-	o.AddFlags(flags)
+	program := programs.Program(func(*gates.Set) programs.Component { return o.Component() }).New(set)
+	program.AddFlags(flags)
 	set.AddFlag(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	return program, o
+}
+
+func parseOptions(t *testing.T, args ...string) *Options {
+	t.Helper()
+	_, o := parseProgram(t, args...)
 	return o
 }
 
@@ -43,7 +54,8 @@ func TestValidate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := parseOptions(t, test.args...).Validate()
+			program, _ := parseProgram(t, test.args...)
+			err := program.Validate()
 			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 				t.Errorf("error %v, want one that contains %q", err, test.wantErr)
 			}
@@ -52,23 +64,20 @@ func TestValidate(t *testing.T) {
 }
 
 func TestFlagsReachTheScheduler(t *testing.T) {
-	host := parseOptions(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
-		"--feature-gates=PriorityBasedScheduling=false", "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3s",
-		"--leader-elect-resource-name=lease", "--health-probe-bind-address=0").HostOptions()
-	settings := host.Settings.Scheduler
+	o := parseOptions(t, "--scheduler-name=mine", "--plugins=*,-ClusterLocality", "--enable-empty-workload-propagation",
+		"--feature-gates=PriorityBasedScheduling=false", "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3s")
+	settings := o.schedulerOptions(o.gates)
 	if settings.Name != "mine" || !settings.Features.EmptyWorkload || settings.BaseDelay != 2*time.Second || settings.MaxDelay != 3*time.Second {
 		t.Errorf("scheduler %+v", settings)
 	}
 	if settings.Plugins.Enabled(placement.PluginClusterLocality) || !settings.Plugins.Enabled(placement.PluginTaintToleration) {
 		t.Errorf("plugins %q", settings.Plugins)
 	}
-	if host.Election.Name != "lease" || host.Serving.Health != "0" {
-		t.Errorf("election %+v, serving %+v", host.Election, host.Serving)
-	}
 }
 
 func TestPriorityBasedSchedulingHasItsOwnBackoff(t *testing.T) {
-	settings := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h").HostOptions().Settings.Scheduler
+	o := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h")
+	settings := o.schedulerOptions(o.gates)
 	if settings.BaseDelay != time.Second || settings.MaxDelay != 10*time.Second {
 		t.Errorf("bindings wait from %s to %s, want 1s to 10s", settings.BaseDelay, settings.MaxDelay)
 	}

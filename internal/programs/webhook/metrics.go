@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/programs/command"
 )
 
-// metrics are the metrics of the webhook in their own registry. They have the names of the
-// webhook metrics of controller-runtime, so that existing dashboards work.
+// metrics contains the metrics of the webhook in a separate registry. The metrics have the names
+// of the webhook metrics of controller-runtime, so that existing dashboards work.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -41,13 +41,22 @@ func newMetrics() (*metrics, error) {
 	return m, command.RegisterBuildInfo(m.registry)
 }
 
+// Metrics returns the metrics of the program, without those of its libraries.
+func Metrics() ([]prometheus.Collector, error) {
+	m, err := newMetrics()
+	if err != nil {
+		return nil, err
+	}
+	return []prometheus.Collector{m.requests, m.latency}, nil
+}
+
 func (m *metrics) handler() http.Handler {
 	gatherers := prometheus.Gatherers{m.registry, prometheus.GathererFunc(libraryMetrics(ctrlmetrics.Registry.Gather))}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{})
 }
 
-// libraryMetrics keeps only the metrics of client-go requests and of the certificate watcher in
-// the registry of the process. All other metrics there belong to other programs.
+// libraryMetrics keeps only the metrics of client-go requests and of the certificate watcher. All
+// other metrics in the registry of the process belong to other programs.
 func libraryMetrics[Family interface{ GetName() string }](gather func() ([]Family, error)) func() ([]Family, error) {
 	isOther := func(family Family) bool {
 		name := family.GetName()
@@ -59,8 +68,8 @@ func libraryMetrics[Family interface{ GetName() string }](gather func() ([]Famil
 	}
 }
 
-// observe measures requests with a registered path. Other requests are not measured, because a
-// client could create any number of label values.
+// observe measures requests with a registered path. It does not measure other requests, because a
+// client could create an unlimited number of label values.
 func (m *metrics) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, recorder := time.Now(), &statusWriter{ResponseWriter: w, code: http.StatusOK}

@@ -23,22 +23,20 @@ type Options struct {
 	// BindAddress and SecurePort are the listen address. Port 0 selects a free port.
 	BindAddress string
 	SecurePort  int
-	// CertDir contains the serving certificate and its key, with these file names.
+	// CertDir contains the serving certificate and its key. CertName and KeyName are the names of
+	// these files.
 	CertDir, CertName, KeyName string
 	// MinTLSVersion is the minimum TLS version: 1.0, 1.1, 1.2 or 1.3.
 	MinTLSVersion string
-	// AllowNoExecuteTaints permits NoExecute taints in ClusterTaintPolicies.
-	AllowNoExecuteTaints bool
+	Rules
 	// Connection configures the client of the control plane. Serving configures health and
 	// metrics.
 	Connection flags.Connection
 	Serving    flags.Serving
-
-	gates *gates.Set
 }
 
-// NewOptions returns the default options. The gates select the validation rules, and the fields
-// whose users are warned that they have no effect.
+// NewOptions returns the default options. The feature gates determine which validation rules
+// apply, and which fields cause a warning because they have no effect.
 func NewOptions(set *gates.Set) *Options {
 	return &Options{
 		BindAddress:   flags.DefaultListenAddress("0.0.0.0"),
@@ -49,7 +47,7 @@ func NewOptions(set *gates.Set) *Options {
 		MinTLSVersion: "1.3",
 		Connection:    flags.DefaultConnection(),
 		Serving:       flags.DefaultServing(":8000"),
-		gates:         set,
+		Rules:         Rules{gates: set},
 	}
 }
 
@@ -61,21 +59,14 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.CertName, "tls-cert-file-name", o.CertName, "File name of the serving certificate in --cert-dir.")
 	set.StringVar(&o.KeyName, "tls-private-key-file-name", o.KeyName, "File name of the private key in --cert-dir.")
 	set.StringVar(&o.MinTLSVersion, "tls-min-version", o.MinTLSVersion, "Minimum TLS version: 1.0, 1.1, 1.2 or 1.3.")
-	o.AddSettings(set)
+	o.Rules.AddFlags(set)
 	o.Connection.AddFlags(set)
 	o.Serving.AddFlags(set)
 }
 
-// AddSettings adds the flags of the validation rules. They also apply when admission runs
-// inside an API server.
-func (o *Options) AddSettings(set *pflag.FlagSet) {
-	set.BoolVar(&o.AllowNoExecuteTaints, "allow-no-execute-taint-policy", o.AllowNoExecuteTaints,
-		"Permit NoExecute taints in ClusterTaintPolicies. Such a taint evicts every workload of a cluster that does not tolerate it.")
-}
-
-// Validate returns every mistake.
+// Validate returns every error in the values of the flags.
 func (o *Options) Validate() error {
-	errs := []error{o.Connection.Validate(), o.Serving.Validate()}
+	errs := []error{o.Connection.Validate(), o.Serving.Validate(), o.Rules.Validate()}
 	if net.ParseIP(o.BindAddress) == nil {
 		errs = append(errs, fmt.Errorf("--bind-address %q: must be an IP address, such as 0.0.0.0 for all", o.BindAddress))
 	}

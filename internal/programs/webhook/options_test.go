@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// commonFlags are flags that package command adds to every program.
+// commonFlags are the flags that the package command adds to every program.
 var commonFlags = []string{"enable-pprof", "feature-gates", "profiling-bind-address"}
 
 func TestFlagsMatchUpstream(t *testing.T) {
@@ -26,7 +27,7 @@ func TestFlagsMatchUpstream(t *testing.T) {
 			want[name] = rest
 		}
 	}
-	allFlags, programFlags, got := command.New(Program()).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError), map[string]string{}
+	allFlags, programFlags, got := command.New(programs.Program(New)).Flags(), pflag.NewFlagSet("", pflag.ContinueOnError), map[string]string{}
 	NewOptions(gates.New()).AddFlags(programFlags)
 	describe := func(f *pflag.Flag) { got[f.Name] = strings.TrimSpace(f.Value.Type() + " " + f.DefValue) }
 	programFlags.VisitAll(describe)

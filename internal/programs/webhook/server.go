@@ -21,7 +21,8 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
-	// drainTimeout is longer than the timeout of most webhook requests of an API server.
+	// drainTimeout is how long requests in progress may take when the server stops. It is longer
+	// than the timeout of most webhook requests of an API server.
 	drainTimeout = 10 * time.Second
 )
 
@@ -37,8 +38,8 @@ type listeningServer struct {
 	listener net.Listener
 }
 
-// New loads the certificate and opens the listeners. They stay open until Run ends.
-func New(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server, error) {
+// NewServer loads the certificate and opens the listeners. The listeners stay open until Run ends.
+func NewServer(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server, error) {
 	ctrllog.SetLogger(klog.Background())
 	certificate, err := certwatcher.New(o.certFile(), o.keyFile())
 	if err != nil {
@@ -64,7 +65,7 @@ func New(ctx context.Context, o *Options, reviewer admission.Reviewer) (*Server,
 }
 
 // listenStatus opens the listeners for health and metrics. If both addresses are equal, one
-// server serves both.
+// listener is used for both.
 func (s *Server) listenStatus(ctx context.Context, o *Options, serverMetrics *metrics) error {
 	healthAddress, metricsAddress := o.Serving.Health, o.Serving.Metrics
 	mux := http.NewServeMux()
@@ -107,8 +108,8 @@ func (s *Server) close() {
 // Address returns the address on which webhook requests are served.
 func (s *Server) Address() net.Addr { return s.servers[0].listener.Addr() }
 
-// Run serves until ctx ends. Requests in progress are completed. If one server fails, all
-// servers end. A Server runs once.
+// Run serves until ctx ends. Requests in progress are completed. If one server fails, all servers
+// end. A Server can run only once.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -150,7 +151,7 @@ func (l *listeningServer) serveListener() error {
 	return l.Serve(l.listener)
 }
 
-// withReadiness adds the path /readyz/ to the webhook handler.
+// withReadiness adds the path /readyz/ to the handler of the webhook.
 func withReadiness(webhook http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", webhook)

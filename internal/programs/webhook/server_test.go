@@ -60,7 +60,7 @@ func startServer(t *testing.T) *runningServer {
 	o.BindAddress, o.SecurePort, o.CertDir = "127.0.0.1", 0, dir.Path
 	o.Serving.Health = freeAddress(t)
 	o.Serving.Metrics = o.Serving.Health
-	server, err := New(t.Context(), o, admission.Reviewer{Rules: admission.DefaultRules()})
+	server, err := NewServer(t.Context(), o, admission.Reviewer{Rules: admission.DefaultRules()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestStartErrors(t *testing.T) {
 			o.BindAddress, o.SecurePort, o.CertDir = "127.0.0.1", 0, dir.Path
 			o.Serving.Health, o.Serving.Metrics = "0", ""
 			test.change(o)
-			if _, err := New(t.Context(), o, admission.Reviewer{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := NewServer(t.Context(), o, admission.Reviewer{}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("starting: %v, want an error that contains %q", err, test.want)
 			}
 		})

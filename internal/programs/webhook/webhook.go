@@ -11,22 +11,21 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/component-base/featuregate"
 
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/admission"
 )
 
-// Name is the name of the program.
-const Name = "karmada-webhook"
-
-// Program is karmada-webhook.
-func Program() command.Program {
-	return command.Program{
-		Name: Name,
-		Help: "validates, defaults and converts the objects of Karmada for its API server",
-		New:  func(set *gates.Set) command.Options { return NewOptions(set) },
+// New returns the component with its default options. If a control plane runs in one process, it
+// runs admission inside its API server, with the rules of these options. Then the server of the
+// component only converts objects.
+func New(set *gates.Set) programs.Component {
+	return programs.Component{
+		Name: programs.Webhook, Help: "validates, defaults and converts the objects of Karmada for its API server",
+		Options: &Rules{gates: set}, Server: &programs.Server{New: newConversionServer},
+		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return NewOptions(set) },
 	}
 }
 
@@ -36,17 +35,17 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := New(ctx, o, reviewer)
+	server, err := NewServer(ctx, o, reviewer)
 	if err != nil {
 		return err
 	}
 	return server.Run(ctx)
 }
 
-// reviewer returns the reviewer that is configured by the flags and reads from the control
+// reviewer returns the reviewer that the flags configure. The reviewer reads from the control
 // plane.
 func (o *Options) reviewer() (admission.Reviewer, error) {
-	config, err := o.Connection.Config(Name)
+	config, err := o.Connection.Config(programs.Webhook)
 	if err != nil {
 		return admission.Reviewer{}, err
 	}
@@ -60,10 +59,6 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	}
 	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada)}
 	reviewer.Rules.ServedKinds, reviewer.Rules.ClusterNames = admission.ServedKinds(resources), admission.StoredClusters(karmada)
-	reviewer.Rules.AllowNoExecuteTaints = o.AllowNoExecuteTaints
-	reviewer.Rules.MultiplePodTemplates = o.gates.Enabled(gates.MultiplePodTemplatesScheduling)
-	reviewer.Rules.OverrideIdentity = o.gates.Enabled(gates.OverrideIdentity)
-	reviewer.LargeStatus = o.gates.Enabled(gates.LargeStatus)
-	reviewer.Rules.IsGateDisabled = func(gate string) bool { return !o.gates.Enabled(featuregate.Feature(gate)) }
+	o.Rules.Configure(&reviewer)
 	return reviewer, nil
 }

@@ -1,0 +1,54 @@
+package aggregatedapiserver
+
+import (
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/servers/admission"
+	"karmada.io/karmada/internal/servers/aggregated"
+)
+
+// InProcess are the options of the server in the process of a control plane. No flags set these
+// options.
+type InProcess struct {
+	// Reviewer has the admission rules of the server. The server applies the rules itself, because
+	// there is no webhook for it in the process.
+	Reviewer admission.Reviewer
+}
+
+// AddFlags implements programs.Options.
+func (*InProcess) AddFlags(*pflag.FlagSet) {}
+
+// Validate implements programs.Options.
+func (*InProcess) Validate() error { return nil }
+
+// SetReviewer sets the admission rules.
+func (i *InProcess) SetReviewer(reviewer admission.Reviewer) { i.Reviewer = reviewer }
+
+// newServer returns the server. The server uses the etcd of the control plane.
+func (i *InProcess) newServer(control programs.ControlPlane) (*programs.RunningServer, error) {
+	options, err := aggregated.NewOptions()
+	if err != nil {
+		return nil, err
+	}
+	options.Karmada = control.Karmada
+	options.KubeAPIQPS = -1
+	plugins := options.Server.Admission
+	admission.Register(plugins.Plugins, i.Reviewer)
+	plugins.RecommendedPluginOrder = append(plugins.RecommendedPluginOrder, admission.PluginName)
+	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{control.EtcdEndpoint}
+	serving := options.Server.SecureServing
+	serving.Listener = control.Listener
+	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
+	server, err := aggregated.New(options)
+	if err != nil {
+		return nil, err
+	}
+	return &programs.RunningServer{Run: server.Run, Ready: server.Ready()}, nil
+}
+
+func registration(authority []byte, host string, port int32) []client.Object {
+	service, apiService := aggregated.Registration(authority, host, port)
+	return []client.Object{service, apiService}
+}

@@ -1,0 +1,44 @@
+package controllermanager
+
+import (
+	"karmada.io/karmada/internal/programs/controllers"
+	"karmada.io/karmada/internal/programs/gates"
+)
+
+// newTable returns the controllers of the controller manager, in the order in which they process
+// an object.
+func (o *Options) newTable() controllers.Table {
+	return controllers.Table{
+		{Name: "cluster", Help: "manages the objects that the control plane keeps for a member cluster", Options: &o.Monitor, Add: o.addCluster},
+		{Name: "clusterStatus", Help: "reports health, APIs and resources of push mode clusters", Options: &o.ClusterStatus, Add: o.addClusterStatus},
+		{Name: "unifiedAuth", Help: "grants users access to member clusters through the control plane", Add: o.addUnifiedAuth},
+		{Name: "", Help: "claims templates for policies and creates their bindings", Add: o.addDetector},
+		{Name: "", Help: "propagates the dependencies of a workload together with it", Gate: gates.PropagateDeps, Add: o.addDependencies},
+		{Name: "namespace", Help: "propagates namespaces to member clusters", Add: o.addNamespace},
+		{Name: "binding", Help: "turns bindings into Works", Add: o.addBinding},
+		{Name: "execution", Help: "applies Works to push mode clusters", Add: o.addExecution},
+		{Name: "", Help: "permits or holds the deletion of member objects by agents", Add: o.addWorkDeletion},
+		{Name: "workStatus", Help: "reflects the status of objects in push mode clusters", Add: o.addWorkStatus},
+		{Name: "bindingStatus", Help: "aggregates status into bindings and templates", Add: o.addBindingStatus},
+
+		{Name: "agentcsrapproving", Help: "approves the certificate requests of agents and creates their RBAC roles", Add: o.addAgentCSRApproving},
+		{Name: "applicationFailover", Help: "evicts workloads that are not healthy", Add: o.addApplicationFailover},
+		{Name: "clustertaintpolicy", Help: "adds and removes taints of clusters by their conditions", Gate: gates.Failover, Add: o.addClusterTaintPolicy},
+		{Name: "cronFederatedHorizontalPodAutoscaler", Help: "scales workloads on a schedule"},
+		{Name: "deploymentReplicasSyncer", Help: "copies the replicas of member clusters back to the template", OffByDefault: true},
+		{Name: "endpointSlice", Help: "imports the endpoints of exported services"},
+		{Name: "endpointsliceCollect", Help: "collects endpoints for MultiClusterServices", Gate: gates.MultiClusterService},
+		{Name: "endpointsliceDispatch", Help: "distributes endpoints of MultiClusterServices", Gate: gates.MultiClusterService},
+		{Name: "federatedHorizontalPodAutoscaler", Help: "scales workloads by the metrics of all member clusters"},
+		{Name: "federatedResourceQuotaEnforcement", Help: "computes the usage of FederatedResourceQuotas", Gate: gates.FederatedQuotaEnforcement},
+		{Name: "federatedResourceQuotaStatus", Help: "reports the quotas of member clusters"},
+		{Name: "federatedResourceQuotaSync", Help: "propagates quotas to member clusters"},
+		{Name: "gracefulEviction", Help: "ends evictions when the replacement is ready", Add: o.addGracefulEviction},
+		{Name: "hpaScaleTargetMarker", Help: "labels the workloads that a HorizontalPodAutoscaler of a member cluster scales", OffByDefault: true},
+		{Name: "multiclusterservice", Help: "exposes services across clusters", Gate: gates.MultiClusterService},
+		{Name: "remedy", Help: "runs remedies for conditions of clusters"},
+		{Name: "serviceExport", Help: "collects endpoints of exported services"},
+		{Name: "serviceImport", Help: "creates services for ServiceImports"},
+		{Name: "workloadRebalancer", Help: "triggers rescheduling of workloads"},
+	}
+}

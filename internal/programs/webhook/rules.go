@@ -1,0 +1,38 @@
+package webhook
+
+import (
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
+
+	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/servers/admission"
+)
+
+// Rules are the options of the admission rules. They also apply when admission runs inside an
+// API server.
+type Rules struct {
+	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
+	AllowNoExecuteTaints bool
+
+	gates *gates.Set
+}
+
+// AddFlags implements programs.Options.
+func (r *Rules) AddFlags(set *pflag.FlagSet) {
+	set.BoolVar(&r.AllowNoExecuteTaints, "allow-no-execute-taint-policy", r.AllowNoExecuteTaints,
+		"Permit NoExecute taints in ClusterTaintPolicies. Such a taint evicts every workload of a cluster that does not tolerate it.")
+}
+
+// Validate implements programs.Options. It returns nil, because every value is valid.
+func (r *Rules) Validate() error { return nil }
+
+// Configure sets the rules of a reviewer. The feature gates determine which validation rules
+// apply, and which fields cause a warning because they have no effect.
+func (r *Rules) Configure(reviewer *admission.Reviewer) {
+	set := r.gates
+	reviewer.Rules.AllowNoExecuteTaints = r.AllowNoExecuteTaints
+	reviewer.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
+	reviewer.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
+	reviewer.LargeStatus = set.Enabled(gates.LargeStatus)
+	reviewer.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+}
