@@ -6,17 +6,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// inProcessAccess gives servers of Kubernetes in this process direct access to its API
-// server. They read a kubeconfig, and the transport of the resulting client configuration is
-// replaced. Otherwise a member would spend a fifth of its CPU time on connections from the
-// process to itself.
+// inProcessAccess gives the Kubernetes servers in this process direct access to its API server.
+// These servers read a kubeconfig, and then the transport of their client configuration is
+// replaced. Network connections from the process to itself would take a fifth of the CPU time of a
+// member.
 type inProcessAccess struct {
 	kubeconfig string
 	transport  http.RoundTripper
 }
 
-// useTransport makes a client configuration that was read from the kubeconfig call the API
-// server directly. The user and the rate limit stay as they are.
+// useTransport makes the clients of a configuration that was read from the kubeconfig call the API
+// server directly. The user and the rate limit of the configuration do not change.
 func (i inProcessAccess) useTransport(config *rest.Config) {
 	config.Transport = i.transport
 	// client-go rejects a TLS configuration together with a custom transport.

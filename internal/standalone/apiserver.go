@@ -68,16 +68,16 @@ func startAPIServer(ctx context.Context, o apiServerOptions) (*apiServer, error)
 	return runAPIServer(ctx, completed)
 }
 
-// runAPIServer starts kube-apiserver like its own program does, but keeps a reference to the
-// server.
+// runAPIServer starts kube-apiserver in the same way as the kube-apiserver program, but keeps a
+// reference to the server.
 func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*apiServer, error) {
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
 	}
-	// The API servers of a process share one metrics registry. The storage monitor of the
-	// last one would be the only one. A scrape of the metrics would also hang until that
-	// monitor times out on a stopped etcd.
+	// All API servers of a process share one metrics registry, which would keep only the storage
+	// monitor of the last API server. If the etcd of that API server is stopped, each scrape of the
+	// metrics would wait until the storage monitor times out.
 	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
 	setCompiledVersion(config)
 	completedConfig, err := config.Complete()
@@ -107,8 +107,8 @@ func apiServerFlags(o apiServerOptions) []string {
 		"--etcd-servers=" + o.etcd,
 		"--bind-address=" + host,
 		"--advertise-address=" + host,
-		// The default reconciler publishes the address of the server as endpoints of the
-		// Service kubernetes. Endpoints must not be a loopback address.
+		// The default reconciler publishes the address of the server as an endpoint of the Service
+		// kubernetes. The address may be a loopback address, which is not allowed in endpoints.
 		"--endpoint-reconciler-type=none",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",

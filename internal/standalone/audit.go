@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// auditMegabytes is the size at which an audit log is begun anew, and auditBackups
-	// how many of before are kept.
+	// auditMegabytes is the size at which the audit log is rotated. auditBackups is the number of
+	// rotated files that are kept.
 	auditMegabytes = 64
 	auditBackups   = 4
 )
 
-// auditPolicy records who asked for what and how that ended. Bodies are never
-// recorded: Secrets are in Works too, and in whatever else people put them. What the
-// servers of this process read all the time says nothing about its users.
+// auditPolicy records the user, the request and the result, but never the bodies of requests,
+// because Secrets, Works and other objects can contain confidential data. The regular reads by the
+// servers of this process are not recorded, because no user causes them.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -36,7 +36,7 @@ rules:
 - level: Metadata
 `
 
-// auditFlags are the flags of an API server that keeps an audit log.
+// auditFlags returns the flags that make an API server write an audit log.
 func auditFlags(o Options) ([]string, error) {
 	if o.AuditLog == "" {
 		return nil, nil

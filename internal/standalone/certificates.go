@@ -12,6 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 )
 
@@ -32,8 +33,8 @@ const (
 )
 
 const (
-	// maxRenewalInterval is the longest time between two checks of the certificates. The
-	// clock of the machine may have been set, or the machine may have been suspended.
+	// maxRenewalInterval limits the time between two checks of the certificates, because the clock
+	// can be changed and the machine can be suspended between two checks.
 	maxRenewalInterval = time.Hour
 	// renewalRetryInterval is the time after which a failed renewal is retried.
 	renewalRetryInterval = time.Minute
@@ -74,7 +75,7 @@ func (c *Cluster) ensureCertificates() error {
 func (c *Cluster) servingNames() []string {
 	hosts := []string{
 		localhostName, Loopback, "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-		"karmada-apiserver", "karmada-apiserver.karmada-system.svc", "10.96.0.1",
+		"karmada-apiserver", "karmada-apiserver." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc", "10.96.0.1",
 	}
 	switch ip := net.ParseIP(c.options.BindAddress); {
 	case ip == nil || c.options.BindAddress == Loopback:
@@ -105,8 +106,8 @@ func machineAddresses() []string {
 	return addresses
 }
 
-// ensureLeaves issues the leaf certificates that are missing or due, and returns the time of
-// the next renewal.
+// ensureLeaves issues the leaf certificates that are missing or due for renewal, and returns the
+// time of the next renewal.
 func (c *Cluster) ensureLeaves() (next time.Time, err error) {
 	for _, each := range c.leafCertificates {
 		if _, err := each.authority.EnsureLeaf(each.name, each.leaf); err != nil {

@@ -44,11 +44,11 @@ type Options struct {
 	// CommonName is the common name of the certificate authority.
 	CommonName string
 	// CertificateLifetime is the validity of the certificates of the servers and of the
-	// administrator. 0 means pki.DefaultLeafLifetime. They are renewed when a third of it is
-	// left. It is also the longest validity of certificates that the cluster signs.
+	// administrator, and the longest validity of certificates that the cluster signs. 0 means
+	// pki.DefaultLeafLifetime. A certificate is renewed when a third of its validity is left.
 	CertificateLifetime time.Duration
-	// StartOverAdvice is the advice for a user who lost the encryption key and has no copy, as the
-	// end of a sentence. Empty means the advice to start without Dir.
+	// StartOverAdvice is the end of a sentence that advises a user who lost the encryption key and
+	// has no copy of the key. Empty means the advice to start without Dir.
 	StartOverAdvice string
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
@@ -56,19 +56,19 @@ type Options struct {
 	Admission []AdmissionPlugin
 	// APIServerFlags are added to the flags of kube-apiserver.
 	APIServerFlags []string
-	// RunPrograms makes Pods of Karmada's images run as child processes, on a node beside the
-	// simulated ones.
+	// RunPrograms adds a node to the simulated nodes. On this node, Pods with images of Karmada run
+	// as child processes.
 	RunPrograms bool
-	// ProgramsDisabled is the reason why that node runs nothing. nil means that it runs
-	// programs.
+	// ProgramsDisabled is the reason why the node of RunPrograms runs no programs. nil means that
+	// the node runs programs.
 	ProgramsDisabled error
-	// AllowUnconfined lets that node run programs where the kernel cannot confine them to
-	// their files.
+	// AllowUnconfined lets the node of RunPrograms run programs even if the kernel cannot confine
+	// the programs to their own files.
 	AllowUnconfined bool
 	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
 	AuditLog string
-	// AuditPolicy is the audit policy as a document of audit.k8s.io. Empty means that all
-	// requests are recorded except health checks and reads of this process.
+	// AuditPolicy is the audit policy as a document of audit.k8s.io. Empty means a policy that
+	// records all requests except health checks and reads by this process.
 	AuditPolicy string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
@@ -206,16 +206,16 @@ func (c *Cluster) Port() int { return ListenerPort(c.listener) }
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.options.Dir, "admin.kubeconfig") }
 
-// Config returns the client configuration of the administrator, without a client-side rate
-// limit. It refers to certificate files, which are renewed.
+// Config returns the client configuration of the administrator, without a client-side rate limit.
+// The configuration refers to certificate files that are renewed.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// InProcessConfig returns the configuration of clients that run in this process. They have
+// InProcessConfig returns the configuration of clients that run in this process. The clients have
 // all rights and no rate limit, and call the API server without a network connection.
 func (c *Cluster) InProcessConfig() *rest.Config { return rest.CopyConfig(c.inProcessConfig) }
 
-// EtcdEndpoint returns the address of the cluster's etcd, for servers that store objects of
-// their own there.
+// EtcdEndpoint returns the address of the cluster's etcd, for additional servers that store their
+// objects in this etcd.
 func (c *Cluster) EtcdEndpoint() string { return c.etcdEndpoint }
 
 // CA returns the certificate authority that signs the certificates of the cluster's servers.
@@ -231,8 +231,8 @@ func (c *Cluster) ServingCert() (certFile, keyFile string) {
 	return c.certs.CertFile(certAdmin), c.certs.KeyFile(certAdmin)
 }
 
-// StartControllers runs the named controllers of kube-controller-manager. No name means all
-// that are enabled by default.
+// StartControllers runs the named controllers of kube-controller-manager. Without names it runs
+// all controllers that are enabled by default.
 func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) error {
 	s, err := startControllerManager(ctx, c.certs, c.inProcessAccess(), c.options, controllers)
 	if err != nil {
@@ -242,8 +242,8 @@ func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) e
 	return nil
 }
 
-// Run runs an additional server that needs the API server. It is stopped before the API
-// server. If it ends earlier, the cluster has failed.
+// Run runs an additional server that needs the API server. The additional server is stopped before
+// the API server. If the additional server ends by itself, the cluster has failed.
 func (c *Cluster) Run(ctx context.Context, name string, run func(context.Context) error) {
 	c.servers.add(stageClients, startServer(ctx, name, run))
 }
@@ -285,11 +285,12 @@ func (c *Cluster) StartWorkloads(ctx context.Context, nodes NodeOptions) error {
 	return c.startPrograms(ctx, listener, nodes.topologyLabels(0))
 }
 
-// Failure returns the error of a server of the cluster that ended by itself, nil if all run.
+// Failure returns the error of a server of the cluster that ended by itself. It returns nil if all
+// servers run.
 func (c *Cluster) Failure() error { return c.servers.failure() }
 
-// Stop stops all servers of the cluster in the reverse order of their start and waits for
-// them, a few seconds at most. It may be called more than once.
+// Stop stops all servers of the cluster in the reverse order of their start, and waits at most a
+// few seconds until they have ended. It may be called more than once.
 func (c *Cluster) Stop() {
 	c.stopOnce.Do(func() {
 		c.servers.stop()

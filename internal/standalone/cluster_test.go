@@ -14,8 +14,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Starting a cluster is expensive. So one test covers the start, a Deployment, the stop, the
-// restart with the same objects, and another Deployment.
+// One test covers the start, a Deployment, the stop, the restart with the same objects, and
+// another Deployment, because the start of a cluster is expensive.
 func TestClusterRunsDeploymentAndSurvivesRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
@@ -64,7 +64,7 @@ func TestClusterRunsDeploymentAndSurvivesRestart(t *testing.T) {
 	}
 }
 
-// A scrape of the metrics of one cluster must not wait for the etcd of another.
+// A scrape of the metrics of one cluster must not wait for the etcd of another cluster.
 func TestMetricsOfOneClusterDoNotWaitForStoppedCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
@@ -82,8 +82,8 @@ func TestMetricsOfOneClusterDoNotWaitForStoppedCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The storage monitor of Kubernetes times out after 20 seconds. The request is retried in
-	// case the machine is slow.
+	// The storage monitor of Kubernetes times out after 20 seconds. Retry the request, because the
+	// machine may be slow.
 	for range 3 {
 		within, cancel := context.WithTimeout(ctx, 15*time.Second)
 		_, err = client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(within)

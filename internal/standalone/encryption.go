@@ -33,9 +33,9 @@ func dialEtcd(ctx context.Context, endpoint string) (*clientv3.Client, error) {
 	return store, nil
 }
 
-// encryptStorage makes sure that the API server has the key of the Secrets and Works in etcd.
-// It also encrypts those that an earlier release stored unencrypted. The next start retries
-// those that fail.
+// encryptStorage ensures that the API server has the key of the Secrets and Works in etcd. It also
+// encrypts the values that an earlier release stored unencrypted. If it cannot encrypt a value,
+// the next start retries.
 func (c *Cluster) encryptStorage(ctx context.Context) error {
 	store, err := dialEtcd(ctx, c.etcdEndpoint)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c *Cluster) encryptStorage(ctx context.Context) error {
 	return nil
 }
 
-// ReadEtcdValues returns the values under a prefix in the etcd of a cluster in dir that does
-// not run. The caller must hold the lock of the data directory.
+// ReadEtcdValues returns the values under a prefix in the etcd of a cluster in dir. The cluster
+// must not run. The caller must hold the lock of the data directory.
 func ReadEtcdValues(ctx context.Context, dir, prefix string) (values [][]byte, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -93,8 +93,8 @@ func etcdConfig(options EtcdOptions) (*embed.Config, error) {
 	config.AutoCompactionRetention = "5m"
 	config.EnableGRPCGateway = false
 	config.WarningUnaryRequestDuration = slowRequestThreshold
-	// An etcd that stopped shortly before removes its sockets late. So each start uses new
-	// socket names.
+	// An etcd that was stopped shortly before may still remove its sockets. So each start uses new
+	// names for the sockets.
 	suffix := strconv.FormatInt(time.Now().UnixNano(), 36)
 	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "client-"+suffix)}}
 	config.ListenPeerUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(sockets, "peer-"+suffix)}}
@@ -102,8 +102,8 @@ func etcdConfig(options EtcdOptions) (*embed.Config, error) {
 	return config, nil
 }
 
-// newSingleMemberConfig returns the configuration of the only member of a cluster. No other
-// member dials the addresses that it advertises.
+// newSingleMemberConfig returns the configuration of an etcd cluster with one member. The member
+// advertises addresses, but there is no other member that connects to them.
 func newSingleMemberConfig() *embed.Config {
 	config := embed.NewConfig()
 	config.Name = "default"
@@ -113,9 +113,9 @@ func newSingleMemberConfig() *embed.Config {
 	return config
 }
 
-// socketDir returns a directory for the sockets of etcd that only this user can enter. It is
-// in the data directory. If that path is too long for a socket, it is in the system's
-// directory for temporary files.
+// socketDir returns a directory for the sockets of etcd that only this user can enter. The socket
+// directory is in the data directory. If that path is too long for a socket, the socket directory
+// is in the system's directory for temporary files.
 func socketDir(dataDir string) (string, error) {
 	dir := filepath.Join(dataDir, "sockets")
 	if len(dir)+len("/client-")+socketSuffixLength > maxSocketPath {
@@ -135,8 +135,8 @@ func socketDir(dataDir string) (string, error) {
 	return dir, nil
 }
 
-// removeSockets removes the sockets of a killed process. The caller must hold the lock of the
-// data directory, so no other process uses them.
+// removeSockets removes the sockets that a killed process left. The caller must hold the lock of
+// the data directory, so that no other process uses these sockets.
 func removeSockets(dir string) error {
 	old, err := os.ReadDir(dir)
 	if err != nil {

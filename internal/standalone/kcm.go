@@ -14,20 +14,20 @@ import (
 	"karmada.io/karmada/internal/pki"
 )
 
-// unthrottledFlags sets client rate limits that are never reached. The priority and fairness of
-// the API server limits requests instead.
+// unthrottledFlags sets client rate limits so high that they are never reached. Instead, API
+// priority and fairness limits the requests in the API server.
 var unthrottledFlags = []string{"--kube-api-qps=2000", "--kube-api-burst=4000"}
 
-// KarmadaControllers are the controllers of kube-controller-manager that a Karmada control
-// plane needs. Workload controllers are left out, because templates do not run where they are
-// stored.
+// KarmadaControllers are the controllers of kube-controller-manager that a Karmada control plane
+// needs. Workload controllers are excluded, because resource templates must not run in the control
+// plane.
 var KarmadaControllers = []string{
 	"namespace", "garbagecollector", "serviceaccount-token", "ttl-after-finished", "bootstrapsigner",
 	"tokencleaner", "csrcleaner", "csrsigning", "clusterrole-aggregation",
 }
 
-// startControllerManager runs the named controllers of kube-controller-manager. No name means
-// all that are enabled by default.
+// startControllerManager runs the named controllers of kube-controller-manager. Without names it
+// runs all controllers that are enabled by default.
 func startControllerManager(ctx context.Context, certs pki.Dir, access inProcessAccess, o Options, controllers []string) (*server, error) {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
@@ -64,8 +64,8 @@ func startControllerManager(ctx context.Context, certs pki.Dir, access inProcess
 		return nil, fmt.Errorf("creating the client of kube-controller-manager: %w", err)
 	}
 	return startServer(ctx, "kube-controller-manager", func(ctx context.Context) error {
-		// configz is global to the process. Without the deletion the next controller manager
-		// could not register its configuration.
+		// configz is global to the process. The next controller manager can register its
+		// configuration only if the old registration is deleted.
 		defer configz.Delete(app.ConfigzName)
 		return app.Run(ctx, config.Complete())
 	}), nil

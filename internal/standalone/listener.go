@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// listener tracks the connections that it accepted. A server that stops leaves the
-// connections that its clients do not close, watches above all, to the end of the
-// process. A cluster that stops earlier closes them, or its clients would wait for
-// events of a stopped server.
+// listener tracks the connections that it accepted. A server that stops does not close the
+// connections that its clients keep open, for example watches. When the cluster stops and the
+// process continues, the cluster must close these connections, because clients would otherwise
+// wait for events of a stopped server.
 type listener struct {
 	net.Listener
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
 
-	// disconnected ends when the cluster has closed all connections, closed when the
+	// disconnected is closed when the cluster has closed all connections. closed is closed when the
 	// server has closed its listener.
 	disconnected, closed       chan struct{}
 	disconnectOnce, closedOnce sync.Once
@@ -34,12 +34,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		select {
 		case <-l.disconnected:
-			// A server whose listener fails before it was told to stop panics. One that
-			// stops late hears of the failure when it closes the listener itself.
+			// A server panics if its listener fails before the server is told to stop. So Accept
+			// returns the error only after the server has closed the listener.
 			<-l.closed
 		default:
 		}
-		return nil, err //nolint:wrapcheck // servers look at this error
+		return nil, err // servers look at this error
 	}
 	conn := &connection{Conn: accepted, listener: l}
 	l.mu.Lock()
@@ -51,7 +51,7 @@ func (l *listener) Accept() (net.Conn, error) {
 // Close implements net.Listener for the server.
 func (l *listener) Close() error {
 	l.closedOnce.Do(func() { close(l.closed) })
-	return l.Listener.Close() //nolint:wrapcheck // servers look at this error
+	return l.Listener.Close() // servers look at this error
 }
 
 // disconnect stops listening and closes all accepted connections. The server may still
@@ -68,7 +68,7 @@ func (l *listener) disconnect() {
 	}
 }
 
-// connection leaves the memory of its listener when it is closed.
+// connection is an accepted connection that is removed from its listener when it is closed.
 type connection struct {
 	net.Conn
 	listener *listener
@@ -79,5 +79,5 @@ func (c *connection) Close() error {
 	c.listener.mu.Lock()
 	delete(c.listener.open, c)
 	c.listener.mu.Unlock()
-	return c.Conn.Close() //nolint:wrapcheck // servers look at this error
+	return c.Conn.Close() // servers look at this error
 }

@@ -25,10 +25,9 @@ import (
 	nodefast "sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	nodeheartbeat "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
 	podfast "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
-)
 
-// SimulatedNodeLabel is the label of the nodes that KWOK simulates.
-const SimulatedNodeLabel = "karmada.io/simulated"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
 
 // NodeOptions configure the simulated nodes of a cluster.
 type NodeOptions struct {
@@ -63,10 +62,10 @@ const (
 	simulatorKubeletPort = 10250
 )
 
-// createNodes creates the nodes that do not exist yet, and updates the kubelet port of the
-// others. The port changes with each start of the process.
+// createNodes creates the nodes that do not exist yet, and updates the kubelet port of existing
+// nodes, because the port changes with each start of the process.
 func createNodes(ctx context.Context, client kubernetes.Interface, o NodeOptions, kubeletPort int) error {
-	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: SimulatedNodeLabel})
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: clusterv1alpha1.SimulatedNodeLabel})
 	if err != nil {
 		return fmt.Errorf("listing simulated nodes: %w", err)
 	}
@@ -105,8 +104,8 @@ func updateKubeletPort(ctx context.Context, client kubernetes.Interface, node *c
 	return nil
 }
 
-// kubeletStatus returns the part of a node's status with the address and port of its kubelet
-// API. The API server connects by the DNS name. Pods have the IP as host IP.
+// kubeletStatus returns the part of a node's status that contains the address and port of the
+// kubelet API. The API server connects to the DNS name. Pods on the node have its IP as host IP.
 func kubeletStatus(node string, port int) corev1.NodeStatus {
 	return corev1.NodeStatus{
 		Addresses: []corev1.NodeAddress{
@@ -114,7 +113,7 @@ func kubeletStatus(node string, port int) corev1.NodeStatus {
 			{Type: corev1.NodeHostName, Address: node},
 			{Type: corev1.NodeInternalDNS, Address: localhostName},
 		},
-		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}}, //nolint:gosec // a port
+		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}}, // a port
 	}
 }
 
@@ -133,11 +132,11 @@ func (o NodeOptions) topologyLabels(index int) map[string]string {
 func newSimulatedNode(index int, o NodeOptions, kubeletPort int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", index+1)
 	labels := map[string]string{
-		SimulatedNodeLabel:        "true",
-		corev1.LabelHostname:      name,
-		corev1.LabelOSStable:      "linux",
-		corev1.LabelArchStable:    "amd64",
-		"node.kubernetes.io/role": "simulated",
+		clusterv1alpha1.SimulatedNodeLabel: "true",
+		corev1.LabelHostname:               name,
+		corev1.LabelOSStable:               "linux",
+		corev1.LabelArchStable:             "amd64",
+		"node.kubernetes.io/role":          "simulated",
 	}
 	maps.Copy(labels, o.topologyLabels(index))
 	status := kubeletStatus(name, kubeletPort)
@@ -146,8 +145,8 @@ func newSimulatedNode(index int, o NodeOptions, kubeletPort int) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: status}
 }
 
-// startSimulator runs KWOK, which simulates the kubelets of the simulated nodes. It keeps the
-// nodes ready and lets Pods on them start, complete and terminate.
+// startSimulator runs KWOK, which simulates the kubelets of the simulated nodes. KWOK keeps the
+// nodes ready, and starts, completes and terminates the Pods on these nodes.
 func startSimulator(ctx context.Context, access inProcessAccess, kubeletPort int) (*server, error) {
 	clients, err := kwokclient.NewClientset("", access.kubeconfig)
 	if err != nil {
@@ -211,7 +210,7 @@ func simulatorConfig(clients kwokclient.Clientset, access inProcessAccess, kubel
 		ImpersonatingTypedClient:     clients.ToImpersonatingTypedClient(),
 		TypedClient:                  typedClient,
 		TypedKwokClient:              kwokClient,
-		ManageNodesWithLabelSelector: SimulatedNodeLabel + "=true",
+		ManageNodesWithLabelSelector: clusterv1alpha1.SimulatedNodeLabel + "=true",
 		CIDR:                         simulatedPodCIDR,
 		NodeIP:                       simulatedNodeIP,
 		NodeName:                     simulatorName,
@@ -226,10 +225,10 @@ func simulatorConfig(clients kwokclient.Clientset, access inProcessAccess, kubel
 	}, nil
 }
 
-// podReadyAgainStage makes running Pods ready again. When a cluster was stopped for a while,
-// for example because the laptop was suspended, the node controller finds that the nodes
-// missed their heartbeats and sets the Pods on them to not ready. A real kubelet sets them to
-// ready again when it is back. KWOK has no stage for such Pods.
+// podReadyAgainStage makes running Pods ready again. If a cluster was stopped for a while, for
+// example because the laptop was suspended, the nodes missed their heartbeats, and the node
+// controller sets the Pods on these nodes to not ready. A real kubelet sets such Pods to ready
+// when the kubelet runs again. KWOK has no stage for this.
 const podReadyAgainStage = `
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -256,7 +255,7 @@ spec:
         type: Ready
 `
 
-// simulatorStages returns the stages of KWOK for nodes and Pods, and podReadyAgainStage.
+// simulatorStages returns the stages of KWOK for nodes and Pods, including podReadyAgainStage.
 func simulatorStages() (map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage, error) {
 	stages := map[kwokv1alpha1.StageResourceRef][]*kwokv1alpha1.Stage{}
 	for _, manifest := range []string{

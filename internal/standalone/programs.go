@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/apis/core"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/standalone/processnode"
 	"karmada.io/karmada/internal/version"
 )
@@ -27,8 +28,9 @@ import (
 // ProgramsNode is the name of the node that runs programs of Karmada.
 const ProgramsNode = "karmada-programs"
 
-// programsCapacity returns the capacity of that node. It is enough for a control plane, but
-// small, so that the capacity of the cluster is about that of its simulated nodes.
+// programsCapacity returns the capacity of the node ProgramsNode. The capacity is sufficient for a
+// control plane, but so small that the capacity of the cluster is almost the capacity of its
+// simulated nodes.
 func programsCapacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("4"),
@@ -52,7 +54,7 @@ func (c *Cluster) startPrograms(ctx context.Context, listener net.Listener, labe
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
 		if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			return err //nolint:wrapcheck // start adds the name of the server
+			return err // start adds the name of the server
 		}
 		return nil
 	}))
@@ -80,8 +82,7 @@ func (c *Cluster) kubeletTLS() *tls.Config {
 	authorities.AddCert(c.ca.Cert)
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// exec, attach and port-forward upgrade the connection, which HTTP/2 does not
-		// support.
+		// exec, attach and port-forward upgrade the connection. HTTP/2 does not support upgrades.
 		NextProtos: []string{"http/1.1"},
 		ClientAuth: tls.RequireAndVerifyClientCert,
 		ClientCAs:  authorities,
@@ -101,7 +102,7 @@ func (c *Cluster) kubeletTLS() *tls.Config {
 	}
 }
 
-// kubeletFlags returns the flags with which the API server connects to the kubelet API of
+// kubeletFlags returns the flags that make the API server connect to the kubelet API of
 // startPrograms.
 func (c *Cluster) kubeletFlags() []string {
 	return []string{
@@ -115,8 +116,8 @@ func (c *Cluster) kubeletFlags() []string {
 // programPlacementName is the name of the admission plugin.
 const programPlacementName = "KarmadaProgramPlacement"
 
-// programPlacement assigns Pods whose images are all Karmada's to the node for programs. The
-// taint of the node keeps other Pods away.
+// programPlacement assigns a Pod to the node for programs if all its images are images of Karmada.
+// The taint of this node prevents other Pods from being scheduled to it.
 type programPlacement struct{ *admission.Handler }
 
 var _ admission.MutationInterface = programPlacement{}
@@ -138,8 +139,8 @@ func (programPlacement) Admit(_ context.Context, a admission.Attributes, _ admis
 	if pod.Spec.NodeSelector == nil {
 		pod.Spec.NodeSelector = map[string]string{}
 	}
-	pod.Spec.NodeSelector[processnode.Label] = "true"
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, core.Toleration{Key: processnode.Taint, Operator: core.TolerationOpExists})
+	pod.Spec.NodeSelector[clusterv1alpha1.ProgramNodeLabel] = "true"
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, core.Toleration{Key: clusterv1alpha1.ProgramNodeTaint, Operator: core.TolerationOpExists})
 	return nil
 }
 

@@ -51,7 +51,7 @@ func startScheduler(ctx context.Context, access inProcessAccess) (*server, error
 	}), nil
 }
 
-// setSchedulerClients replaces the clients of a scheduler by clients of this process.
+// setSchedulerClients replaces the clients of a scheduler with in-process clients.
 func setSchedulerClients(ctx context.Context, config *schedulerconfig.Config, access inProcessAccess) error {
 	access.useTransport(config.KubeConfig)
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config.KubeConfig, "scheduler"))
@@ -69,7 +69,7 @@ func setSchedulerClients(ctx context.Context, config *schedulerconfig.Config, ac
 	return nil
 }
 
-// newScheduler creates the scheduler like its own program does.
+// newScheduler creates the scheduler in the same way as the kube-scheduler program.
 func newScheduler(ctx context.Context, config *schedulerconfig.CompletedConfig) (*scheduler.Scheduler, error) {
 	settings := config.ComponentConfig
 	return scheduler.New(ctx, config.Client, config.InformerFactory, config.DynInformerFactory,

@@ -83,7 +83,7 @@ func serveWorks(ctx context.Context, t *testing.T, cluster *Cluster) dynamic.Res
 	return works
 }
 
-// mustBeEncrypted checks that etcd holds the values encrypted.
+// mustBeEncrypted checks that the values in etcd are encrypted.
 func mustBeEncrypted(t *testing.T, endpoint string, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
@@ -93,7 +93,7 @@ func mustBeEncrypted(t *testing.T, endpoint string, keys ...string) {
 	}
 }
 
-// rawValue returns the value that etcd holds for an object.
+// rawValue returns the value of an object in etcd.
 func rawValue(t *testing.T, endpoint, key string) []byte {
 	t.Helper()
 	store, err := dialEtcd(t.Context(), endpoint)
@@ -108,7 +108,7 @@ func rawValue(t *testing.T, endpoint, key string) []byte {
 	return found.Kvs[0].Value
 }
 
-// putUnencrypted stores a Secret and a Work like a release without encryption.
+// putUnencrypted stores a Secret and a Work as a release without encryption stores them.
 func putUnencrypted(t *testing.T, dir string) {
 	t.Helper()
 	endpoint, etcd, err := startEtcd(t.Context(), EtcdOptions{DataDir: filepath.Join(dir, etcdDir)})
@@ -138,7 +138,7 @@ func putUnencrypted(t *testing.T, dir string) {
 	}
 }
 
-// mustNotContain checks that no file in a directory contains the text, plain or in base64.
+// mustNotContain checks that no file in a directory contains the text, in plain text or in base64.
 func mustNotContain(t *testing.T, dir, text string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -156,9 +156,9 @@ func mustNotContain(t *testing.T, dir, text string) {
 	}
 }
 
-// TestSecretsAreEncryptedInEtcd follows Secrets, and Works that deliver Secrets, over several
-// starts of a cluster. One of each is written by a client, one was stored by an earlier
-// release, and the key file is removed for a time.
+// TestSecretsAreEncryptedInEtcd checks Secrets, and Works that deliver Secrets, over several
+// starts of a cluster. A client writes one Secret and one Work, and an earlier release has stored
+// one Secret and one Work. The key file is removed temporarily.
 func TestSecretsAreEncryptedInEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()

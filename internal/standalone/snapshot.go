@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// revisionBump is how much a restore raises the etcd revision at least. Processes that
-	// keep running during the restore saw revisions from after the backup. These revisions
-	// must not be used again.
+	// revisionBump is the minimum by which a restore raises the etcd revision. Processes that run
+	// during the restore have seen revisions from after the backup. The restored etcd must not use
+	// these revisions again.
 	revisionBump = 1_000_000_000
-	// unknownRevisionBump is the increment of a restore over data whose revision cannot be read.
+	// unknownRevisionBump is used instead of revisionBump if the revision of the replaced data
+	// cannot be read.
 	unknownRevisionBump = 10 * revisionBump
-	// revisionBumpPerSecond is how much the revision is raised in addition for each second
-	// since the backup. It is more than etcd can write in a second. So a later restore of the
-	// same backup has higher revisions than an earlier one, also on another machine. That
-	// holds even if the earlier restore added a revisionBump to existing data: 17 minutes of
-	// revisionBumpPerSecond exceed a revisionBump.
+	// revisionBumpPerSecond is an additional increment for each second since the backup. It is
+	// higher than the number of revisions that etcd can write in a second. So a later restore of
+	// the same backup has higher revisions than an earlier restore, also on another machine. This
+	// is true even if the earlier restore added a revisionBump to existing data, because
+	// revisionBumpPerSecond exceeds a revisionBump after 17 minutes.
 	revisionBumpPerSecond = 1_000_000
 )
 
@@ -37,7 +38,7 @@ type Snapshot struct {
 	Keys int
 	// Hash is the checksum of the content.
 	Hash uint32
-	// Version is the version of the etcd that wrote it.
+	// Version is the version of the etcd that wrote the snapshot.
 	Version string
 	// NamesBelowPrefix are the keys under the prefix of SaveSnapshot, without the prefix.
 	NamesBelowPrefix []string
@@ -83,7 +84,8 @@ func runningEtcd(dataDir string) (string, error) {
 	if len(sockets) == 0 {
 		return "", fmt.Errorf("reading %s: %w", dir, errNoEtcd)
 	}
-	// The names contain the start time in base 36, with equal length.
+	// The names contain the start time in base 36 with equal length, so the last name is the name
+	// of the newest socket.
 	return "unix://" + slices.Max(sockets), nil
 }
 
@@ -127,10 +129,10 @@ type RestoreOptions struct {
 	ExtraKeys map[string]string
 }
 
-// RestoreSnapshot creates a data directory of etcd from a snapshot, and writes keys into it.
-// Its revisions are higher than those of the snapshot, of the data that it replaces, and of
-// an earlier restore of the same backup elsewhere. A client that watches from an earlier
-// revision gets the error that the revision is compacted, and lists again.
+// RestoreSnapshot creates a data directory of etcd from a snapshot, and writes keys into this
+// directory. The new revisions are higher than the revisions of the snapshot, of the replaced
+// data, and of an earlier restore of the same backup elsewhere. A client that watches from an
+// earlier revision gets the error that the revision is compacted, and lists again.
 func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	saved, err := InspectSnapshot(o.Snapshot)
 	if err != nil {
@@ -152,8 +154,9 @@ func RestoreSnapshot(ctx context.Context, o RestoreOptions) error {
 	return writeKeys(ctx, o.DataDir, o.ExtraKeys)
 }
 
-// revisionIncrement returns how much revisions are raised. The result is higher than any
-// revision that a process may have seen, here or where the same backup was restored before.
+// revisionIncrement returns the number by which revisions are raised. The resulting revision is
+// higher than any revision that a process may have seen, here or in another restore of the same
+// backup.
 func revisionIncrement(revision int64, replacedDir string, age time.Duration) uint64 {
 	ageIncrement := int64(max(age, 0)/time.Second) * revisionBumpPerSecond
 	db := filepath.Join(replacedDir, "member", "snap", "db")
@@ -167,7 +170,7 @@ func revisionIncrement(revision int64, replacedDir string, age time.Duration) ui
 	return uint64(max(replacedSnapshot.Revision-revision, ageIncrement) + revisionBump)
 }
 
-// writeKeys starts an etcd on a data directory, writes keys, and stops it.
+// writeKeys starts an etcd on a data directory, writes the keys, and stops the etcd.
 func writeKeys(ctx context.Context, dataDir string, keys map[string]string) error {
 	endpoint, running, err := startEtcd(ctx, EtcdOptions{DataDir: dataDir, Fsync: true})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// withEtcd runs an etcd on a directory during the call of use.
+// withEtcd runs an etcd on a directory while it calls use.
 func withEtcd(t *testing.T, dir string, use func(ctx context.Context, client *clientv3.Client)) {
 	t.Helper()
 	endpoint, running, err := startEtcd(t.Context(), EtcdOptions{DataDir: dir})
@@ -49,8 +49,8 @@ func allValues(t *testing.T, client *clientv3.Client) map[string]string {
 	return values
 }
 
-// TestRestoreNeverRepeatsRevision restores the same snapshot twice, the second time over the
-// first. A revision that a process may have seen must not be used again.
+// TestRestoreNeverRepeatsRevision restores the same snapshot twice. The second restore replaces
+// the data of the first. A revision that a process may have seen must not be used again.
 func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	dir := t.TempDir()
 	original, first, second, file := filepath.Join(dir, "original"), filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "snapshot")
@@ -95,8 +95,8 @@ func TestRestoreNeverRepeatsRevision(t *testing.T) {
 	}
 }
 
-// The restore on another machine has no data from which it could read how much was written
-// since the earlier restore.
+// A restore on another machine cannot read how much was written since the earlier restore, because
+// the data of the earlier restore is not on this machine.
 func TestLaterRestoreElsewhereHasHigherRevision(t *testing.T) {
 	const writesPerSecond = 10_000
 	none := filepath.Join(t.TempDir(), "none")

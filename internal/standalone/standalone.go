@@ -1,10 +1,10 @@
-// Package standalone answers: how does a whole Kubernetes cluster run inside one process,
-// without containers? etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-// simulated nodes are compiled in and started through their option structs.
+// Package standalone answers: how does a whole Kubernetes cluster run inside one process, without
+// containers? etcd, kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes
+// are compiled in, and are started with their option structs.
 //
-// Only this package links k8s.io/kubernetes, the etcd server and KWOK. Every server listens
-// on loopback, or on a unix socket in a directory that only its owner can read. Every server
-// ends with the context with which it was started.
+// Only this package links k8s.io/kubernetes, the etcd server and KWOK. Every server listens on
+// loopback, or on a unix socket in a directory that only its owner can read. Every server ends
+// with the context with which it was started.
 package standalone
 
 import (
@@ -36,9 +36,8 @@ type server struct {
 
 var errUnexpectedEnd = errors.New("the server ended unexpectedly")
 
-// startServer runs a server in the background. The server does not end with ctx, but with stop, so
-// that a group can stop its servers in order. If the server ends by itself, that is a
-// failure.
+// startServer runs a server in the background. The end of ctx does not stop the server, because a
+// serverGroup must stop its servers in order. A server that ends by itself has failed.
 func startServer(ctx context.Context, name string, run func(context.Context) error) *server {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &server{name: name, stop: cancel, done: make(chan struct{})}
@@ -52,12 +51,12 @@ func startServer(ctx context.Context, name string, run func(context.Context) err
 	return s
 }
 
-// stopTimeout is how long the servers of one stage may take to end. Then the next stage is
-// stopped anyway.
+// stopTimeout is how long the servers of one stage may take to end. After this time the next stage
+// is stopped anyway.
 const stopTimeout = 3 * time.Second
 
-// serverGroup is a set of servers in stages. The servers of a later stage need those of the
-// earlier stages, and are stopped before them.
+// serverGroup is a set of servers in stages. The servers of a later stage need the servers of
+// earlier stages, so later stages are stopped first.
 type serverGroup struct {
 	mu     sync.Mutex
 	stages [][]*server
@@ -109,8 +108,8 @@ func (g *serverGroup) failure() error {
 	return nil
 }
 
-// parseFlags applies command line flags to the options of a Kubernetes component, so that the
-// configuration in this package uses the documented flags.
+// parseFlags applies command line flags to the options of a Kubernetes component. So this package
+// configures components with their documented flags.
 func parseFlags(component string, sets cliflag.NamedFlagSets, args []string) error {
 	flags := pflag.NewFlagSet(component, pflag.ContinueOnError)
 	for _, set := range sets.FlagSets {

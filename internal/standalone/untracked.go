@@ -14,15 +14,16 @@ import (
 const untrackedFieldsName = "KarmadaUntrackedFields"
 
 // untrackedFields removes the managed fields of objects that the controllers of a simulated
-// cluster create, such as Pods and events. Only the controllers write these objects, often,
-// and tracking the owner of each field is a large part of the cost. Objects that a user or
-// Karmada creates keep their managed fields, and so do objects written by server-side apply.
+// cluster create, such as Pods and events. The controllers write these objects often, and tracking
+// the owner of each field is a large part of the cost of these writes. Objects that a user or
+// Karmada creates, or that server-side apply writes, keep their managed fields.
 type untrackedFields struct{ *admission.Handler }
 
 var _ admission.MutationInterface = untrackedFields{}
 
-// NewUntrackedFields returns the admission plugin of simulated clusters. They store no
-// managed fields of objects that controllers create, unless server-side apply writes them.
+// NewUntrackedFields returns the admission plugin of simulated clusters. With this plugin, a
+// cluster stores no managed fields of objects that controllers create, except for objects that
+// server-side apply writes.
 func NewUntrackedFields() AdmissionPlugin {
 	return AdmissionPlugin{Name: untrackedFieldsName, Register: func(plugins *admission.Plugins) {
 		plugins.Register(untrackedFieldsName, func(io.Reader) (admission.Interface, error) {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// setCompiledVersion makes an API server report the version of Kubernetes that is compiled
-// in. A build without the Makefile of Kubernetes sets no version, and every cluster would
-// report v0.0.0.
+// setCompiledVersion makes an API server report the version of Kubernetes that is compiled in.
+// Only the Makefile of Kubernetes sets the version in a build. Without setCompiledVersion, every
+// cluster would report v0.0.0.
 func setCompiledVersion(config *app.Config) {
 	for _, generic := range []*compatibility.EffectiveVersion{
 		&config.Aggregator.GenericConfig.EffectiveVersion, &config.KubeAPIs.ControlPlane.Generic.EffectiveVersion,
@@ -36,8 +36,8 @@ func (v compiledVersion) Info() *apiversion.Info {
 	return info
 }
 
-// moduleVersion returns the version of a module in a build, or a default if the build does
-// not contain it.
+// moduleVersion returns the version of a module in a build. If the build does not contain the
+// module, it returns a default.
 func moduleVersion(build *debug.BuildInfo, module, defaultVersion string) string {
 	for _, dep := range build.Deps {
 		if dep.Path == module {

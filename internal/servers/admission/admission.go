@@ -1,13 +1,12 @@
 // Package admission answers: may an object be stored, and with which defaults?
 //
-// The rules are in domain/admission. This package applies them in three ways, from
-// one table of kinds: Plugin runs inside an API server of the same process, Webhook
-// serves AdmissionReviews over HTTPS, and Configurations registers the webhook with
-// an API server.
+// The rules are in domain/admission. This package applies the rules in three ways, from one table
+// of kinds: Plugin runs inside an API server of the same process, Webhook serves AdmissionReviews
+// over HTTPS, and Configurations registers the webhook with an API server.
 //
-// Invariants: Plugin and Webhook return the same results. A kind without rules costs
-// a map lookup. A denied request gets a 403 that names every violated rule. Only the
-// fields that the rules default are changed; unknown fields are kept.
+// Invariants: Plugin and Webhook return the same results. A kind without rules costs a map lookup.
+// A denied request gets a 403 that names every violated rule. Only the fields that the rules
+// default are changed, and unknown fields are kept.
 package admission
 
 import (
@@ -36,26 +35,27 @@ type Reviewer struct {
 	Rules rules.Options
 	// NewID returns a new permanent ID. Nil means random UUIDs.
 	NewID func() string
-	// Customizations lists the stored customizations for the validation of a
-	// ResourceInterpreterCustomization. Nil validates each customization alone.
+	// Customizations lists the stored customizations, with which a new
+	// ResourceInterpreterCustomization is compared. Nil validates each customization alone.
 	Customizations Customizations
-	// Claim returns the policy that claims an object of any kind that is being created, so that
-	// the claim is stored with the object. ok is false if the result is not certain. Nil leaves
-	// all claims to the controllers. Only the plugin calls it: a webhook would have to receive
-	// every object of every user.
+	// Claim returns the policy that claims a new object of any kind, so that the claim is stored
+	// together with the object. ok is false if the result is not certain. Nil leaves all claims to
+	// the controllers. Only the plugin calls Claim, because a webhook would have to receive every
+	// object of every user.
 	Claim func(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (claim policy.Claim, ok bool)
 	// Quota checks a ResourceBinding against the quotas of its namespace and records its usage,
-	// after the rules have accepted it. Nil means no quotas. old is nil on creation. An error
-	// with an API status is returned unchanged, any other error denies the request.
+	// after the rules have accepted the ResourceBinding. old is nil on creation. An error with an
+	// API status is returned unchanged, and any other error denies the request. Nil means no
+	// quotas.
 	Quota func(ctx context.Context, binding, old *workv1alpha2.ResourceBinding, dryRun bool) error
 	// AgentQuotas limits the writes of the agent of a cluster. Nil means no limit. Only the plugin
-	// uses it: a webhook cannot verify the user of a request.
+	// uses AgentQuotas, because a webhook cannot verify the user of a request.
 	AgentQuotas *AgentQuotas
 	// LargeStatus is the value of the feature gate LargeStatus.
 	LargeStatus bool
 }
 
-// DefaultRules returns the zero rules with the validation of schedules and time zones.
+// DefaultRules returns rules options that contain only the validation of schedules and time zones.
 func DefaultRules() rules.Options {
 	return rules.Options{
 		ParseSchedule: parseSchedule,
@@ -70,8 +70,8 @@ func DefaultRules() rules.Options {
 
 var errOnlyTimeZone = errors.New("must be a cron expression: the time zone has no expression after it")
 
-// parseSchedule validates a cron expression with an optional time zone. The parser panics if no
-// blank follows the time zone.
+// parseSchedule validates a cron expression with an optional time zone. It checks first that a
+// blank follows the time zone, because the parser panics otherwise.
 func parseSchedule(expression string) error {
 	zoned := strings.HasPrefix(expression, "TZ=") || strings.HasPrefix(expression, "CRON_TZ=")
 	if zoned && !strings.Contains(expression, " ") {
@@ -83,7 +83,7 @@ func parseSchedule(expression string) error {
 	return nil
 }
 
-// applyDefaults sets the defaults of an object of that kind in content.
+// applyDefaults sets the defaults in content, which is an object of the given kind.
 func (r Reviewer) applyDefaults(kind *kind, version string, content, oldContent map[string]any) error {
 	object, err := kind.decode(version, content)
 	if err != nil {
@@ -98,14 +98,14 @@ func (r Reviewer) applyDefaults(kind *kind, version string, content, oldContent 
 		return fmt.Errorf("defaulting the %s: %w", kind.name, err)
 	}
 	if kind.withoutManagedFields && oldContent == nil {
-		// An API server tracks managed fields only for objects that had some on creation, and
-		// for applied objects.
+		// An API server tracks managed fields only for objects that had managed fields on creation,
+		// and for objects that are written with server-side apply.
 		unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	}
 	return applyDiff(content, before, object)
 }
 
-// validate returns warnings, and an error if the object is denied.
+// validate returns warnings. It returns an error if the object is denied.
 func (r Reviewer) validate(ctx context.Context, kind *kind, version string, content, oldContent map[string]any, dryRun bool) ([]string, error) {
 	object, err := kind.decode(version, content)
 	if err != nil {

@@ -20,17 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-const (
-	agentWebhookName = "agentquota.karmada.io"
-	agentPath        = "/validate-agentquota"
-)
+const agentPath = "/validate-agentquota"
 
-// rateLimit permits a burst, and then perInterval in each interval. The zero value means no
-// limit.
+// rateLimit allows a burst, and then perInterval in each interval. The zero value means no limit.
 type rateLimit struct {
 	burst       int
 	perInterval int
@@ -46,20 +43,21 @@ func (b rateLimit) limiter() *rate.Limiter {
 
 // quota limits the writes of one agent to some resources.
 type quota struct {
-	// resources is empty for the quota of all resources without their own quota.
+	// resources lists the limited resources. It is empty for the quota that applies to all
+	// resources without their own quota.
 	resources []schema.GroupResource
-	// creations limits the number of created objects. An API server deletes Events after an
-	// hour and CertificateSigningRequests after a day at the latest, so this also limits how
-	// many are stored.
+	// creations limits the number of created objects. It also limits how many objects are stored,
+	// because an API server deletes Events after at most an hour, and CertificateSigningRequests
+	// after at most a day.
 	creations rateLimit
-	// bytes limits creations and updates in bytes of JSON, because etcd keeps each revision of
-	// an object until the next compaction.
+	// bytes limits creations and updates, in bytes of JSON, because etcd keeps each revision of an
+	// object until the next compaction.
 	bytes rateLimit
 }
 
-// agentQuotas returns the quotas of each agent. An upstream agent that waits for its
-// certificate creates a request every 5 minutes. Each write of an Event keeps it for another
-// hour, so the quota of bytes limits the stored Events.
+// agentQuotas returns the quotas of each agent. An upstream agent that waits for its certificate
+// creates a request every 5 minutes. Each write of an Event keeps the Event for another hour, so
+// the quota of bytes limits the stored Events.
 func agentQuotas() []quota {
 	return []quota{
 		{
@@ -89,15 +87,15 @@ func workResource() schema.GroupResource {
 	return schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}
 }
 
-// AgentQuotas limits the writes of agents. It trusts the user name, so only a server that
-// authenticates users may use it.
+// AgentQuotas limits the writes of agents. It trusts the user name in a request, so only a server
+// that authenticates users may use it.
 type AgentQuotas struct {
 	now    func() time.Time
 	quotas []quota
 
 	mu sync.Mutex
-	// limiters has one entry for each agent and quota. The number of certificates of agents
-	// limits its size.
+	// limiters has one entry for each agent and quota. The number of entries is limited, because
+	// the number of certificates of agents is limited.
 	limiters map[limiterKey]*writeLimiters
 }
 
@@ -114,9 +112,9 @@ func NewAgentQuotas(now func() time.Time) *AgentQuotas {
 	return &AgentQuotas{now: now, quotas: agentQuotas(), limiters: map[limiterKey]*writeLimiters{}}
 }
 
-// admit counts a write of an agent and returns an error if it exceeds a quota. For too many
-// bytes, the error is a status on which clients wait and retry. A nil AgentQuotas admits all
-// writes.
+// admit counts a write of an agent and returns an error if the write exceeds a quota. If there are
+// too many bytes, the error has a status that makes clients wait and retry. A nil AgentQuotas
+// admits all writes.
 func (q *AgentQuotas) admit(user string, resource schema.GroupResource, creates bool, size int) error {
 	if q == nil {
 		return nil
@@ -136,8 +134,8 @@ func (q *AgentQuotas) admit(user string, resource schema.GroupResource, creates 
 	return nil
 }
 
-// reserveTokens takes n tokens from the limiter. If fewer are available, it takes none and
-// returns the time until n are available.
+// reserveTokens takes n tokens from the limiter. If fewer than n tokens are available, it takes
+// none and returns the time until n tokens are available.
 func reserveTokens(limiter *rate.Limiter, now time.Time, n int) (time.Duration, bool) {
 	reservation := limiter.ReserveN(now, n)
 	delay := reservation.DelayFrom(now)
@@ -165,8 +163,8 @@ func (q *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
 	return q.limiters[key]
 }
 
-// validateAgent denies writes of agents inside an API server if the object is too large or a
-// quota is exceeded.
+// validateAgent denies a write of an agent in an API server if the object is too large or a quota
+// is exceeded.
 func (r Reviewer) validateAgent(a admission.Attributes) error {
 	if a.GetUserInfo() == nil || !agent.IsAgent(a.GetUserInfo().GetName()) || a.GetObject() == nil {
 		return nil
@@ -189,8 +187,8 @@ func (r Reviewer) validateAgent(a admission.Attributes) error {
 	return admission.NewForbidden(a, err)
 }
 
-// checkSize returns an error if an object is too large for an agent. content and old are used
-// for Works only.
+// checkSize returns an error if an object is too large for an agent. It uses content and old only
+// for Works.
 func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, old map[string]any) error {
 	switch {
 	case slices.Contains(eventResources(), resource):
@@ -215,7 +213,8 @@ func (r Reviewer) checkSize(resource schema.GroupResource, size int, content, ol
 	return agent.CheckWorkReportBytes(manifests, oldReportSize, reportSize, r.LargeStatus)
 }
 
-// jsonSize returns the size of an object as JSON, which is about its stored size.
+// jsonSize returns the size of an object as JSON, which is approximately the size of the stored
+// object.
 func jsonSize(object any) (int, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		object = u.Object
@@ -229,8 +228,8 @@ func jsonSize(object any) (int, error) {
 	return text.Len(), nil
 }
 
-// reviewAgentWrite is validateAgent for the webhook, without quotas: a webhook cannot verify
-// the caller, so it must not count writes for the user in the request.
+// reviewAgentWrite does the same as validateAgent for the webhook, but without quotas. A webhook
+// cannot verify the caller, so it must not count writes for the user in the request.
 func (r Reviewer) reviewAgentWrite(_ *http.Request, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	if !agent.IsAgent(request.UserInfo.Username) {
 		return &admissionv1.AdmissionResponse{Allowed: true}
@@ -250,7 +249,8 @@ func (r Reviewer) reviewAgentWrite(_ *http.Request, request *admissionv1.Admissi
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// agentWebhook is the webhook for writes of agents. A match condition excludes all other users.
+// agentWebhook returns the webhook for writes of agents. A match condition excludes all other
+// users.
 func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
 	rule := func(group string, resources []string, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{
@@ -268,7 +268,7 @@ func agentWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingW
 	requests, works := csrResource(), workResource()
 	rules = append(rules, rule(requests.Group, []string{requests.Resource}, create), rule(works.Group, []string{works.Resource, works.Resource + "/status"}, update))
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:                    agentWebhookName,
+		Name:                    clusterv1alpha1.AgentQuotaAdmission,
 		ClientConfig:            clientConfig(agentPath),
 		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: fmt.Sprintf("request.userInfo.username.startsWith('%s')", agent.UserPrefix)}},
 		Rules:                   rules,

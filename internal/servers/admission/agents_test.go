@@ -36,7 +36,7 @@ func TestAgentQuotas(t *testing.T) {
 		creates  bool
 		size     int
 		minutes  int
-		// want is the number of admitted writes out of 3000 in each minute.
+		// want is the number of writes that are admitted in each minute, out of 3000.
 		want int
 	}{
 		"Events at once":                                 {east, []schema.GroupResource{coreEvents}, true, 1 << 10, 0, 500},
@@ -87,7 +87,7 @@ func TestAgentQuotaErrorSuggestsDelay(t *testing.T) {
 	}
 }
 
-// newWork returns a Work with a number of manifests and with texts of given length in its
+// workWith returns a Work with a number of manifests, and with texts of the given lengths in its
 // status and spec.
 func workWith(manifests, status, spec int) map[string]any {
 	list := make([]any, manifests)
@@ -194,8 +194,8 @@ func reviewAs(t *testing.T, webhook http.Handler, user string, resource schema.G
 	return review.Response
 }
 
-// TestWebhookHasNoAgentQuotas covers callers that are not the API server: they must not use the
-// quotas of an agent.
+// TestWebhookHasNoAgentQuotas requires that callers other than the API server cannot use the quota
+// of an agent.
 func TestWebhookHasNoAgentQuotas(t *testing.T) {
 	webhook := NewWebhookHandler(Reviewer{AgentQuotas: NewAgentQuotas(time.Now)})
 	for range 20 {

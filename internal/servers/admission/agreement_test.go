@@ -11,8 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A CustomResourceDefinition rejects what its CEL rules can detect, before admission is called.
-// It must not reject anything that admission accepts.
+// The tests of this file compare a CustomResourceDefinition with admission. Before admission is
+// called, the definition rejects what its CEL rules can detect. It must not reject anything that
+// admission accepts.
 
 func kindByName(t testing.TB, name string) *kind {
 	t.Helper()
@@ -25,8 +26,8 @@ func kindByName(t testing.TB, name string) *kind {
 	return nil
 }
 
-// validateBoth returns the errors of the definition and of the rules for an object, after
-// applying the defaults of the rules.
+// validateBoth applies the defaults of the rules to an object. Then it returns the errors of the
+// definition and the errors of the rules.
 func validateBoth(t testing.TB, d *definition, k *kind, object, old *unstructured.Unstructured) (bySchema field.ErrorList, byRules error) {
 	t.Helper()
 	r, oldContent := reviewer(), unstructuredContent(old)
@@ -39,8 +40,8 @@ func validateBoth(t testing.TB, d *definition, k *kind, object, old *unstructure
 	return bySchema, byRules
 }
 
-// objectWithSpec returns a valid object with the given spec. Objects of all kinds have the
-// labels that policies require.
+// objectWithSpec returns a valid object with the given spec. An object of any kind has the labels
+// that policies require.
 func objectWithSpec(kind, group, spec string) string {
 	return fmt.Sprintf(`{apiVersion: %s.karmada.io/v1alpha1, kind: %s, metadata: {name: s, namespace: shop, labels: {propagationpolicy.karmada.io/permanent-id: new-id}}, spec: {%s}}`, group, kind, spec)
 }
@@ -80,7 +81,8 @@ func TestDefinitionsAgreeWithAdmission(t *testing.T) {
 	)
 	tests := map[string]struct {
 		old, new string
-		// at is the field in the error of the definition. It is empty if the object is valid.
+		// at is the field that the error of the definition names. It is empty if the object is
+		// valid.
 		at string
 	}{
 		"a valid policy":                         {new: placement(`clusterAffinity: {clusterNames: [m1], fieldSelector: {matchExpressions: [{key: zone, operator: In, values: [a]}]}}, clusterTolerations: [{key: a, operator: Exists}], spreadConstraints: [{spreadByField: cluster, maxGroups: 2}, {spreadByField: region, maxGroups: 0}], workloadAffinity: {affinity: {groupByLabelKey: a}, antiAffinity: {groupByLabelKey: b}}`)},
@@ -188,7 +190,7 @@ func TestDefinitionsAgreeWithAdmission(t *testing.T) {
 	}
 }
 
-// optionalPart is a choice of parts of an object: nothing, or one of them.
+// optionalPart is a list of parts of an object. A test object contains none or one of these parts.
 type optionalPart []string
 
 func (p optionalPart) draw(t *rapid.T, name string) string {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxAge is the time for which a satisfying value is used without a refresh.
+	// maxAge is how long a value that satisfies the callers is used without a refresh.
 	maxAge = time.Minute
-	// refreshDelay is the minimum time between two refreshes because the value does not satisfy
-	// a caller. retryDelay is the minimum time after a failed refresh.
+	// refreshDelay is the minimum time between two refreshes if the value does not satisfy a
+	// caller. retryDelay is the minimum time between a failed refresh and the next refresh.
 	refreshDelay = 200 * time.Millisecond
 	retryDelay   = 5 * time.Second
-	// waitTimeout limits how long a request waits for a value: storing an object without a
-	// warning is better than storing it late.
+	// waitTimeout limits how long a request waits for a value, because it is better to store an
+	// object without a warning than to store the object late.
 	waitTimeout = 500 * time.Millisecond
 )
 
@@ -29,9 +29,9 @@ type cachedValue[T any] struct {
 	done chan struct{}
 }
 
-// get returns the value. known is false if no value is available in time. It starts a refresh
-// if the value is old or does not satisfy the caller. An old value that satisfies the caller is
-// returned at once, and the next caller gets the new one.
+// get returns the value. known is false if no value is available in time. get starts a refresh if
+// the value is old or does not satisfy the caller. If an old value satisfies the caller, get
+// returns this value immediately, and the next caller gets the new value.
 func (r *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
 	r.mu.Lock()
 	if r.needsRefresh(satisfies) && r.done == nil {
@@ -58,7 +58,7 @@ func (r *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
 	return r.value, r.known
 }
 
-// needsRefresh reports whether to start a refresh. The caller must hold the lock.
+// needsRefresh reports whether a refresh must be started. The caller must hold the lock.
 func (r *cachedValue[T]) needsRefresh(satisfies func(T) bool) bool {
 	age := time.Since(r.fetchedAt)
 	switch {

@@ -15,7 +15,6 @@ const (
 	// Configurations.
 	ValidatingConfigurationName = "validating-config"
 
-	deletionWebhookName   = "resourcedeletionprotection.karmada.io"
 	deletionPath          = "/validate-resourcedeletionprotection"
 	defaultTimeoutSeconds = 3
 )
@@ -69,11 +68,12 @@ func validatingWebhook(k *kind, clientConfig ClientConfig) admissionregistration
 	}
 }
 
-// deletionWebhook is the webhook for deletions of objects with the protection label. Without
-// the selector, no object could be deleted while the webhook is unavailable.
+// deletionWebhook returns the webhook for deletions of objects with the protection label. Its
+// selector excludes all other objects, which could otherwise not be deleted while the webhook is
+// unavailable.
 func deletionWebhook(clientConfig ClientConfig) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:         deletionWebhookName,
+		Name:         workv1alpha2.DeletionProtectionAdmission,
 		ClientConfig: clientConfig(deletionPath),
 		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: workv1alpha2.DeletionProtectionLabel, Operator: metav1.LabelSelectorOpExists},

@@ -17,7 +17,7 @@ import (
 // ConversionPath is the path of the conversion webhook for bindings.
 const ConversionPath = "/convert"
 
-// maxConversionBytes limits a ConversionReview, which may contain a whole list.
+// maxConversionBytes limits the size of a ConversionReview, which may contain a whole list.
 const maxConversionBytes = 256 << 20
 
 func serveConversion(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func serveConversion(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, body)
 }
 
-// convertAll converts either all objects or none.
+// convertAll converts all objects. If it cannot convert one of them, it returns no object.
 func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
 	response := &apiextensionsv1.ConversionResponse{
 		UID:              request.UID,
@@ -55,8 +55,8 @@ func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.Con
 	return response
 }
 
-// convert converts an object to the desired version. It returns an object of that version
-// unchanged.
+// convert converts an object to the desired version. If the object has this version, convert
+// returns it unchanged.
 func convert(raw []byte, desired string) ([]byte, error) {
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(raw, &meta); err != nil {

@@ -13,12 +13,13 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// Customizations lists the stored customizations. The validation of a customization depends on
-// the others.
+// Customizations lists the stored customizations. The validation of a customization depends on all
+// other customizations.
 type Customizations func(ctx context.Context) ([]*configv1alpha1.ResourceInterpreterCustomization, error)
 
-// StoredCustomizations lists customizations from the control plane on each call. They change
-// rarely, and an outdated cache would permit two customizations for the same operation.
+// StoredCustomizations lists the customizations of the control plane on each call. It uses no
+// cache, because an outdated cache would allow two customizations for the same operation, and
+// because customizations change rarely.
 func StoredCustomizations(karmada dynamic.Interface) Customizations {
 	resource := configv1alpha1.GroupVersion.WithResource("resourceinterpretercustomizations")
 	return func(ctx context.Context) ([]*configv1alpha1.ResourceInterpreterCustomization, error) {
@@ -38,8 +39,8 @@ func StoredCustomizations(karmada dynamic.Interface) Customizations {
 	}
 }
 
-// rulesFor returns the rules for one object, with the stored objects that its validation
-// depends on.
+// rulesFor returns the rules for one object. The rules contain the stored objects that the
+// validation of the object depends on.
 func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Options, error) {
 	if _, ok := object.(*configv1alpha1.ResourceInterpreterCustomization); !ok || r.Customizations == nil {
 		return r.Rules, nil
@@ -53,7 +54,8 @@ func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Op
 	return objectRules, nil
 }
 
-// unavailableError means that an object could not be validated.
+// unavailableError means that an object could not be validated, because required data could not be
+// read.
 type unavailableError struct{ err error }
 
 func (e *unavailableError) Error() string { return e.err.Error() }

@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// applyDiff applies the difference between two typed states to the content that the first one
-// was decoded from. Encoding the second state instead would add fields that were not set, such
-// as empty structs, and remove unknown fields.
+// applyDiff applies the difference between two typed states to content, from which the first state
+// was decoded. To encode the second state instead would add fields that were not set, such as
+// empty structs, and would remove unknown fields.
 func applyDiff(content map[string]any, before, after runtime.Object) error {
 	if patch.Equal(before, after) {
 		return nil
@@ -41,8 +41,7 @@ func applyMapDiff(content, from, to map[string]any) {
 	}
 }
 
-// applyValueDiff descends into maps, and into lists of equal length. All other values are
-// replaced.
+// applyValueDiff descends into maps, and into lists of equal length. It replaces all other values.
 func applyValueDiff(content, from, to any) any {
 	switch to := to.(type) {
 	case map[string]any:

@@ -17,16 +17,16 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// listTimeout limits a request for the names of clusters.
+// listTimeout limits a request that lists the names of clusters.
 const listTimeout = 5 * time.Second
 
-// resourceDiscovery discovers the served resources. Discovery clients implement it.
+// resourceDiscovery discovers the served resources. Discovery clients implement the interface.
 type resourceDiscovery interface {
 	ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
 // ServedKinds returns a function that discovers the kinds of a control plane; see
-// rules.Rules.Served. Groups whose discovery fails are not validated.
+// rules.Rules.Served. If the discovery of an API group fails, its kinds are not validated.
 func ServedKinds(karmada resourceDiscovery) func(schema.GroupVersionKind) *rules.ServedKinds {
 	served := &cachedValue[*rules.ServedKinds]{fetch: func() (*rules.ServedKinds, error) {
 		groups, lists, err := karmada.ServerGroupsAndResources()
@@ -56,7 +56,7 @@ func StoredClusters(karmada dynamic.Interface) func(wanted []string) sets.Set[st
 	names := &cachedValue[sets.Set[string]]{fetch: func() (sets.Set[string], error) {
 		ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 		defer cancel()
-		// Resource version 0 is served from the watch cache.
+		// A list with the resource version 0 is served from the watch cache.
 		list, err := karmada.Resource(resource).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return nil, err

@@ -6,8 +6,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// decodeJSON decodes JSON in the representation of custom resources, with whole numbers as
-// int64. It returns nil for no input and for null.
+// decodeJSON decodes JSON to the representation of custom resources, which has whole numbers as
+// int64. It returns nil if the input is empty or null.
 func decodeJSON(raw []byte) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, nil

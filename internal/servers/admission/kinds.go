@@ -13,6 +13,7 @@ import (
 
 	appsv1alpha1 "karmada.io/karmada/api/apps/v1alpha1"
 	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
@@ -23,20 +24,20 @@ import (
 
 // kind is one row of the table of kinds.
 type kind struct {
-	// name is the name of the kind. The paths of the webhook end with it in lower case.
+	// name is the name of the kind. The paths of the webhook end with the name in lower case.
 	name          string
 	resource      schema.GroupResource
 	clusterScoped bool
-	// withoutManagedFields is set for kinds that only controllers of this project write. Nobody
-	// needs their managed fields, which are a third of the size of such an object.
+	// withoutManagedFields is true for kinds that only controllers of this project write. The
+	// managed fields of such an object are not needed, and are a third of its size.
 	withoutManagedFields bool
-	// notImplemented is set for kinds that are validated and stored, but that no component
+	// notImplemented is true for kinds that are validated and stored, but that no component
 	// implements.
 	notImplemented bool
 	// versions are constructors of empty objects by version.
 	versions map[string]func() runtime.Object
-	// mutate and validate are the entries in the webhook configurations. Nil means that there
-	// is none.
+	// mutate and validate are the entries in the webhook configurations. Nil means that the
+	// configuration has no entry.
 	mutate, validate *webhookEntry
 }
 
@@ -44,11 +45,11 @@ type kind struct {
 type webhookEntry struct {
 	name       string
 	operations []admissionregistrationv1.OperationType
-	// timeoutSeconds is the timeout. 0 means the default.
+	// timeoutSeconds is the timeout of the webhook. 0 means the default.
 	timeoutSeconds int32
-	// hasSideEffects is set if a review has side effects, except for dry runs.
+	// hasSideEffects is true if a review has side effects unless it is a dry run.
 	hasSideEffects bool
-	// warnsOnly is set if a review returns only warnings. The API server then stores the object
+	// warnsOnly is true if a review returns only warnings. Then the API server stores the object
 	// even if the webhook is unavailable.
 	warnsOnly bool
 }
@@ -58,7 +59,7 @@ const (
 	update = admissionregistrationv1.Update
 )
 
-// kinds returns the table, in the order of the configurations.
+// kinds returns the table of kinds, in the order of the webhook configurations.
 func kinds() []kind {
 	return slices.Concat(policyKinds(), workKinds(), configKinds(), autoscalingKinds(), networkingKinds(), unimplementedKinds())
 }
@@ -178,7 +179,7 @@ func networkingKinds() []kind {
 	}
 }
 
-// unimplementedKinds have no rules. Upstream registers no webhook for them.
+// unimplementedKinds returns kinds without rules. Upstream registers no webhook for these kinds.
 func unimplementedKinds() []kind {
 	warning := func(name string) *webhookEntry {
 		e := newWebhookEntry(name, create)
@@ -199,16 +200,16 @@ func unimplementedKinds() []kind {
 	}
 }
 
-// v1alpha1Only is for a kind with v1alpha1 as its only version.
+// v1alpha1Only returns the versions of a kind whose only version is v1alpha1.
 func v1alpha1Only(empty func() runtime.Object) map[string]func() runtime.Object {
 	return map[string]func() runtime.Object{"v1alpha1": empty}
 }
 
 func newWebhookEntry(name string, operations ...admissionregistrationv1.OperationType) *webhookEntry {
-	return &webhookEntry{name: name + ".karmada.io", operations: operations}
+	return &webhookEntry{name: name + clusterv1alpha1.DomainSuffix, operations: operations}
 }
 
-// handles reports whether the entry is for that operation. It is false for nil.
+// handles reports whether the entry is for the given operation. It returns false if e is nil.
 func (e *webhookEntry) handles(operation admission.Operation) bool {
 	return e != nil && slices.Contains(e.operations, admissionregistrationv1.OperationType(operation))
 }
@@ -216,8 +217,8 @@ func (e *webhookEntry) handles(operation admission.Operation) bool {
 func (k *kind) mutatePath() string   { return "/mutate-" + strings.ToLower(k.name) }
 func (k *kind) validatePath() string { return "/validate-" + strings.ToLower(k.name) }
 
-// decode returns the typed object, or nil for no content. Unknown fields are ignored, as in the
-// API server. applyDiff keeps them in the original.
+// decode returns the typed object, or nil if content is nil. As in the API server, unknown fields
+// are ignored. applyDiff keeps unknown fields in the original.
 func (k *kind) decode(version string, content map[string]any) (runtime.Object, error) {
 	if content == nil {
 		return nil, nil
@@ -230,7 +231,8 @@ func (k *kind) decode(version string, content map[string]any) (runtime.Object, e
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err == nil {
 		return object, nil
 	}
-	// The converter is fast, but its error does not name the invalid field.
+	// The converter is fast, but its error does not name the invalid field. Decode again with a
+	// decoder whose error names the field.
 	object = empty()
 	if err := decodeViaJSON(content, object); err != nil {
 		return nil, &undecodableError{fmt.Errorf("decoding the %s: %w", k.name, err)}

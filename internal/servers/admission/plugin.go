@@ -50,7 +50,7 @@ func NewPlugin(reviewer Reviewer) *Plugin {
 	}
 }
 
-// Register registers the plugin with an API server. The plugin must also be enabled by
+// Register registers the plugin with an API server. The plugin must also be enabled by the name
 // PluginName.
 func Register(plugins *admission.Plugins, reviewer Reviewer) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
@@ -58,8 +58,8 @@ func Register(plugins *admission.Plugins, reviewer Reviewer) {
 	})
 }
 
-// SetDynamicClient implements initializer.WantsDynamicClient. The client of the API server
-// reads stored customizations and clusters.
+// SetDynamicClient implements initializer.WantsDynamicClient. The plugin uses the client of the
+// API server to read stored customizations and clusters.
 func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	if p.reviewer.Customizations == nil {
 		p.reviewer.Customizations = StoredCustomizations(karmada)
@@ -69,19 +69,19 @@ func (p *Plugin) SetDynamicClient(karmada dynamic.Interface) {
 	}
 }
 
-// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The client of the
-// API server discovers the served kinds.
+// SetExternalKubeClientSet implements initializer.WantsExternalKubeClientSet. The plugin uses the
+// client of the API server to discover the served kinds.
 func (p *Plugin) SetExternalKubeClientSet(karmada kubernetes.Interface) {
 	if p.reviewer.Rules.ServedKinds == nil {
 		p.reviewer.Rules.ServedKinds = ServedKinds(karmada.Discovery())
 	}
 }
 
-// ValidateInitialization implements admission.InitializationValidator. All clients are
-// optional.
+// ValidateInitialization implements admission.InitializationValidator. It never returns an error,
+// because all clients are optional.
 func (p *Plugin) ValidateInitialization() error { return nil }
 
-// Admit sets the defaults of an object. An object that cannot be decoded is left unchanged,
+// Admit sets the defaults of an object. If the object cannot be decoded, Admit does not change it,
 // because the schema validation that follows returns a more exact error.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	p.applyClaim(ctx, a)
@@ -100,7 +100,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// applyClaim stores the claim of a policy in a new object.
+// applyClaim adds the claim of a policy to a new object.
 func (p *Plugin) applyClaim(ctx context.Context, a admission.Attributes) {
 	if p.reviewer.Claim == nil || a.GetOperation() != admission.Create || a.GetSubresource() != "" {
 		return
@@ -114,7 +114,7 @@ func (p *Plugin) applyClaim(ctx context.Context, a admission.Attributes) {
 	}
 }
 
-// Validate denies objects that violate a rule, and the deletion of protected objects.
+// Validate denies objects that violate a rule. It also denies the deletion of protected objects.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetOperation() == admission.Delete {
 		return validateDelete(a)
@@ -153,8 +153,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, err)
 }
 
-// kindFor returns the row of the kind of a request. Subresources have no rules, because they
-// contain reports of controllers.
+// kindFor returns the table row for the kind of a request. Subresources have no rules, because
+// controllers write them.
 func (p *Plugin) kindFor(a admission.Attributes) (*kind, bool) {
 	if a.GetSubresource() != "" || a.GetOperation() == admission.Delete {
 		return nil, false
@@ -177,8 +177,8 @@ func validateDelete(a admission.Attributes) error {
 	return nil
 }
 
-// unstructuredContent returns the content of a custom resource. It is nil for other objects and
-// for no object.
+// unstructuredContent returns the content of a custom resource. It returns nil for all other
+// objects, and if there is no object.
 func unstructuredContent(object runtime.Object) map[string]any {
 	if u, ok := object.(*unstructured.Unstructured); ok && u != nil {
 		return u.Object

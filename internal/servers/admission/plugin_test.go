@@ -59,7 +59,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 }
 
 // newAttributes returns the attributes of a request for an object. The resource is derived from
-// its kind.
+// the kind of the object.
 func newAttributes(object, old *unstructured.Unstructured, operation admission.Operation, subresource string) admission.Attributes {
 	subject := object
 	if subject == nil {

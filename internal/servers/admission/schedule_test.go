@@ -29,7 +29,7 @@ func TestParseSchedule(t *testing.T) {
 	}
 }
 
-// Users write both, so no input may cause a panic.
+// Users write schedules and time zones, so no input may cause a panic.
 func FuzzParseSchedule(f *testing.F) {
 	for _, seed := range []string{"*/5 * * * *", "@every 1h", "TZ=UTC 0 8 * * 1-5", "CRON_TZ=", "1-2/3,4 ? JAN SUN 99999999999", "../etc/passwd"} {
 		f.Add(seed)

@@ -77,7 +77,8 @@ func (d *definition) validate(t testing.TB, object, old map[string]any) field.Er
 	return errs
 }
 
-// oldValue returns nil for no object, instead of an object without fields.
+// oldValue returns nil if there is no old object, because a nil map would be an object without
+// fields.
 func oldValue(old map[string]any) any {
 	if old == nil {
 		return nil

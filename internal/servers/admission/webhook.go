@@ -14,13 +14,13 @@ import (
 	rules "karmada.io/karmada/internal/domain/admission"
 )
 
-// maxBodyBytes limits a request: two objects of the maximum size of an API server, plus the
-// AdmissionReview.
+// maxBodyBytes limits the size of a request. A request can contain two objects of the maximum size
+// of an API server, and the other fields of the AdmissionReview.
 const maxBodyBytes = 16 << 20
 
-// NewWebhookHandler serves AdmissionReviews (admission.k8s.io/v1), with one path for each webhook, and
-// ConversionReviews on /convert. An invalid review gets HTTP status 400. All other errors are
-// in the review.
+// NewWebhookHandler serves AdmissionReviews (admission.k8s.io/v1), with one path for each webhook,
+// and ConversionReviews on /convert. If a review is invalid, the HTTP status is 400. All other
+// errors are returned in the review.
 func NewWebhookHandler(reviewer Reviewer) http.Handler {
 	mux := http.NewServeMux()
 	table := kinds()
@@ -46,7 +46,7 @@ func ConversionHandler() http.Handler {
 	return mux
 }
 
-// reviewFunc handles one request. handleReview sets the UID of the response.
+// reviewFunc handles one request. Its caller handleReview sets the UID of the response.
 type reviewFunc func(*http.Request, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
 func handleReview(handle reviewFunc) http.Handler {
@@ -68,7 +68,8 @@ func handleReview(handle reviewFunc) http.Handler {
 	})
 }
 
-// writeJSON ignores write errors, because they only mean that the caller disconnected.
+// writeJSON writes a JSON response. It ignores write errors, because they only mean that the
+// caller disconnected.
 func writeJSON(w http.ResponseWriter, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -149,7 +150,8 @@ func reviewDelete(_ *http.Request, request *admissionv1.AdmissionRequest) *admis
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// decodeObjects decodes the object and its old state, which is nil on creation.
+// decodeObjects decodes the new object and the old object of a request. The old object is nil on
+// creation.
 func decodeObjects(request *admissionv1.AdmissionRequest) (object, old map[string]any, err error) {
 	if object, err = decodeJSON(request.Object.Raw); err != nil {
 		return nil, nil, err
@@ -162,8 +164,8 @@ func decodeObjects(request *admissionv1.AdmissionRequest) (object, old map[strin
 }
 
 // errorResponse converts an error to a response: unavailableError becomes an internal error, an
-// error with an API status keeps it, undecodableError becomes a bad request, and any other
-// error becomes Forbidden.
+// error with an API status is returned with this status, undecodableError becomes a bad request,
+// and any other error becomes Forbidden.
 func errorResponse(err error) *admissionv1.AdmissionResponse {
 	if isUnavailable(err) {
 		err = apierrors.NewInternalError(err)

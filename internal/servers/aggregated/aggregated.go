@@ -1,10 +1,10 @@
-// Package aggregated answers: how is cluster.karmada.io/v1alpha1 served? It is the
-// API server of Clusters behind the aggregation layer of the Karmada API server. It
-// has its own storage in etcd and the proxy to member clusters.
+// Package aggregated answers: how is cluster.karmada.io/v1alpha1 served? It is the API server of
+// Clusters behind the aggregation layer of the Karmada API server. It has its own storage in etcd,
+// and contains the proxy to member clusters.
 //
 // Invariants:
 //   - A server uses no global flags, signals, logger or metrics registry, so that
-//     it can share a process with another API server. Everything it starts ends
+//     it can share a process with another API server. Everything that it starts ends
 //     with the context of Run. The only shared state is the feature gate of the API
 //     server library, which changes only for gates named in --feature-gates.
 //   - Authentication and authorization are delegated to the Karmada API server.
@@ -31,12 +31,12 @@ import (
 )
 
 const (
-	// watchDrainPeriod is how long the server takes to end watches when it stops.
+	// watchDrainPeriod is the period over which the server ends watches when it stops.
 	watchDrainPeriod = 2 * time.Second
-	// shutdownTimeout limits the wait for streams to members when the server stops.
+	// shutdownTimeout limits the wait for the end of streams to members when the server stops.
 	shutdownTimeout = 10 * time.Second
 	readyPoll       = 20 * time.Millisecond
-	// sweepPeriod is the period in which connections to clusters are closed that another
+	// sweepPeriod is the interval at which the server closes connections to clusters that another
 	// replica of the server has deleted.
 	sweepPeriod = 30 * time.Second
 )
@@ -48,8 +48,8 @@ type Server struct {
 	ready   chan struct{}
 }
 
-// New returns a server with an open listener, unless the options contain a listener. The
-// options must be valid. The listener and the connections to etcd stay open until Run ends.
+// New returns a server with an open listener. The options must be valid and may contain an open
+// listener. The listener and the connections to etcd stay open until Run ends.
 func New(o *Options) (*Server, error) {
 	if err := o.ApplyFeatureGates(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func New(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without an external address, the library exits the process when the configuration is
+	// If there is no external address, the library exits the process when the configuration is
 	// completed.
 	config.ExternalAddress = config.SecureServing.Listener.Addr().String()
 	config.ShutdownWatchTerminationGracePeriod = watchDrainPeriod
@@ -124,12 +124,12 @@ func (s *Server) Loopback() *clientrest.Config {
 	return clientrest.CopyConfig(s.generic.LoopbackClientConfig)
 }
 
-// Ready returns a channel that is closed once /readyz succeeds for the first time: storage is
-// initialised and requests can be served.
+// Ready returns a channel that is closed when /readyz succeeds for the first time. Then the
+// storage is initialized and requests can be served.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run serves until the context ends, then completes requests in progress and releases all
-// resources. A server runs once.
+// Run serves until the context ends. Then it completes requests in progress and releases all
+// resources. A server can run only once.
 func (s *Server) Run(ctx context.Context) error {
 	probeCtx, stop := context.WithCancel(ctx)
 	probeEnded := make(chan struct{})
@@ -160,7 +160,7 @@ func (s *Server) awaitReady(ctx context.Context) {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			// Not listening yet; the context bounds the wait.
+			// The server does not listen yet. Retry until the context ends.
 			return false, nil
 		}
 		defer response.Body.Close()

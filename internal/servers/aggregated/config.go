@@ -20,12 +20,12 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// config converts the options to the configuration of an API server, and returns the data
-// sources of the proxy in the Karmada API server.
+// config converts the options to the configuration of an API server. It also returns the data
+// sources of the proxy, which are in the Karmada API server.
 func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, error) {
 	sources := proxy.Sources{Secret: o.Secrets}
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
-	// A separate version object keeps this server out of the process-wide component registry,
+	// With a separate version object, this server does not use the process-wide component registry,
 	// which another API server of the process may use.
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	namer := openapinamer.NewDefinitionNamer(o.scheme)
@@ -33,7 +33,7 @@ func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, 
 	config.OpenAPIConfig.Info.Title = "Karmada"
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIV3Config.Info.Title = "Karmada"
-	// Requests through the proxy may be long-running: watches, logs and terminals.
+	// Requests through the proxy may be long-running, for example watches, logs and terminals.
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("proxy"))
 
 	if err := o.applyServing(config); err != nil {
@@ -106,7 +106,7 @@ func (o *Options) karmadaClient(config *genericapiserver.RecommendedConfig) (kub
 	return karmada, nil
 }
 
-// applyFeatures configures priority and fairness and admission, which depend on informers.
+// applyFeatures configures admission, and priority and fairness. Both depend on informers.
 func (o *Options) applyFeatures(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) error {
 	if err := o.Server.Features.ApplyTo(&config.Config, karmada, config.SharedInformerFactory); err != nil {
 		return fmt.Errorf("configuring priority and fairness: %w", err)
@@ -125,8 +125,9 @@ func (o *Options) applyFeatures(config *genericapiserver.RecommendedConfig, karm
 	return nil
 }
 
-// karmadaConfig returns the client configuration of the Karmada API server: from the kubeconfig
-// file if given, else from the options, else from the service account of the Pod.
+// karmadaConfig returns the client configuration of the Karmada API server. It is read from the
+// kubeconfig file if one is given. Otherwise it is taken from the options, or else from the
+// service account of the Pod.
 func (o *Options) karmadaConfig(kubeconfig string) (*clientrest.Config, error) {
 	if kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)

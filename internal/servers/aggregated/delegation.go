@@ -30,18 +30,20 @@ const (
 	clientCAKey             = "client-ca-file"
 )
 
-// configMapTimeout limits the read of that ConfigMap.
+// configMapTimeout limits reading the ConfigMap with the authentication configuration.
 const configMapTimeout = 10 * time.Second
 
 // delegateAuthentication accepts client certificates and the front proxy of the Karmada API
-// server, and sends it TokenReviews. The library supports the same only with a kubeconfig file.
+// server, and sends TokenReviews to the Karmada API server. The library can do this only with a
+// kubeconfig file.
 func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedConfig) error {
 	options := o.Server.Authentication
 	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
 	if err != nil {
 		return err
 	}
-	// Requests wait for these calls. The Karmada API server itself limits its load.
+	// Requests wait for these calls, so there is no client-side limit. The Karmada API server
+	// limits its load itself.
 	karmadaConfig.QPS = -1
 	karmada, err := kubernetes.NewForConfig(karmadaConfig)
 	if err != nil {
@@ -87,8 +89,8 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 	return nil
 }
 
-// clientCAProvider returns the CA of client certificates, from a file or as published by the
-// Karmada API server. It is nil if there is none.
+// clientCAProvider returns the CA of client certificates. It reads the CA from a file, or from the
+// ConfigMap that the Karmada API server publishes. It returns nil if there is no CA.
 func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (dynamiccertificates.CAContentProvider, error) {
 	if options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		ca, err := options.ClientCert.GetClientCAContentProvider()
@@ -108,8 +110,9 @@ func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, k
 	return ca, nil
 }
 
-// frontProxyConfig returns the front proxy whose headers identify the caller, from files or as
-// published by the Karmada API server. It is nil if no front proxy is trusted.
+// frontProxyConfig returns the front proxy whose headers identify the caller. It reads the
+// configuration from files, or from the ConfigMap that the Karmada API server publishes. It
+// returns nil if no front proxy is trusted.
 func frontProxyConfig(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
 	if options.RequestHeader.ClientCAFile != "" {
 		config, err := options.RequestHeader.ToAuthenticationRequestHeaderConfig()
@@ -151,8 +154,8 @@ func frontProxyConfig(options *genericoptions.DelegatingAuthenticationOptions, k
 	}, nil
 }
 
-// caReadyCheck is a readyz check that fails until the CA is loaded. Before that, clients with
-// certificates of the CA would be rejected or treated as anonymous.
+// caReadyCheck returns a readyz check that fails until the CA is loaded. Before that, clients with
+// certificates of this CA would be rejected or treated as anonymous.
 func caReadyCheck(name, usage string, ca dynamiccertificates.CAContentProvider) healthz.HealthChecker {
 	return healthz.NamedCheck(name, func(*http.Request) error {
 		if _, loaded := ca.VerifyOptions(); !loaded {
@@ -171,8 +174,8 @@ func publishesClientCA(karmada kubernetes.Interface) bool {
 	return err == nil && published.Data[clientCAKey] != ""
 }
 
-// delegateAuthorization sends SubjectAccessReviews to the Karmada API server, except for
-// privileged groups and public paths.
+// delegateAuthorization sends SubjectAccessReviews to the Karmada API server. Requests of
+// privileged groups and requests for public paths need no review.
 func (o *Options) delegateAuthorization(config *genericapiserver.RecommendedConfig) error {
 	options := o.Server.Authorization
 	if options == nil {

@@ -7,11 +7,11 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// customizedClusterResourceModeling is the gate of the resource models of Clusters. It is on by
-// default.
+// customizedClusterResourceModeling is the feature gate of the resource models of Clusters. The
+// gate is enabled by default.
 const customizedClusterResourceModeling featuregate.Feature = "CustomizedClusterResourceModeling"
 
-// resourceModelsEnabled reports whether the gate of resource models is on.
+// resourceModelsEnabled reports whether the feature gate of resource models is enabled.
 func (o *Options) resourceModelsEnabled() bool {
 	if on, given := o.featureGates[string(customizedClusterResourceModeling)]; o.Gates == nil && given {
 		return on
@@ -30,8 +30,8 @@ func (o *Options) isKarmadaGate(name featuregate.Feature) bool {
 	return known
 }
 
-// splitFeatureGates separates the named gates into those of Karmada, those of the library, and
-// unknown ones.
+// splitFeatureGates separates the named gates into gates of Karmada, gates of the library, and
+// unknown gates.
 func (o *Options) splitFeatureGates() (karmada, library map[string]bool, unknown []string) {
 	karmada, library = map[string]bool{}, map[string]bool{}
 	libraryGates := utilfeature.DefaultMutableFeatureGate.GetAll()
@@ -58,8 +58,8 @@ func (o *Options) validateFeatureGates() []error {
 	return errs
 }
 
-// ApplyFeatureGates sets the gates of the flag; New calls it too. The gates of the library are
-// shared by the whole process, so they are changed only if the flag names them.
+// ApplyFeatureGates sets the gates that the flag --feature-gates names. New also calls it. Gates
+// of the library are changed only if the flag names them, because the whole process shares them.
 func (o *Options) ApplyFeatureGates() error {
 	karmada, library, _ := o.splitFeatureGates()
 	if o.Gates != nil && len(karmada) > 0 {

@@ -15,8 +15,8 @@ const ServiceName = "karmada-aggregated-apiserver"
 // verifies this name for any host of the Service.
 const ServingName = ServiceName + "." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc"
 
-// Registration returns the Service and the APIService that make the Karmada API server proxy
-// requests for the group to host and port. The Service is an alias of the host, which is a DNS
+// Registration returns a Service and an APIService, with which the Karmada API server proxies
+// requests for the API group to host and port. The Service is an alias of the host, which is a DNS
 // name or an IPv4 address. caBundle is the CA of the serving certificate in PEM.
 func Registration(caBundle []byte, host string, port int32) (*corev1.Service, *apiregistrationv1.APIService) {
 	service := &corev1.Service{

@@ -22,22 +22,21 @@ import (
 
 const (
 	defaultEtcdPrefix = "/registry"
-	// Requests to the Karmada API server are rare (tokens, permissions, Secrets), but requests
-	// of clients wait for them.
+	// This server sends few requests to the Karmada API server (for tokens, permissions and
+	// Secrets), but requests of clients wait for these requests.
 	defaultQPS   = 40
 	defaultBurst = 60
 )
 
 // Options configure serving, storage, authentication and authorization.
 type Options struct {
-	// Server are the options of the API server library, given by flags. If CoreAPI
-	// is nil, there is no Karmada API server to delegate to. Authenticator,
-	// Authorizer and Secrets must then be set, and Admission and priority and
-	// fairness must be off.
+	// Server are the options of the API server library, which flags set. If CoreAPI is nil, there
+	// is no Karmada API server to delegate to. Then Authenticator, Authorizer and Secrets must be
+	// set, and Admission and priority and fairness must be disabled.
 	//
 	// A caller may set Server.SecureServing.Listener to an open listener, and
-	// Server.SecureServing.ServerCert.GeneratedCert to a certificate in memory.
-	// Without a certificate, the server creates a self-signed one, in memory if
+	// Server.SecureServing.ServerCert.GeneratedCert to a certificate in memory. If there is no
+	// certificate, the server creates a self-signed certificate. This certificate is in memory if
 	// there is no certificate directory.
 	Server *genericoptions.RecommendedOptions
 	// Gates are the feature gates of Karmada. Nil means that every gate has its default.
@@ -45,13 +44,14 @@ type Options struct {
 	// KubeAPIQPS limits the requests per second to the Karmada API server, except those for
 	// authentication and authorization. Negative means no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is the number of requests that may exceed that rate at once.
+	// KubeAPIBurst is the number of requests by which KubeAPIQPS may be exceeded at once.
 	KubeAPIBurst int
 
 	// Budgets limit the concurrent requests to members.
 	Budgets proxy.Budgets
 
-	// Karmada is used if no kubeconfig flag is given. Nil means the service account of the Pod.
+	// Karmada is the client configuration if no kubeconfig flag is given. Nil means the service
+	// account of the Pod.
 	Karmada *clientrest.Config
 	// Authenticator replaces delegated authentication.
 	Authenticator authenticator.Request
@@ -75,7 +75,7 @@ func NewOptions() (*Options, error) {
 	server := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, codecs.LegacyCodec(clusterv1alpha1.GroupVersion))
 	server.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(
 		clusterv1alpha1.GroupVersion, schema.GroupKind{Group: clusterv1alpha1.GroupName})
-	// Clusters are not namespaced, so the plugin NamespaceLifecycle has no effect.
+	// The plugin NamespaceLifecycle would have no effect, because Clusters are not namespaced.
 	server.Admission.DisablePlugins = []string{"NamespaceLifecycle"}
 	return &Options{
 		Server:       server,
@@ -88,7 +88,7 @@ func NewOptions() (*Options, error) {
 	}, nil
 }
 
-// AddFlags adds the flags of the component, except those that all components have (logging,
+// AddFlags adds the flags of this component, but not the flags of all components (logging,
 // profiling).
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.Server.Etcd.AddFlags(flags)

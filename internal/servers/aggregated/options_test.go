@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// flagDefaults are the flags of the upstream component, except those that every component has.
+// flagDefaults are the flags of the upstream component, except for flags that every component has.
 const flagDefaults = `
 audit-log-batch-buffer-size=10000 audit-log-batch-max-size=1 audit-log-batch-max-wait=0s
 audit-log-batch-throttle-burst=0 audit-log-batch-throttle-enable=false audit-log-batch-throttle-qps=0

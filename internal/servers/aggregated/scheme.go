@@ -12,8 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// newScheme returns the types of the server. The group has one version, so the same Go types
-// also serve as the internal version, and decoded objects need no conversion.
+// newScheme returns a scheme with the types of the server. The API group has only one version. So
+// the same Go types are also the internal version, and decoded objects need no conversion.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {

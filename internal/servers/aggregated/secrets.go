@@ -14,9 +14,9 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// secretGetters returns two readers of the credentials of clusters. The first one reads Secrets
-// of the conventional namespace from an informer cache, and all others from the Karmada API
-// server. The second one always reads from the API server.
+// secretGetters returns two readers for the credentials of clusters. cached reads Secrets of the
+// conventional namespace from an informer cache, and all other Secrets from the Karmada API
+// server. fresh always reads from the Karmada API server.
 func (o *Options) secretGetters(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (cached, fresh proxy.SecretGetter, err error) {
 	if o.Secrets != nil {
 		return o.Secrets, o.Secrets, nil

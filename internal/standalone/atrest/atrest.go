@@ -1,13 +1,13 @@
-// Package atrest answers: with which key are the Secrets of this etcd encrypted, and may an
-// API server start with that key? Works are encrypted as well. The manifests in them can be
-// copies of the Secrets that are propagated.
+// Package atrest answers: with which key are the Secrets of this etcd encrypted, and may an API
+// server start with that key? Works are encrypted as well, because the manifests in a Work can be
+// copies of Secrets.
 //
 // Invariants:
-//   - A key is generated only while etcd holds no encrypted value. The stored values decide,
-//     not a marker file. So the rule also holds for an etcd that was restored from a backup.
+//   - A key is generated only while etcd holds no encrypted value. The values in etcd are
+//     checked, not a marker file, so this also holds for an etcd restored from a backup.
 //   - An API server does not start with a key that cannot decrypt the stored values.
-//   - Keys are in no log, error or event. The names of keys, which etcd stores beside each
-//     value, do not reveal the keys.
+//   - Keys are in no log, error or event. etcd stores the name of the key beside each value,
+//     but the name does not reveal the key.
 package atrest
 
 import (
@@ -60,8 +60,8 @@ func (s *StoredValues) add(key string, value []byte) {
 	s.EncryptedByKey[keyName]++
 }
 
-// encryptedPrefix is the start of every value that an API server has encrypted. The provider,
-// its version and the name of the key follow, each with a colon.
+// encryptedPrefix is the start of every value that an API server has encrypted. After the prefix
+// come the provider, its version and the name of the key, each followed by a colon.
 const encryptedPrefix = "k8s:enc:"
 
 // encryptionKeyName returns the name of the key with which a stored value is encrypted.
@@ -83,9 +83,9 @@ var (
 	errWrongKey       = errors.New("the encryption key file holds another key")
 )
 
-// checkKeyFile compares the key file with the stored values. It returns an error if the API
-// server must not start, and reports whether a new key must be generated. err is the error of
-// reading the file. startOver tells a user without the key what to do.
+// checkKeyFile compares the key file with the stored values. It returns an error if the API server
+// must not start, and reports whether a new key must be generated. err is the error of reading the
+// key file. startOver is the advice for a user who does not have the key.
 func checkKeyFile(file keyFile, err error, stored StoredValues, startOver string) (generate bool, _ error) {
 	count := stored.encryptedCount()
 	switch {

@@ -75,7 +75,7 @@ func TestStoredValuesCountByKey(t *testing.T) {
 	}
 }
 
-// memoryStore is an etcd of a few values.
+// memoryStore is an in-memory etcd with a few values.
 type memoryStore struct {
 	clientv3.KV
 	pairs []*mvccpb.KeyValue
@@ -112,8 +112,7 @@ func TestPrepareCoversSecretsAndWorks(t *testing.T) {
 		t.Fatalf("a new file has the keys %q and does not cover %q (%v)", generated.keyNames, generated.uncoveredResources, err)
 	}
 
-	// The key file of an earlier release covers Secrets only, and Works are stored
-	// unencrypted.
+	// The key file of an earlier release lists only Secrets, and Works are stored unencrypted.
 	generated.configuration.Resources[0].Resources = []string{"secrets"}
 	if err := writeKeyFile(path, generated.configuration); err != nil {
 		t.Fatal(err)
@@ -131,7 +130,7 @@ func TestPrepareCoversSecretsAndWorks(t *testing.T) {
 		t.Errorf("the keys changed (-want +got):\n%s", diff)
 	}
 
-	// An encrypted Work without its key stops the start, like a Secret.
+	// If the key of an encrypted Work is missing, the start fails, as for a Secret.
 	if _, err := prepare(map[string]string{secret: encrypted, work: "k8s:enc:secretbox:v1:key-other:x"}); !errors.Is(err, errWrongKey) {
 		t.Errorf("a Work with another key: %v", err)
 	}

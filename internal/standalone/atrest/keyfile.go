@@ -23,8 +23,8 @@ import (
 // keyBytes is the length of a secretbox key.
 const keyBytes = 32
 
-// keyPrefix is the start of the names of generated keys. The rest of a name is the start of
-// the hash of the key, with which a damaged key is detected.
+// keyPrefix is the start of the names of generated keys. The rest of a name is the start of the
+// hash of the key, so that a damaged key is detected.
 const keyPrefix = "key-"
 
 const keyFileHeader = `# The key that encrypts the Secrets and Works of this cluster in etcd.
@@ -64,8 +64,8 @@ func writeKeyFile(path string, configuration apiserverv1.EncryptionConfiguration
 	return pki.WriteFile(path, append([]byte(keyFileHeader), text...), 0o600)
 }
 
-// resourceNames returns the names of the encrypted kinds as an EncryptionConfiguration has
-// them.
+// resourceNames returns the names of the encrypted kinds in the format of an
+// EncryptionConfiguration.
 func resourceNames() []string {
 	names := make([]string, len(encryptedKinds))
 	for i, kind := range encryptedKinds {
@@ -133,8 +133,8 @@ func parseKeyFile(text []byte) (file keyFile, err error) {
 	return file, nil
 }
 
-// coverAllResources adds the uncovered resources to the entry of Secrets, so that they are encrypted with
-// the same keys.
+// coverAllResources adds the uncovered resources to the configuration entry of Secrets, so that
+// the API server encrypts all of them with the same keys.
 func (f keyFile) coverAllResources() error {
 	secrets := resourceEntry(f.configuration, encryptedKinds[0].resource)
 	secrets.Resources = append(secrets.Resources, f.uncoveredResources...)
@@ -153,7 +153,7 @@ func resourceEntry(configuration apiserverv1.EncryptionConfiguration, resource s
 	return nil
 }
 
-// providerKeyNames returns the names of the keys of providers, and validates the keys.
+// providerKeyNames validates the keys of the providers and returns the names of the keys.
 func providerKeyNames(providers []apiserverv1.ProviderConfiguration) (names []string, err error) {
 	if len(providers) == 0 || providers[0].Secretbox == nil || len(providers[0].Secretbox.Keys) == 0 {
 		return nil, errFirstProvider

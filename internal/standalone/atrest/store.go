@@ -16,15 +16,15 @@ import (
 const (
 	// pageSize limits how many values are in memory at once.
 	pageSize = 100
-	// encryptTimeout is how long a start encrypts values of an earlier release at most. The
-	// rest is encrypted by the next start, or when the API server writes the value.
+	// encryptTimeout limits the time in which a start encrypts values of an earlier release. The
+	// remaining values are encrypted by the next start, or when the API server writes them.
 	encryptTimeout = time.Minute
 )
 
-// PrepareKeyFile makes sure that path is a file for --encryption-provider-config that can decrypt
-// the stored Secrets and Works, and returns the etcd keys of those that are stored
-// unencrypted. It returns an error if the key of encrypted values is missing. That error
-// includes startOver, the advice for a user who has no copy of the key.
+// PrepareKeyFile ensures that path is a file for --encryption-provider-config that can decrypt the
+// stored Secrets and Works. It returns the etcd keys of the unencrypted values. It returns an
+// error if a key that encrypts stored values is missing. That error contains startOver, the advice
+// for a user who has no copy of the key.
 func PrepareKeyFile(ctx context.Context, path, startOver string, store clientv3.KV) (plaintextKeys []string, err error) {
 	stored, err := readStoredValues(ctx, store)
 	if err != nil {
@@ -70,9 +70,9 @@ func (s *StoredValues) addPrefix(ctx context.Context, store clientv3.KV, prefix 
 	}
 }
 
-// Encrypt encrypts values that are stored unencrypted, as an API server does with the file at
-// path. No API server may run on this etcd. Encryption in etcd needs no admission webhook and
-// no valid schema, so neither can reject the change.
+// Encrypt encrypts the unencrypted values with the key file at path, as an API server does. No API
+// server may run on this etcd meanwhile. The values are changed directly in etcd, so an admission
+// webhook or an invalid schema cannot reject the change.
 func Encrypt(ctx context.Context, path string, store clientv3.KV, plaintextKeys []string) (encrypted int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func resourceOfKey(key string) schema.GroupResource {
 	return schema.GroupResource{}
 }
 
-// encryptValue replaces one value by its encrypted form. A value that was changed or deleted
-// meanwhile is left alone.
+// encryptValue replaces one value with its encrypted form. It does not write a value that was
+// changed or deleted meanwhile.
 func encryptValue(ctx context.Context, store clientv3.KV, key string, transformer value.Transformer) (changed bool, err error) {
 	found, err := store.Get(ctx, key)
 	if err != nil || len(found.Kvs) == 0 {

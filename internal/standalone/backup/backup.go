@@ -27,7 +27,8 @@ const FormatVersion = 1
 
 const (
 	manifestName = "manifest.json"
-	// maxManifestBytes is the maximum size of a manifest in bytes, since the file is not trusted yet.
+	// maxManifestBytes limits the size of a manifest, because the file is not verified yet when the
+	// manifest is read.
 	maxManifestBytes = 4 << 20
 	unfinishedSuffix = ".new"
 )
@@ -42,8 +43,8 @@ type Manifest struct {
 	Karmada    string `json:"karmada"`
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
-	// Revision is the etcd revision of the last write in the snapshot. Keys is the number of
-	// keys in it. Hash is the checksum of its content.
+	// Revision is the etcd revision of the last write in the snapshot. Keys is the number of etcd
+	// keys in the snapshot. Hash is the checksum of the content of the snapshot.
 	Revision int64  `json:"revision"`
 	Keys     int    `json:"keys"`
 	Hash     uint32 `json:"hash"`
@@ -69,7 +70,7 @@ type Source struct {
 var (
 	// ErrDamaged means that a file is not a backup, or was changed after it was written.
 	ErrDamaged = errors.New("the file is damaged or is not a backup")
-	// ErrExists means that a file of that name exists.
+	// ErrExists means that a file with the name of the backup exists already.
 	ErrExists = errors.New("a file of that name exists already")
 )
 
@@ -99,7 +100,7 @@ func Write(path string, manifest Manifest, sources []Source) (err error) {
 	if err := errors.Join(writeArchive(file, manifest, sources), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	// Unlike a rename, a link does not replace a file that was created meanwhile.
+	// A link, unlike a rename, does not replace a file that was created at path meanwhile.
 	if err := os.Link(unfinishedPath, path); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

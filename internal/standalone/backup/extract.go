@@ -73,7 +73,7 @@ func (o *OpenBackup) Extract(into string) error {
 	if _, err := o.archive.Next(); !errors.Is(err, io.EOF) {
 		return damagedError(o.path, errors.New("the archive has more files than the manifest lists, or is cut off"))
 	}
-	// The gzip checksum follows the end of the tar archive.
+	// The gzip checksum comes after the end of the tar archive, so read the rest to verify it.
 	if _, err := io.Copy(io.Discard, o.content); err != nil {
 		return damagedError(o.path, err)
 	}
@@ -103,8 +103,8 @@ func (o *OpenBackup) extractFile(listedFile File, path string) error {
 	return nil
 }
 
-// trackingReader keeps the error of the last read, so that a damaged archive is distinguished
-// from a full disk.
+// trackingReader stores the error of the last read, which distinguishes a damaged archive from a
+// full disk.
 type trackingReader struct {
 	io.Reader
 	lastError error

@@ -10,16 +10,16 @@ import (
 // SnapshotName is the name of the snapshot of etcd in an archive.
 const SnapshotName = "etcd.snapshot"
 
-// ErrUnsupportedVersion means that this program cannot read backups of the version that wrote
-// the file.
+// ErrUnsupportedVersion means that another version wrote the backup, and that this program cannot
+// read backups of that version.
 var ErrUnsupportedVersion = errors.New("this program cannot read the backup")
 
 // Versions are the versions of the program that reads a backup.
 type Versions struct{ Kubernetes, Etcd string }
 
-// CheckReadable returns an error if a program with these versions cannot read the backup. The
-// reason is an unknown format, another major version of Kubernetes or etcd, or a newer minor
-// version.
+// CheckReadable returns an error if a program with these versions cannot read the backup, because
+// the backup has an unknown format, or another major version or a newer minor version of
+// Kubernetes or etcd.
 func (m Manifest) CheckReadable(reader Versions) error {
 	newerProgram := fmt.Sprintf("restore it with Karmada %s or newer", m.Karmada)
 	switch {

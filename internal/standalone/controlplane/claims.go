@@ -11,8 +11,8 @@ import (
 	"karmada.io/karmada/internal/programs"
 )
 
-// policyClaims lets the admission plugin in the API server look up which policy claims a new
-// object. The components that know the claims start later, or do not run at all.
+// policyClaims returns the policy that claims a new object, for the admission plugin in the API
+// server. The components that know the claims start after the API server, or do not run.
 type policyClaims struct {
 	lookupFunc atomic.Pointer[programs.ClaimLookup]
 }

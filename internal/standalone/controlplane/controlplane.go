@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,31 +18,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
-	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/featuregate"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
 	"karmada.io/karmada/internal/standalone"
 )
 
-// Names of the servers. They are also the keys of Options.Ports.
-const (
-	APIServer           = "karmada-apiserver"
-	AggregatedAPIServer = "karmada-aggregated-apiserver"
-	Webhook             = "karmada-webhook"
-)
+// APIServer is the name of the API server. It is also its key in Options.Ports.
+const APIServer = "karmada-apiserver"
 
 const (
 	availableTimeout      = 2 * time.Minute
@@ -54,22 +50,23 @@ type Options struct {
 	Dir string
 	// BindAddress is the address on which the API server listens. Empty means loopback.
 	BindAddress string
-	// Ports are the ports of the servers by name. A missing port or 0 selects a free port.
+	// Ports are the ports of the servers by name: APIServer, and the components with a server. A
+	// missing port or 0 selects a free port.
 	Ports map[string]int
-	// CertificateLifetime is the validity of the certificates. 0 means one year. The control
-	// plane renews them itself.
+	// CertificateLifetime is the validity of the certificates. 0 means one year. The control plane
+	// renews the certificates itself.
 	CertificateLifetime time.Duration
 	// StartOverAdvice is the advice for a user who lost the encryption key; see standalone.Options.
 	StartOverAdvice string
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
-	// Components are the names of the components to run; see programs.Components.
+	// Components are the names of the components to run; see components.HostedNames.
 	Components []string
-	// Gates are the feature gates. nil means that another program runs the components and
-	// knows the gates. Then components in this process have the defaults, and admission does
+	// Gates are the feature gates. nil means that another program, which has its own gates, runs
+	// the components. Then the components in this process use the default gates, and admission does
 	// not warn about disabled gates.
 	Gates *gates.Set
-	// ExtraConfig are the flags of the components; see Configure.
+	// ExtraConfig are the flags of the components; see components.Configure.
 	ExtraConfig []string
 	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
 	AuditLog string
@@ -77,8 +74,8 @@ type Options struct {
 	AuditPolicy string
 	// Log receives etcd's warnings.
 	Log zapcore.WriteSyncer
-	// Step runs each step of the start, for example to print its name. nil runs the steps
-	// without output.
+	// Step runs each step of the start, and may for example print the name of the step. nil runs
+	// the steps without output.
 	Step func(name string, run func() error) error
 }
 
@@ -86,7 +83,7 @@ type Options struct {
 type ControlPlane struct {
 	*standalone.Cluster
 	options       Options
-	configuration *Configuration
+	configuration *components.Configuration
 	claims        policyClaims
 }
 
@@ -96,7 +93,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Step == nil {
 		o.Step = func(_ string, run func() error) error { return run() }
 	}
-	configuration, err := Configure(o.Gates, o.ExtraConfig)
+	configuration, err := components.Configure(o.Gates, o.ExtraConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +108,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 		run  func(context.Context) error
 	}{
 		{"etcd and " + APIServer, c.startCluster},
-		{"CRDs, roles and " + AggregatedAPIServer, c.install},
+		{"CRDs, roles and " + programs.AggregatedAPIServer, c.install},
 		{"controllers and components", c.startComponents},
 	} {
 		if err := o.Step(step.name, func() error { return step.run(ctx) }); err != nil {
@@ -128,8 +125,8 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 		StartOverAdvice: c.options.StartOverAdvice, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
 		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
-		// Templates are stored here, but do not run. So admission must not require what only
-		// a cluster with nodes and service accounts has.
+		// Resource templates are stored in the control plane, but do not run there. So admission
+		// must not require objects that only clusters with nodes and service accounts have.
 		APIServerFlags: []string{
 			"--disable-admission-plugins=StorageObjectInUseProtection,ServiceAccount",
 			"--watch-cache-sizes=" + watchCacheSizes(),
@@ -138,74 +135,40 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	return err
 }
 
-// watchCacheSizes disables the watch cache of some resources. The API server would keep each
-// object once for every version, and convert each change to the old versions, for watches
-// that no client opens. The only watch reads etcd just as cheaply.
+// watchCacheSizes disables the watch cache of resources that clients do not watch. With the watch
+// cache, the API server would keep each object once for every version, and convert each change to
+// the old versions. The only watch reads from etcd at the same cost.
 func watchCacheSizes() string {
-	return "resourcebindings.work.karmada.io#0,clusterresourcebindings.work.karmada.io#0,works.work.karmada.io#0"
+	var sizes []string
+	for _, resource := range []string{"resourcebindings", "clusterresourcebindings", "works"} {
+		sizes = append(sizes, workv1alpha2.Resource(resource).String()+"#0")
+	}
+	return strings.Join(sizes, ",")
 }
 
-// install creates the objects in the API server that the components need, and starts the
-// other servers.
+// install creates the objects that the components need in the API server, and starts the other
+// servers.
 func (c *ControlPlane) install(ctx context.Context) error {
 	karmada := c.InProcessConfig()
 	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
 		return err
 	}
-	webhookPort, err := c.startWebhook(ctx)
+	servers, err := c.startServers(ctx)
 	if err != nil {
 		return err
 	}
-	port, err := c.startAggregated(ctx)
-	if err != nil {
-		return err
-	}
-	service, apiService := aggregated.Registration(c.CA().PEM(), "localhost", port)
 	registration, err := install.RegistrationObjects(c.Server(), c.CA().PEM())
 	if err != nil {
 		return err
 	}
-	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.EpochReaderRoles(), registration, []client.Object{service, apiService})...); err != nil {
+	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.EpochReaderRoles(), registration, servers.registrations)...); err != nil {
 		return err
 	}
-	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, webhookPort, crds.ConversionPath)
+	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, servers.ports[programs.Webhook], crds.ConversionPath)
 	if err := install.ApplyCRDs(ctx, karmada, conversion, c.CA().PEM()); err != nil {
 		return err
 	}
-	return awaitAvailable(ctx, karmada, apiService.Name)
-}
-
-// startAggregated runs the API server of the Cluster API with the same etcd, and returns its
-// port.
-func (c *ControlPlane) startAggregated(ctx context.Context) (int32, error) {
-	options, err := aggregated.NewOptions()
-	if err != nil {
-		return 0, err
-	}
-	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[AggregatedAPIServer])
-	if err != nil {
-		return 0, err
-	}
-	options.Karmada = c.InProcessConfig()
-	options.KubeAPIQPS = -1
-	c.addAdmission(options.Server.Admission)
-	options.Server.Etcd.StorageConfig.Transport.ServerList = []string{c.EtcdEndpoint()}
-	serving := options.Server.SecureServing
-	serving.Listener = listener
-	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = c.ServingCert()
-	server, err := aggregated.New(options)
-	if err != nil {
-		return 0, err
-	}
-	c.Run(ctx, AggregatedAPIServer, server.Run)
-	select {
-	case <-server.Ready():
-		return int32(standalone.ListenerPort(listener)), nil
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(availableTimeout):
-		return 0, fmt.Errorf("%s is not ready after %s", AggregatedAPIServer, availableTimeout)
-	}
+	return awaitRegistrations(ctx, karmada, servers.registrations)
 }
 
 // startComponents runs the Kubernetes controllers that a control plane needs, and the
@@ -217,18 +180,15 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if len(c.options.Components) == 0 {
 		return nil
 	}
-	options, err := c.configuration.hostOptions()
-	if err != nil {
-		return err
-	}
+	options := c.configuration.HostOptions()
 	options.SetClaimLookup, options.EpochMemory = c.claims.setLookup, &epoch.StorageRecord{}
-	c.configuration.logIneffectiveFlags(ctx, c.options.Components)
+	c.configuration.LogIneffectiveFlags(ctx, c.options.Components)
 	lives, err := programs.NewRestartingHost(ctx, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, c.InProcessConfig(), options)
 		if err != nil {
 			return nil, err
 		}
-		return host, host.Add(c.options.Components...)
+		return host, host.Add(c.configuration.Hosted(c.options.Components)...)
 	})
 	if err != nil {
 		return err
@@ -243,29 +203,33 @@ func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
 	admission.Register(plugins, reviewer)
 }
 
-// addAdmission adds the same admission rules to the API server of the Cluster API. They
-// protect Clusters from deletion too. In this process there is no webhook that could do so.
-func (c *ControlPlane) addAdmission(options *genericoptions.AdmissionOptions) {
-	admission.Register(options.Plugins, c.newReviewer())
-	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, admission.PluginName)
-}
-
-// newReviewer returns the admission rules of this process. They need no other server.
+// newReviewer returns the admission rules of this process. The rules need no other server.
 func (c *ControlPlane) newReviewer() admission.Reviewer {
 	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), NewID: uuid.NewString, AgentQuotas: admission.NewAgentQuotas(time.Now)}
-	reviewer.Rules.AllowNoExecuteTaints = c.configuration.admission.AllowNoExecuteTaints
-	if set := c.options.Gates; set != nil {
-		reviewer.Rules.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
-		reviewer.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
-		reviewer.LargeStatus = set.Enabled(gates.LargeStatus)
-		reviewer.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+	c.configuration.ConfigureAdmission(&reviewer)
+	if c.options.Gates == nil {
+		// Another program runs the components, so this process does not know their gates.
+		reviewer.Rules.IsGateDisabled = nil
 	}
 	return reviewer
 }
 
-// awaitAvailable waits until the API group is served and discoverable. The condition of the
-// APIService alone may be that of an earlier start.
-func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) error {
+// awaitRegistrations waits until the APIs of all registered servers are available.
+func awaitRegistrations(ctx context.Context, karmada *rest.Config, registrations []client.Object) error {
+	for _, object := range registrations {
+		if service, ok := object.(*apiregistrationv1.APIService); ok {
+			version := schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version}
+			if err := awaitAvailable(ctx, karmada, service.Name, version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitAvailable waits until the API group is served and is in the discovery. The condition of the
+// APIService alone does not suffice, because an earlier start may have written it.
+func awaitAvailable(ctx context.Context, karmada *rest.Config, name string, version schema.GroupVersion) error {
 	services, err := aggregator.NewForConfig(karmada)
 	if err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
@@ -277,12 +241,12 @@ func awaitAvailable(ctx context.Context, karmada *rest.Config, name string) erro
 	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, availablePollInterval, availableTimeout, true, func(ctx context.Context) (bool, error) {
 		if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
-			lastErr = checkDiscovered(ctx, groups, clusterv1alpha1.GroupVersion)
+			lastErr = checkDiscovered(ctx, groups, version)
 		}
 		return lastErr == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API group %s: %w", clusterv1alpha1.GroupName, errors.Join(err, lastErr))
+		return fmt.Errorf("waiting for the API group %s: %w", version.Group, errors.Join(err, lastErr))
 	}
 	return nil
 }
@@ -292,8 +256,8 @@ var (
 	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
 )
 
-// checkDiscovered returns an error until the resources of a version are listed, both for the
-// version alone and in the aggregated discovery that most clients use.
+// checkDiscovered returns an error until two documents list the resources of a version: the
+// document of the version, and the aggregated discovery that most clients use.
 func checkDiscovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
 	if err := client.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("listing the resources of the group: %w", err)

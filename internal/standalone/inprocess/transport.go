@@ -1,10 +1,10 @@
-// Package inprocess answers: how does a client call a server in the same process? The
-// transport calls the handler of the server directly. A network connection would encrypt,
-// frame and copy every byte twice, which often costs more than the request itself.
+// Package inprocess answers: how does a client call a server in the same process? The transport
+// calls the handler of the server directly. A network connection would encrypt, frame and copy
+// every byte twice, which often costs more than the request itself.
 //
-// The behaviour is that of a network connection. Responses stream. A closed body or a
-// cancelled context ends the request on the server too. A panic of the handler ends only the
-// response of that handler. Protocol upgrades are not supported.
+// The transport behaves like a network connection. Responses are streamed. If the client closes
+// the body or cancels the context, the request also ends on the server. A panic of the handler
+// ends only the response of that handler. Protocol upgrades are not supported.
 package inprocess
 
 import (
@@ -19,7 +19,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// remoteAddress is the client address that servers see, log and evaluate.
+// remoteAddress is the client address that servers receive with each request.
 const remoteAddress = "127.0.0.1:0"
 
 // Transport is an http.RoundTripper that calls a handler instead of a server. A Transport
@@ -51,9 +51,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.response(request, &responseBody{PipeReader: reader, cancel: cancel}), nil
 }
 
-// newServerContext returns the context of the request in the server. It ends with the
-// context of the client, and has none of its values: a client may act within the request of
-// another server, whose audit event, user and trace are not those of this request.
+// newServerContext returns the context of the request in the server. It ends with the context of
+// the client, but has no values of that context. The client may itself act within a request to
+// another server, and the audit event, user and trace of that request must not apply here.
 func newServerContext(client context.Context) context.Context {
 	server, cancel := context.WithCancel(context.Background())
 	context.AfterFunc(client, cancel)
@@ -104,7 +104,7 @@ type responseWriter struct {
 
 	startOnce sync.Once
 	started   chan struct{}
-	// The following fields are written before started is closed, and read after.
+	// The next fields are written before started is closed, and read only after that.
 	status     int
 	sentHeader http.Header
 	failure    error
@@ -125,7 +125,7 @@ func (w *responseWriter) WriteHeader(status int) {
 // or with an error when the client has closed the body.
 func (w *responseWriter) Write(data []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	return w.body.Write(data) //nolint:wrapcheck // servers compare this error
+	return w.body.Write(data) // servers compare this error
 }
 
 // Flush implements http.Flusher. Only the header is buffered.
@@ -138,8 +138,8 @@ func (w *responseWriter) CloseNotify() <-chan bool {
 	return closed
 }
 
-// finish ends the response. A failure before the response started becomes the error of the
-// request. A later failure becomes the error of reading the body.
+// finish ends the response. If the handler fails before the response started, the request of the
+// client returns the error. If the handler fails later, reading the body returns the error.
 func (w *responseWriter) finish(failure error) {
 	w.startOnce.Do(func() {
 		w.status, w.sentHeader, w.failure = http.StatusOK, w.header.Clone(), failure
@@ -169,5 +169,5 @@ type responseBody struct {
 // Close implements io.Closer.
 func (b *responseBody) Close() error {
 	b.cancel()
-	return b.PipeReader.Close() //nolint:wrapcheck // it never fails
+	return b.PipeReader.Close() // it never fails
 }

@@ -57,8 +57,8 @@ func TestRoundTripPassesRequestToHandler(t *testing.T) {
 	}
 }
 
-// TestServerDoesNotSeeContextValues covers a server that calls another one within a request:
-// with an audit log, the values of both requests would be mixed up.
+// TestServerDoesNotSeeContextValues covers a server that calls another server within a request. If
+// both servers write an audit log, the values of both requests would be confused.
 func TestServerDoesNotSeeContextValues(t *testing.T) {
 	type key struct{}
 	ended := make(chan struct{})

@@ -25,9 +25,9 @@ func isEnded(pod *corev1.Pod) error {
 	return nil
 }
 
-// TestProgramCannotAccessFilesOfMachine runs a program that tries everything that a user who
-// may create Pods could make a program of Karmada try, with flags or with a kubeconfig that
-// names a command or files.
+// TestProgramCannotAccessFilesOfMachine runs a program that tries forbidden accesses. A user who
+// may create Pods could make a program of Karmada try the same, with flags, or with a kubeconfig
+// that names a command or files.
 func TestProgramCannotAccessFilesOfMachine(t *testing.T) {
 	if !process.IsConfinementSupported() {
 		t.Fatal("this kernel has no Landlock: the node must not run programs here")
@@ -84,8 +84,8 @@ func TestProgramUsesItsVolumes(t *testing.T) {
 	}
 }
 
-// TestForbiddenPodSettingsAreRejected lists what a user who may create Pods can request. No
-// program starts, and the status of the Pod has the reason.
+// TestForbiddenPodSettingsAreRejected lists settings that a user who may create Pods can request.
+// No program is started, and the status of the Pod contains the reason.
 func TestForbiddenPodSettingsAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		change          func(pod *corev1.Pod, main *corev1.Container)

@@ -39,8 +39,8 @@ const (
 	stderrName = "stderr"
 )
 
-// container is one container of a Pod: its program, which is restarted according to the
-// restart policy.
+// container is one container of a Pod. It runs the program of the container, and restarts the
+// program according to the restart policy.
 type container struct {
 	pod    *pod
 	spec   *corev1.Container
@@ -50,15 +50,16 @@ type container struct {
 	mu sync.Mutex
 	// status is the status of the container in the status of the Pod.
 	status corev1.ContainerStatus
-	// failures counts the ends in a row. It determines the delay of the next start.
+	// failures counts the consecutive ends of the program. The count determines the delay before
+	// the next start.
 	failures int
 	running  *process.Process
 	command  layout.Command
 	logs     map[int32]*containerlog.File
 }
 
-// newContainer returns a container. It continues from the status that an earlier run of the
-// node wrote. A container that was running then has ended.
+// newContainer returns a container with the status that an earlier run of the node wrote. If the
+// container was running at that time, it is now recorded as ended.
 func newContainer(p *pod, spec *corev1.Container, reported *corev1.ContainerStatus, isInit bool) *container {
 	c := &container{pod: p, spec: spec, isInit: isInit, dir: filepath.Join(p.dir, "containers", spec.Name), logs: map[int32]*containerlog.File{}}
 	c.status = corev1.ContainerStatus{Name: spec.Name, Image: spec.Image, State: waitingState(reasonCreating, "")}
@@ -91,7 +92,7 @@ func (c *container) currentStatus() corev1.ContainerStatus {
 	return *c.status.DeepCopy()
 }
 
-// updateStatus changes the status and schedules its report.
+// updateStatus changes the status of the container and schedules a report of the status.
 func (c *container) updateStatus(update func(status *corev1.ContainerStatus)) {
 	c.mu.Lock()
 	update(&c.status)
@@ -111,7 +112,8 @@ func shouldRestart(policy corev1.RestartPolicy, isInit bool, code int32) bool {
 	}
 }
 
-// finalExitCode reports whether the container ended and is not restarted, and its exit code.
+// finalExitCode reports whether the container ended and is not restarted, and returns its exit
+// code.
 func (c *container) finalExitCode() (code int32, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +124,7 @@ func (c *container) finalExitCode() (code int32, ended bool) {
 	return end.ExitCode, !shouldRestart(c.pod.spec().RestartPolicy, c.isInit, end.ExitCode)
 }
 
-// run runs the program until it ended for good or ctx ends.
+// run runs the program until it has ended and is not restarted, or until ctx ends.
 func (c *container) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if _, ended := c.finalExitCode(); ended {
@@ -135,7 +137,7 @@ func (c *container) run(ctx context.Context) {
 	}
 }
 
-// waitBackoff waits for the restart delay. There is no delay after the first end.
+// waitBackoff waits until the program may be restarted. There is no delay after the first end.
 func (c *container) waitBackoff(ctx context.Context) bool {
 	c.mu.Lock()
 	delay, ended := c.pod.node.backoff.delay(c.failures), c.status.State.Terminated
@@ -187,11 +189,11 @@ func (c *container) runOnce(ctx context.Context) {
 	c.recordEnd(launched, began)
 }
 
-// maxStartFailures limits the failure count of a program that cannot be started, and so the
-// delay of the next try.
+// maxStartFailures limits the failure count of a program that cannot be started, and thereby the
+// delay before the next start.
 const maxStartFailures = 2
 
-// recordStartFailure records why the program could not be started. The start is retried
+// recordStartFailure records why the program could not be started. The caller retries the start
 // later.
 func (c *container) recordStartFailure(reason string, err error) {
 	message, isKnown := err.Error(), false
@@ -199,8 +201,8 @@ func (c *container) recordStartFailure(reason string, err error) {
 		if reason == reasonErrImagePull && c.failures > 0 {
 			reason = reasonPullBackOff
 		}
-		// A missing object can be created at any time, so retries stay frequent. That differs
-		// from a program that fails.
+		// A missing object can be created at any time, so, unlike after failures of the program,
+		// the delay between retries stays short.
 		c.failures = min(c.failures+1, maxStartFailures)
 		if old := status.State.Waiting; old != nil {
 			isKnown = old.Message == message
@@ -215,7 +217,7 @@ func (c *container) recordStartFailure(reason string, err error) {
 	}
 }
 
-// start starts the program. If that fails, reason names the step.
+// start starts the program. If the start fails, reason is the reason for the container status.
 func (c *container) start(ctx context.Context) (launched *process.Process, reason string, err error) {
 	command, reason, err := c.prepareCommand(ctx)
 	if err != nil {
@@ -302,14 +304,15 @@ func systemFiles() []string {
 	}
 }
 
-// confinement returns the file access of the container's program. It reads the volumes that
-// the container mounts, and changes only its own directory and empty directories.
+// confinement returns the file access of the container's program. The program can read the mounted
+// volumes, and can write only to the directory of its container and to emptyDir volumes.
 func (c *container) confinement(command layout.Command) process.Confinement {
 	if c.pod.node.options.Unconfined {
 		return process.Confinement{}
 	}
 	confinement := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
-	// The files of a volume are links to their current version in the same directory.
+	// The files of a volume are links to the current version of the files, which is in the same
+	// directory.
 	for _, mount := range c.spec.VolumeMounts {
 		v := c.pod.volumes[mount.Name]
 		if v.IsWritable() && !mount.ReadOnly {
@@ -332,7 +335,7 @@ func (c *container) logPath(run int32) string {
 	return filepath.Join(c.dir, "logs", strconv.Itoa(int(run))+".log")
 }
 
-// openLog creates the log of a run, and deletes the logs before the previous run.
+// openLog creates the log of a run. It keeps the log of the previous run and deletes older logs.
 func (c *container) openLog(run int32) (*containerlog.File, error) {
 	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of logs: %w", err)
@@ -423,8 +426,8 @@ func (c *container) setReady(err error) {
 	c.updateStatus(func(status *corev1.ContainerStatus) { status.Ready = err == nil })
 }
 
-// stopOnFailure returns a probe callback that stops the program after a failure. The restart
-// policy then applies.
+// stopOnFailure returns a probe callback that stops the program when the probe fails. The restart
+// policy then decides whether the program is restarted.
 func (c *container) stopOnFailure(launched *process.Process, probeName string) func(error) {
 	return func(err error) {
 		if err == nil {
@@ -437,9 +440,9 @@ func (c *container) stopOnFailure(launched *process.Process, probeName string) f
 
 // restartBackoff is the delay before a container is restarted.
 type restartBackoff struct {
-	// initial is the delay after the second end in a row. It doubles up to max.
+	// initial is the delay after the second consecutive end. The delay doubles up to max.
 	initial, max time.Duration
-	// resetAfter is the run time of a program after which earlier ends no longer count.
+	// resetAfter is how long a program must run so that earlier ends are no longer counted.
 	resetAfter time.Duration
 }
 

@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
 
-// findPod returns a Pod of this node, nil if it does not run here.
+// findPod returns a Pod of this node, or nil if the Pod does not run on this node.
 func (n *Node) findPod(namespace, name string) kubelet.Pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,8 +48,8 @@ func (c *container) Log(previous bool) (path string, log *containerlog.File, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	run, state := c.status.RestartCount, c.status.State
-	// While the container waits for its next run, the last run is both the current and the
-	// previous one.
+	// While the container waits for its next run, its last run counts both as the current and as
+	// the previous run.
 	if previous && state.Waiting == nil {
 		run--
 	}
@@ -89,14 +89,14 @@ func (c *container) Exec(ctx context.Context, arguments []string, streams kubele
 	}
 	execCommand, err := command.WithArguments(arguments)
 	if err != nil {
-		return err //nolint:wrapcheck // the error names the command
+		return err // the error names the command
 	}
 	cmd := exec.CommandContext(ctx, execCommand.Path, execCommand.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = execCommand.Env, execCommand.Dir, process.OutputTimeout
 	cmd.Cancel = func() error { process.Kill(cmd); return nil }
 	cmd.Stdout, cmd.Stderr = streams.Stdout, streams.Stderr
 	if streams.Stdin != nil {
-		// With cmd.Stdin, Wait would block until the client sends more input.
+		// With cmd.Stdin, Wait would block until the client sends more input, so use a pipe.
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			return fmt.Errorf("creating a pipe: %w", err)
@@ -111,7 +111,7 @@ func (c *container) Exec(ctx context.Context, arguments []string, streams kubele
 		return err
 	}
 	defer release()
-	return cmd.Wait() //nolint:wrapcheck // callers read the exit code
+	return cmd.Wait() // callers read the exit code
 }
 
 // Attach implements kubelet.Container. Programs have no standard input, so the input of the
@@ -155,5 +155,5 @@ type lockedWriter struct {
 func (w *lockedWriter) Write(text []byte) (int, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	return w.out.Write(text) //nolint:wrapcheck // the error of the wrapped writer
+	return w.out.Write(text) // the error of the wrapped writer
 }

@@ -23,7 +23,7 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/containerlog/logtest"
 )
 
-// followLog reads the log of a Pod like `kubectl logs -f`.
+// followLog reads the log of a Pod in the same way as `kubectl logs -f`.
 func followLog(t *testing.T, n *testNode, name string) *logtest.Follower {
 	t.Helper()
 	server := httptest.NewServer(n.Handler())

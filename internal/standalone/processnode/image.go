@@ -13,9 +13,9 @@ import (
 // programPrefix is the prefix of the names of all programs in Programs.
 const programPrefix = "karmada-"
 
-// Programs returns the programs that a node can run. They are also the last element of the
-// names of their images. karmada-aggregated-apiserver is not in the list: it needs an etcd,
-// and Pods must not use the etcd servers of this machine.
+// Programs returns the names of the programs that a node can run. Each name is also the last
+// element of the name of an image. karmada-aggregated-apiserver is excluded, because it needs an
+// etcd, and Pods must not use the etcd servers of this machine.
 func Programs() []string {
 	return []string{"karmada-agent", "karmada-controller-manager", "karmada-scheduler", "karmada-webhook"}
 }
@@ -25,7 +25,7 @@ func Programs() []string {
 const ProgramsVariable = "KARMADA_PROGRAMS"
 
 // programName returns the last element of the name of an image, without tag and digest. The
-// registry does not matter: the image is never pulled, and the installed program runs.
+// registry is ignored, because the image is never pulled: the installed program runs instead.
 func programName(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
@@ -33,8 +33,8 @@ func programName(image string) string {
 	return name
 }
 
-// CanRun reports whether the node can run a Pod with these images. Each must name a program
-// of Programs.
+// CanRun reports whether the node can run a Pod with these images, which requires that each image
+// names a program of Programs.
 func CanRun(images ...string) bool {
 	for _, image := range images {
 		if !slices.Contains(Programs(), programName(image)) {
@@ -73,7 +73,7 @@ func findProgramIn(program string, dirs []string) (path string, err error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 			continue
 		}
-		// A link may point to another version of the program, but not to another program.
+		// A link to another version of the program is allowed, but not a link to another program.
 		if name := filepath.Base(path); name != program && !strings.HasPrefix(name, program+"-") {
 			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errProgramNotFound)
 		}
@@ -86,8 +86,8 @@ func findProgramIn(program string, dirs []string) (path string, err error) {
 		program, strings.Join(dirs, ", "), errProgramNotFound, ProgramsVariable)
 }
 
-// isTrusted reports whether only this user and root can change a file. The group of this user
-// may have write permission too, because many systems create a group for each user.
+// isTrusted reports whether only this user and root can change a file. Write permission for the
+// group of this user is allowed too, because many systems create a separate group for each user.
 func isTrusted(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && int(stat.Uid) != os.Getuid() {

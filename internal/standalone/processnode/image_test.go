@@ -94,7 +94,7 @@ func TestFindProgramRejectsReplaceableFiles(t *testing.T) {
 			if err := os.WriteFile(path, nil, 0o700); err != nil {
 				return err
 			}
-			return os.Chmod(path, 0o777) //nolint:gosec // that is the attack
+			return os.Chmod(path, 0o777) // that is the attack
 		}, errReplaceable},
 		"a link to a shell": {func(dir string) error {
 			return os.Symlink("/bin/sh", filepath.Join(dir, "karmada-agent"))
@@ -135,15 +135,15 @@ func TestFindProgramIgnoresPath(t *testing.T) {
 	}
 }
 
-// TestProgramInstalledAsLinkRuns starts a program whose file has another name, and runs it
-// with exec too.
+// TestProgramInstalledAsLinkRuns starts a program that is a link to a file with another name, and
+// also runs it with exec.
 func TestProgramInstalledAsLinkRuns(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.ReadFile(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "karmada-linked-v2"), self, 0o700), //nolint:gosec // it is a program
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "karmada-linked-v2"), self, 0o700), // it is a program
 		os.Symlink("karmada-linked-v2", filepath.Join(dir, "karmada-linked"))); err != nil {
 		t.Fatal(err)
 	}

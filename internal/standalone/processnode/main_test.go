@@ -17,15 +17,15 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// The test binary is also the program that the Pods of the tests run. This variable selects
-// what it does.
+// The Pods of the tests run the test binary as their program. The value of this variable selects
+// what the program does.
 const roleVariable = "KARMADA_TEST_ACT"
 
 const rolePrefix = "act:"
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
-	// The first argument of an exec command selects what it does.
+	// The first argument of an exec command selects what the command does.
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], rolePrefix) {
 		role, os.Args = os.Args[1][len(rolePrefix):], append(os.Args[:1], os.Args[2:]...)
 	}
@@ -91,8 +91,8 @@ func runRole(role string) (code int, err error) {
 	}
 }
 
-// attemptAccess tries forbidden accesses, given as pairs of action and path. It returns an
-// error with the accesses that succeeded.
+// attemptAccess tries forbidden accesses. The arguments are pairs of an action and a path. It
+// returns an error that names the accesses that succeeded.
 func attemptAccess(args []string) error {
 	var succeeded []error
 	for i := 0; i+1 < len(args); i += 2 {
@@ -109,7 +109,7 @@ func attemptAccess(args []string) error {
 		case "run":
 			err = exec.Command(path).Run()
 		case "link":
-			// A link in a writable directory to a path that is not readable.
+			// Create a link in a writable directory. The link leads to a path that is not readable.
 			if err = os.Symlink(path, "link"); err == nil {
 				_, err = os.ReadFile("link")
 			}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/standalone/processnode/containerlog"
 )
 
@@ -106,7 +107,7 @@ func (n *testNode) create(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// await waits until check returns no error for the Pod.
+// await waits until check returns nil for the Pod.
 func (n *testNode) await(t *testing.T, name, description string, check func(*corev1.Pod) error) *corev1.Pod {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -198,7 +199,7 @@ func TestNodeRegistersAndRenewsLease(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if node.Labels[Label] == "" || len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != Taint {
+		if node.Labels[clusterv1alpha1.ProgramNodeLabel] == "" || len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != clusterv1alpha1.ProgramNodeTaint {
 			return fmt.Errorf("label and taint are %v and %v", node.Labels, node.Spec.Taints)
 		}
 		_, err = n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), nodeName, metav1.GetOptions{})
@@ -407,7 +408,7 @@ func TestDeletedPodEndsProgramFirst(t *testing.T) {
 	if !follower.WaitFor("waiting") {
 		t.Fatalf("the program wrote %q", follower.Text())
 	}
-	// The API server does this when a user deletes a Pod on a node.
+	// The API server sets these fields when a user deletes a Pod on a node.
 	now, grace := metav1.Now(), int64(5)
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &grace
 	if _, err := n.client.CoreV1().Pods(namespace).Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {

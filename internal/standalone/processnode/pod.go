@@ -26,7 +26,7 @@ const (
 	serviceAccountPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	serviceAccountVariable = flags.ServiceAccountVariable
 
-	// refreshPeriod is how often volumes are compared with their sources.
+	// refreshPeriod is the interval at which volumes are compared with their sources.
 	refreshPeriod = 10 * time.Second
 	// requestTimeout is the time limit of each request for a Pod.
 	requestTimeout = 10 * time.Second
@@ -48,7 +48,7 @@ type pod struct {
 
 	// lifetime ends with the programs of the Pod. terminate or the stop of the node ends it.
 	// done is closed when everything has ended.
-	lifetime  context.Context
+	lifetime  context.Context //nolint:containedctx // the programs of the Pod outlive single requests
 	terminate context.CancelFunc
 	done      chan struct{}
 	// statusChanged wakes the reporter when the status may have changed.
@@ -94,7 +94,7 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 	return p
 }
 
-// latest returns the Pod as last received, with its addresses.
+// latest returns the last received version of the Pod, with the addresses of the Pod.
 func (p *pod) latest() *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *pod) spec() *corev1.PodSpec {
 	return &p.object.Spec
 }
 
-// update stores the changed Pod. A Pod that is being deleted is terminated.
+// update stores the changed Pod. If the Pod is being deleted, update terminates its programs.
 func (p *pod) update(object *corev1.Pod) {
 	p.mu.Lock()
 	p.object = object
@@ -153,8 +153,8 @@ func (p *pod) recordEvent(kind, reason, message string) {
 	p.node.events.Event(p.latest(), kind, reason, message)
 }
 
-// run runs the Pod until it ended, is deleted, or the node stops. When the node stops, the
-// status stays as it is. The next node continues with the Pod.
+// run runs the Pod until the Pod has ended, is deleted, or the node stops. When the node stops,
+// the status does not change, so that the next node process continues with the Pod.
 func (p *pod) run(ctx context.Context) {
 	defer close(p.done)
 	reporting, cancel := context.WithCancel(ctx)
@@ -380,7 +380,7 @@ func (p *pod) Secret(ctx context.Context, name string, optional *bool) (*corev1.
 	secret, err := p.node.options.Client.CoreV1().Secrets(p.latest().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case layout.IsOptionalNotFound(err, optional):
-		return nil, nil //nolint:nilnil // as the interface documents
+		return nil, nil // as the interface documents
 	case err != nil:
 		return nil, fmt.Errorf("reading Secret %q: %w", name, err)
 	}
@@ -392,7 +392,7 @@ func (p *pod) ConfigMap(ctx context.Context, name string, optional *bool) (*core
 	configMap, err := p.node.options.Client.CoreV1().ConfigMaps(p.latest().Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case layout.IsOptionalNotFound(err, optional):
-		return nil, nil //nolint:nilnil // as the interface documents
+		return nil, nil // as the interface documents
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %q: %w", name, err)
 	}

@@ -42,7 +42,7 @@ func secondsOr(value int32, defaultDuration time.Duration) time.Duration {
 
 var errNoProbeHandler = errors.New("the probe has no supported handler: use httpGet, tcpSocket or exec")
 
-// probeOnce runs a probe once. The error is the reason of the failure.
+// probeOnce runs a probe once. It returns the reason of the failure as an error.
 func (p *prober) probeOnce(ctx context.Context, probe *corev1.Probe) error {
 	ctx, cancel := context.WithTimeout(ctx, secondsOr(probe.TimeoutSeconds, defaultProbeTimeout))
 	defer cancel()
@@ -86,9 +86,9 @@ func (p *prober) resolvePort(portRef intstr.IntOrString) (string, error) {
 	return "", fmt.Errorf("port %q: %w", portRef.StrVal, errNoPort)
 }
 
-// targetAddress returns the host and port of a probe. The port must be open on the address of
-// the Pod itself. A connection to any other port would reach a program of the machine that
-// listens on all addresses. A Pod whose probe names a host does not run.
+// targetAddress returns the host and port of a probe. The probe must connect to a port that is
+// open on the address of the Pod, because any other connection would reach a program of the
+// machine that listens on all addresses. A Pod whose probe names a host is not supported.
 func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
 	port, err := p.resolvePort(portRef)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *prober) targetAddress(portRef intstr.IntOrString) (string, error) {
 	return target.String(), nil
 }
 
-// httpGet succeeds with a status code from 200 to 399. Like in any kubelet, the certificate
-// of the server is not verified, because certificates name services, not Pods.
+// httpGet succeeds with a status code from 200 to 399. As in any kubelet, the certificate of the
+// server is not verified, because certificates name services, not Pods.
 func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) error {
 	target, err := p.targetAddress(action.Port)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) erro
 		request.Header.Add(header.Name, header.Value)
 	}
 	client := http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // see above
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, // see above
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
@@ -139,8 +139,8 @@ func (p *prober) httpGet(ctx context.Context, action *corev1.HTTPGetAction) erro
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxProbeResponseBytes))
 	switch {
 	case ctx.Err() != nil:
-		// A program can end its response because the connection is closed. The response must
-		// not count as complete then.
+		// The program may have ended its response only because the connection was closed. Such a
+		// response is not complete.
 		return fmt.Errorf("requesting %s: %w", url, ctx.Err())
 	case response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("%s answered %d: %s", url, response.StatusCode, text)
@@ -157,9 +157,9 @@ func trimLeadingSlash(path string) string {
 	return path
 }
 
-// run probes periodically until ctx ends. It calls report after enough equal results in a
-// row. With frequent set it probes more often until the first success, so that a starting
-// program becomes ready sooner.
+// run runs the probe periodically until ctx ends. It calls report after the required number of
+// consecutive equal results. If frequent is set, the probe runs more often until its first
+// success, so that a starting program becomes ready sooner.
 func (p *prober) run(ctx context.Context, probe *corev1.Probe, frequent bool, report func(err error)) {
 	timer := time.NewTimer(secondsOr(probe.InitialDelaySeconds, 0))
 	defer timer.Stop()

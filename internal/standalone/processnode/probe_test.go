@@ -56,8 +56,8 @@ func TestHTTPProbeResult(t *testing.T) {
 	}
 }
 
-// TestProbeReachesNoPortOfMachine runs a service of the machine that listens on all
-// addresses, and so also on that of the Pod.
+// TestProbeReachesNoPortOfMachine runs a service of the machine that listens on all addresses,
+// including the address of the Pod.
 func TestProbeReachesNoPortOfMachine(t *testing.T) {
 	requests := make(chan struct{}, 2)
 	machine, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -67,7 +67,7 @@ func TestProbeReachesNoPortOfMachine(t *testing.T) {
 	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests <- struct{}{} }), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(machine) }()
 	t.Cleanup(func() { _ = server.Close() })
-	port := intstr.FromInt32(int32(machine.Addr().(*net.TCPAddr).Port)) //nolint:gosec // it is a port
+	port := intstr.FromInt32(int32(machine.Addr().(*net.TCPAddr).Port)) // it is a port
 	for name, probe := range map[string]corev1.ProbeHandler{
 		"httpGet":   {HTTPGet: &corev1.HTTPGetAction{Port: port}},
 		"tcpSocket": {TCPSocket: &corev1.TCPSocketAction{Port: port}},

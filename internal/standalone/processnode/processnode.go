@@ -1,44 +1,45 @@
-// Package processnode answers: how does a Pod run on a machine without containers? It is a
-// small kubelet whose containers are child processes. It serves simulated clusters, so that
-// programs of Karmada run in them as in any cluster.
+// Package processnode answers: how does a Pod run on a machine without containers? It is a small
+// kubelet whose containers are child processes. It serves simulated clusters, so that programs of
+// Karmada run there in the same way as in other clusters.
 //
 // Invariants:
 //
 //   - Only the programs of Programs run. The last element of the image's name, such as
-//     karmada-agent, is the name of a program. FindProgram searches it in the directory of
-//     this program. The admission plugin that assigns Pods uses CanRun, Label and Taint.
+//     karmada-agent, is the name of a program. FindProgram searches the program in the directory
+//     of this program. The admission plugin that assigns Pods uses CanRun, Label and Taint.
 //   - The kernel confines each program with Landlock. The program executes only itself. It
 //     reads the volumes that its container mounts and a few files of the system. It changes
 //     only its own directory and its empty directories. So a kubeconfig that names a command
-//     or a file of the machine gives its author no access.
+//     or a file of the machine gives the author of the kubeconfig no access.
 //   - Variables that change how a process runs are rejected. The environment of this process
 //     is not inherited.
 //   - A program gets the command line, the environment and the files of its Pod. Secrets,
-//     ConfigMaps, service account tokens and fields of the Pod become files. They follow
-//     their source within seconds, all files of a volume at once. Tokens are renewed in time.
+//     ConfigMaps, service account tokens and fields of the Pod become files. Within seconds of
+//     a change of their source, all files of a volume are updated at once. Tokens are renewed
+//     before they expire.
 //   - A process has no file system of its own. In arguments and variables, paths below a
 //     mount path are replaced by the path on the machine. The content of files is not
 //     changed. A program reads its service account through flags.InCluster.
-//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An
-//     argument that listens on all addresses is restricted to this address, also in exec and
-//     exec probes. The defaults of programs follow $KARMADA_POD_IP. An argument that listens
-//     on another address than this one and loopback is rejected, so that other machines
-//     cannot reach a Pod. Probes connect only to ports on which the address of the Pod
-//     listens. There is no cluster DNS.
+//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. If an
+//     argument listens on all addresses, it is restricted to the address of the Pod, also in
+//     exec and exec probes. The defaults of programs use $KARMADA_POD_IP. An argument with a
+//     listen address that is neither the address of the Pod nor loopback is rejected, so that
+//     other machines cannot reach a Pod. Probes connect only to ports that are open on the
+//     address of the Pod. There is no cluster DNS.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and events
-//     are those of a kubelet. The size of logs is limited.
+//     work as in a kubelet. The size of logs is limited.
 //   - The node serves logs, exec, attach and port-forward. exec runs the program of the
 //     container with other arguments, and no other command. Programs have no standard input.
-//   - No process outlives the process that runs the node, even if that is killed. The next
-//     node of the same name continues with its Pods.
+//   - No process outlives the process that runs the node, even if the latter is killed. The
+//     next node with the same name continues with the Pods of the node.
 //
-// Unsupported features are reported. A Pod with a hostPath, a persistent volume, a lifecycle
-// hook, a sidecar or a gRPC probe waits with a message that names the feature. Security
-// contexts, limits of CPU and memory, and network settings have no effect. The programs are
-// processes of the user who runs the node, on the network of the machine.
+// Unsupported features are reported. A Pod with a hostPath, a persistent volume, a lifecycle hook,
+// a sidecar or a gRPC probe waits with a message that names the feature. Security contexts, limits
+// of CPU and memory, and network settings have no effect. The programs are processes of the user
+// who runs the node, on the network of the machine.
 //
-// This package contains the node, its Pods and their containers. Package layout prepares the
-// files and arguments of programs, process runs them, containerlog stores their output, and
+// This package contains the node, its Pods and their containers. Package layout prepares the files
+// and arguments of programs, process runs the programs, containerlog stores their output, and
 // kubelet serves the requests of the API server.
 package processnode
 
@@ -68,15 +69,9 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 	"karmada.io/karmada/internal/standalone/processnode/process"
-)
-
-// Label and Taint are set on such a node. Pods that it can run select the label and tolerate
-// the taint.
-const (
-	Label = "karmada.io/runs-programs"
-	Taint = "karmada.io/runs-programs"
 )
 
 // Options configure a node.
@@ -92,24 +87,24 @@ type Options struct {
 	APIServer string
 	// Port is the port of 127.0.0.1 on which Handler is served.
 	Port int
-	// Capacity is the capacity in the Node status. The number of Pods is also enforced.
+	// Capacity is the capacity in the Node status. The node also enforces the number of Pods.
 	Capacity corev1.ResourceList
 	// Labels are added to the Node besides Label.
 	Labels map[string]string
 	// Version is the kubelet version in the Node status.
 	Version string
-	// Disabled is the reason why the node runs no programs. nil means that it runs programs.
-	// Otherwise its Pods wait with this error.
+	// Disabled is the reason why the node runs no programs. The Pods of the node then wait with
+	// this error. nil means that the node runs programs.
 	Disabled error
-	// Unconfined allows programs to run with all rights of this user if the kernel cannot
-	// confine them. Without it the node is disabled on such a machine.
+	// Unconfined allows programs to run with all rights of this user if the kernel cannot confine
+	// them. If Unconfined is false, the node is disabled on such a machine.
 	Unconfined bool
 }
 
 // ErrNoConfinement means that the kernel cannot restrict the access of programs to files.
 var ErrNoConfinement = errors.New("the kernel of this machine has no Landlock, which restricts programs to their own files: use Linux 5.13 or newer with landlock in /sys/kernel/security/lsm")
 
-// CheckConfinement returns ErrNoConfinement where programs cannot be confined.
+// CheckConfinement returns ErrNoConfinement if this machine cannot confine programs.
 func CheckConfinement() error {
 	if process.IsConfinementSupported() {
 		return nil
@@ -153,8 +148,8 @@ func New(o Options) *Node {
 	return n
 }
 
-// Handler serves the requests of the API server to a kubelet. The caller must accept
-// connections of the API server only, because exec runs programs.
+// Handler serves the kubelet requests of the API server. The caller must accept only connections
+// of the API server, because exec runs programs.
 func (n *Node) Handler() http.Handler { return n.handler }
 
 // Run registers the node and runs its Pods until ctx ends. Then it stops all programs within
@@ -172,10 +167,10 @@ func (n *Node) Run(ctx context.Context) error {
 	pods := coreinformers.NewFilteredPodInformer(n.options.Client, metav1.NamespaceAll, 0, nil, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", n.options.Name).String()
 	})
-	registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { n.handlePod(ctx, object) },
-		UpdateFunc: func(_, object any) { n.handlePod(ctx, object) },
-		DeleteFunc: n.handleDeletedPod,
+	registration, err := pods.AddEventHandler(loop.Handlers[*corev1.Pod]{
+		Added:   func(added *corev1.Pod, _ bool) { n.handlePod(ctx, added) },
+		Updated: func(_, after *corev1.Pod) { n.handlePod(ctx, after) },
+		Deleted: n.handleDeletedPod,
 	})
 	if err != nil {
 		return fmt.Errorf("watching the Pods of node %q: %w", n.options.Name, err)
@@ -201,10 +196,9 @@ func (n *Node) isStopping() bool {
 	}
 }
 
-// handlePod starts a new Pod, or passes the change to a known Pod.
-func (n *Node) handlePod(ctx context.Context, object any) {
-	received, ok := object.(*corev1.Pod)
-	if !ok || received.Spec.NodeName != n.options.Name {
+// handlePod starts a new Pod, or passes the change of an existing Pod to it.
+func (n *Node) handlePod(ctx context.Context, received *corev1.Pod) {
+	if received.Spec.NodeName != n.options.Name {
 		return
 	}
 	n.mu.Lock()
@@ -224,7 +218,7 @@ func (n *Node) handlePod(ctx context.Context, object any) {
 }
 
 // withOutOfPods returns the Pod as failed, because the node has no capacity for another Pod.
-// Normally the scheduler prevents this case.
+// Normally the scheduler does not assign such a Pod to the node.
 func withOutOfPods(object *corev1.Pod, limit int64) *corev1.Pod {
 	failed := object.DeepCopy()
 	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "OutOfpods"
@@ -251,14 +245,7 @@ func (n *Node) runPod(ctx context.Context, p *pod) {
 
 // handleDeletedPod stops a Pod that was deleted from the API server, or moved to another
 // node.
-func (n *Node) handleDeletedPod(object any) {
-	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = tombstone.Obj
-	}
-	deleted, ok := object.(*corev1.Pod)
-	if !ok {
-		return
-	}
+func (n *Node) handleDeletedPod(deleted *corev1.Pod) {
 	n.mu.Lock()
 	existing := n.pods[deleted.UID]
 	n.mu.Unlock()
@@ -288,7 +275,7 @@ func (n *Node) removeOldFiles() {
 	}
 }
 
-// writeStatus writes the status of a Pod. A Pod that no longer exists is not an error.
+// writeStatus writes the status of a Pod. It returns no error if the Pod no longer exists.
 func (n *Node) writeStatus(ctx context.Context, object *corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.UID}, "status": status})
 	if err != nil {

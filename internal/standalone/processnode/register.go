@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 const (
@@ -45,24 +47,24 @@ func (n *Node) register(ctx context.Context) error {
 
 func (n *Node) newNodeObject() *corev1.Node {
 	labels := map[string]string{
-		Label:                  "true",
-		corev1.LabelHostname:   n.options.Name,
-		corev1.LabelOSStable:   runtime.GOOS,
-		corev1.LabelArchStable: runtime.GOARCH,
+		clusterv1alpha1.ProgramNodeLabel: "true",
+		corev1.LabelHostname:             n.options.Name,
+		corev1.LabelOSStable:             runtime.GOOS,
+		corev1.LabelArchStable:           runtime.GOARCH,
 	}
 	for key, value := range n.options.Labels {
 		labels[key] = value
 	}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.options.Name, Labels: labels},
-		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: Taint, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: clusterv1alpha1.ProgramNodeTaint, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{
 			Capacity: n.options.Capacity, Allocatable: n.options.Capacity.DeepCopy(),
 			Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeInternalIP, Address: hostAddress}, {Type: corev1.NodeHostName, Address: n.options.Name},
 				{Type: corev1.NodeInternalDNS, Address: "localhost"},
 			},
-			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(n.options.Port)}}, //nolint:gosec // a port
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(n.options.Port)}}, // a port
 			NodeInfo: corev1.NodeSystemInfo{
 				OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH, KubeletVersion: n.options.Version,
 				ContainerRuntimeVersion: "process://" + n.options.Version, OSImage: "processes of this machine",
@@ -82,8 +84,8 @@ func (n *Node) newNodeObject() *corev1.Node {
 	return node
 }
 
-// renewHeartbeat renews the Lease of the node. If the Node was deleted, or set to not ready
-// while the machine was suspended, it is registered again.
+// renewHeartbeat renews the Lease of the node. If the Node was deleted, or was set to not ready
+// while the machine was suspended, renewHeartbeat registers the node again.
 func (n *Node) renewHeartbeat(ctx context.Context) {
 	if err := n.renewLease(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Renewing the Lease of a node", "node", n.options.Name)
@@ -125,12 +127,12 @@ func (n *Node) renewLease(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{Name: n.options.Name},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &n.options.Name, LeaseDurationSeconds: &seconds, RenewTime: &now},
 		}, metav1.CreateOptions{})
-		return err //nolint:wrapcheck // the caller logs the action
+		return err // the caller logs the action
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // the caller logs the action
+		return err // the caller logs the action
 	}
 	lease.Spec.RenewTime = &now
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-	return err //nolint:wrapcheck // the caller logs the action
+	return err // the caller logs the action
 }

@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/standalone/processnode/layout"
 )
 
-// hostAddress is the address of the machine for Pods and the API server.
+// hostAddress is the address of the machine that Pods and the API server use.
 const hostAddress = "127.0.0.1"
 
 // podFacts are the inputs of a Pod status.
@@ -23,8 +23,8 @@ type podFacts struct {
 	now     time.Time
 }
 
-// podStatus returns the status of a Pod. The transition time of a condition changes only with
-// its status.
+// podStatus returns the status of a Pod. The transition time of a condition changes only when the
+// status of the condition changes.
 func podStatus(pod *corev1.Pod, f podFacts) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:                 podPhase(pod.Spec.RestartPolicy, f),
@@ -123,8 +123,8 @@ func podConditions(pod *corev1.Pod, f podFacts, phase corev1.PodPhase) []corev1.
 	return []corev1.PodCondition{initialized, ready, containers}
 }
 
-// newCondition returns a condition that is true if always is set or no name is listed.
-// Otherwise its message lists the names.
+// newCondition returns a condition that is true if always is set or names is empty. Otherwise the
+// condition is false and its message lists the names.
 func newCondition(kind corev1.PodConditionType, always bool, reason, message string, names []string) corev1.PodCondition {
 	if always || len(names) == 0 {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue}
@@ -179,7 +179,7 @@ func checkSupported(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// probeHost returns the host of a probe, empty if the probe connects to its Pod.
+// probeHost returns the host of a probe. The result is empty if the probe connects to its Pod.
 func probeHost(probe *corev1.Probe) string {
 	switch {
 	case probe == nil:

@@ -65,7 +65,7 @@ Member clusters keep running and are not part of the backup. The file contains t
 	return cmd
 }
 
-// atMostOneArgument returns a usage error for more than one argument.
+// atMostOneArgument returns a usage error if there is more than one argument.
 func atMostOneArgument(cmd *cobra.Command, args []string) error {
 	if len(args) <= 1 {
 		return nil

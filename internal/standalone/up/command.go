@@ -24,13 +24,13 @@ import (
 
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/standalone"
-	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
-// eventsFDVariable is the environment variable with the file descriptor to which a child
-// process writes its events.
+// eventsFDVariable is the name of an environment variable. Its value is the file descriptor to
+// which a child process writes its events.
 const eventsFDVariable = "KARMADA_EVENTS_FD"
 
 // Commands returns the subcommands of `karmada` that run Karmada on this machine.
@@ -92,10 +92,10 @@ func upCommand() *cobra.Command {
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Number of simulated nodes of each member cluster. By default the same as in the last start, initially %d", standalone.DefaultNodeOptions().Count))
 	flags.BoolVar(&join, "join", true, "Register the member clusters. With false you register them with karmadactl join. By default the same as in the last start")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
-		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(programs.ComponentNames(), ", "))
+		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(components.HostedNames(), ", "))
 	o.Gates.AddFlag(flags)
 	flags.StringArrayVar(&o.ExtraConfig, "extra-config", nil,
-		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(controlplane.ConfigurableComponents(), ", ")+"; their --help lists the flags")
+		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(components.ConfigurableNames(), ", ")+"; their --help lists the flags")
 	addLifetimeFlag(flags, &o.CertificateLifetime)
 	flags.StringVar(&o.AuditLog, "audit-log", "", "Write an audit log of the API server of the control plane to this file, without request bodies. Without a value: "+auditLogDefault)
 	flags.Lookup("audit-log").NoOptDefVal = auditLogDefault
@@ -124,10 +124,10 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	if err := checkBindAddress(o.BindAddress); err != nil {
 		return NewUsageError(err)
 	}
-	if err := programs.ValidateSelection("components", "component", o.Components, programs.ComponentNames()); err != nil {
+	if err := programs.ValidateSelection("components", "component", o.Components, components.HostedNames()); err != nil {
 		return NewUsageError(err)
 	}
-	if _, err := controlplane.Configure(o.Gates, o.ExtraConfig); err != nil {
+	if _, err := components.Configure(o.Gates, o.ExtraConfig); err != nil {
 		return NewUsageError(fmt.Errorf("--extra-config %w", err))
 	}
 	return nil
@@ -145,10 +145,10 @@ func checkBindAddress(address string) error {
 	if err != nil {
 		return fmt.Errorf("--bind-address %s: %w", address, err)
 	}
-	return listener.Close() //nolint:wrapcheck // the listener was not used
+	return listener.Close() // the listener was not used
 }
 
-// NoArguments returns a usage error for any argument.
+// NoArguments returns a usage error if there are arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -187,14 +187,14 @@ func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	return nil
 }
 
-// parentEvents returns the file to which events for the parent process are written, nil if
-// there is no such parent.
+// parentEvents returns the file to which this process writes events for its parent process. It
+// returns nil if no parent process reads events.
 func parentEvents() *os.File {
 	fd, err := strconv.Atoi(os.Getenv(eventsFDVariable))
 	if err != nil || fd < 3 {
 		return nil
 	}
-	// Child processes must not write to the parent of this process.
+	// Child processes must not write to the events file of this process.
 	_ = os.Unsetenv(eventsFDVariable)
 	syscall.CloseOnExec(fd)
 	return os.NewFile(uintptr(fd), "events")
@@ -206,7 +206,7 @@ func redirectLogs(file io.Writer) {
 	klog.LogToStderr(false)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
-	// Otherwise klog writes each error three times, and also to the terminal.
+	// Without these flags, klog writes each error three times, and also to the terminal.
 	_, _ = flags.Set("one_output", "true"), flags.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(file)
 	stdlog.SetOutput(file)
@@ -221,8 +221,8 @@ func silenceLibraries() {
 }
 
 // captureOutput redirects stdout and stderr to a file, because some libraries, such as etcd's
-// client, write there directly. It must be called before any library runs. A panic still
-// appears on the terminal.
+// client, write directly to stdout and stderr. It must be called before any library runs. A panic
+// is still printed on the terminal.
 func captureOutput(file *os.File) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, file, file))
 	os.Stdout, os.Stderr = file, file
@@ -259,7 +259,7 @@ func memberCommand() *cobra.Command {
 	return cmd
 }
 
-// addFlags adds the flags that newMemberProcess passes.
+// addFlags adds the flags that newMemberProcess passes to the child process.
 func (o *memberOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "Name of the cluster")
 	flags.StringVar(&o.Dir, "data-dir", "", "Directory of all data of the cluster")
@@ -279,8 +279,8 @@ func addLifetimeFlag(flags *pflag.FlagSet, lifetime *time.Duration) {
 	_ = flags.MarkHidden("certificate-lifetime")
 }
 
-// minLifetime is the shortest validity of certificates with which servers still reload
-// renewed certificates in time.
+// minLifetime is the shortest validity of certificates for which servers reload renewed
+// certificates before the old certificates expire.
 const minLifetime = 5 * time.Second
 
 const (

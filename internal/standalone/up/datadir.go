@@ -36,12 +36,12 @@ func (d dataDir) auditDir() string             { return filepath.Join(d.path, "a
 // dataDirOfMember returns the data directory that contains the directory of a member.
 func dataDirOfMember(path string) dataDir { return dataDir{filepath.Dir(filepath.Dir(path))} }
 
-// startOverAdvice returns what to do when the encryption key of the control plane is lost.
+// startOverAdvice returns the advice for a user who lost the encryption key of the control plane.
 func (d dataDir) startOverAdvice() string {
 	return fmt.Sprintf("start over with `karmada down --purge --force --data-dir %s` and join the clusters again", d.path)
 }
 
-// startOverMemberAdvice returns what to do when the encryption key of a member is lost. The
+// startOverMemberAdvice returns the advice for a user who lost the encryption key of a member. The
 // control plane and the other members are kept.
 func (d dataDir) startOverMemberAdvice(name string) string {
 	return fmt.Sprintf("start over with this member only: run `karmada down --data-dir %[1]s`, remove %[2]s, and run `karmada up --join=false --data-dir %[1]s`. "+
@@ -49,8 +49,8 @@ func (d dataDir) startOverMemberAdvice(name string) string {
 		"Then run `karmada down --data-dir %[1]s` and `karmada up --join --data-dir %[1]s`", d.path, d.memberDir(name), name, d.membersKubeconfig(), d.karmadaKubeconfig())
 }
 
-// replacedInfix and a time are appended to the directory name of a control plane that a
-// restore replaced.
+// replacedInfix and a time are appended to the name of the directory of a control plane when a
+// restore replaces the control plane.
 const replacedInfix = ".before-restore-"
 
 // replacedControlPlanes returns the directories of control planes that a restore replaced.
@@ -68,11 +68,11 @@ func (d dataDir) replacedControlPlanes() ([]string, error) {
 	return dirs, nil
 }
 
-// restoreStagingDir is the directory in which a restore prepares the new data.
+// restoreStagingDir returns the directory in which a restore prepares the new data.
 func (d dataDir) restoreStagingDir() string  { return filepath.Join(d.path, "restore.new") }
 func (d dataDir) logFile(name string) string { return filepath.Join(d.logsDir(), name+".log") }
 
-// parseDataDir returns the directory for the value of --data-dir.
+// parseDataDir returns the data directory for a value of --data-dir.
 func parseDataDir(path string) (dataDir, error) {
 	if path == "" {
 		return dataDir{}, NewUsageError(errors.New("--data-dir is empty: set a directory, or omit the flag to use " + defaultDataDir()))
@@ -84,8 +84,8 @@ func parseDataDir(path string) (dataDir, error) {
 	return dataDir{absolute}, nil
 }
 
-// create creates the directories. Only their owner can read them, because they contain keys.
-// A directory with files of others is rejected.
+// create creates the directories. Only their owner can read them, because they contain keys. A
+// directory that contains files of other programs is rejected.
 func (d dataDir) create() error {
 	switch entries, err := os.ReadDir(d.path); {
 	case errors.Is(err, os.ErrNotExist):
@@ -102,8 +102,8 @@ func (d dataDir) create() error {
 	return d.restrictAccess()
 }
 
-// restrictAccess removes the permissions of other users. A directory that existed before may
-// have them.
+// restrictAccess removes the permissions of other users on the directory. Other users may have
+// permissions if the directory existed before.
 func (d dataDir) restrictAccess() error {
 	info, err := os.Stat(d.path)
 	if err != nil {
@@ -115,24 +115,24 @@ func (d dataDir) restrictAccess() error {
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil
 	}
-	if err := os.Chmod(d.path, 0o700); err != nil { //nolint:gosec // a directory
+	if err := os.Chmod(d.path, 0o700); err != nil { // a directory
 		return fmt.Errorf("restricting access to the data directory: %w", err)
 	}
 	return nil
 }
 
-// contents returns the paths that a data directory may contain. The state file, which
-// identifies the directory, is last, so that a removal can be interrupted.
+// contents returns the paths that a data directory may contain. The state file, which identifies
+// the directory, is the last path, so that an interrupted removal can be repeated.
 func (d dataDir) contents() ([]string, error) {
 	replaced, err := d.replacedControlPlanes()
 	return append(replaced,
 		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.lockFile(), d.stateFile()), err
 }
 
-// foreignFile returns a file that no start of Karmada creates in a directory. The result is
-// empty if there is none, or if the directory is a data directory of Karmada.
+// foreignFile returns the name of a file that no start of Karmada creates. The result is empty if
+// there is no such file, or if the directory is a data directory of Karmada.
 func (d dataDir) foreignFile(entries []os.DirEntry) string {
-	// An interrupted start creates these files, but so may other programs.
+	// An interrupted start creates these files, but other programs may create them too.
 	ambiguousNames := []string{filepath.Base(d.logsDir()), filepath.Base(d.lockFile()), filepath.Base(d.stateFile()) + unfinishedSuffix, filepath.Base(d.restoreStagingDir())}
 	identifyingNames := []string{filepath.Base(d.stateFile()), filepath.Base(d.controlPlaneDir()), filepath.Base(d.karmadaKubeconfig())}
 	other := ""
@@ -149,9 +149,9 @@ func (d dataDir) foreignFile(entries []os.DirEntry) string {
 
 var errNoKarmadaData = errors.New("it contains no Karmada data")
 
-// remove deletes the data of Karmada in a data directory, and the directory if it is empty
-// then. Other files are kept, and their names are returned. checkAllowed is called before and
-// may reject the removal. No process can start on the directory meanwhile.
+// remove deletes Karmada's files in a data directory, and deletes the directory if it is empty
+// after that. Other files are kept, and their names are returned. remove first calls checkAllowed,
+// which may reject the removal. No process can start on the directory meanwhile.
 func (d dataDir) remove(checkAllowed func() error) (others []string, err error) {
 	if _, err := os.Stat(d.stateFile()); err != nil {
 		return nil, fmt.Errorf("not removing %s: %w", d.path, errNoKarmadaData)

@@ -99,8 +99,8 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 	}
 }
 
-// After a process took the lock, and before it wrote its ID, the ID of an earlier process
-// must not be returned. The caller would stop the wrong process.
+// Between the time when a process takes the lock and the time when it writes its ID, the ID of an
+// earlier process must not be returned, because the caller would stop the wrong process.
 func TestRunningProcessIgnoresStaleID(t *testing.T) {
 	bystander := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := bystander.Start(); err != nil {
@@ -174,7 +174,7 @@ func TestRotateLog(t *testing.T) {
 	expectContent(log.Name(), "9\n")
 	write("0123456\n")
 	expectContent(log.Name()+oldLogSuffix, "9\n0123456\n")
-	// If the old log cannot be kept, it is lost, because the disk may be full.
+	// If the old log cannot be kept, for example because the disk is full, it is lost.
 	if err := os.Remove(log.Name() + oldLogSuffix); err != nil {
 		t.Fatal(err)
 	}

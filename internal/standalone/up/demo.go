@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/install"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -92,7 +93,7 @@ func (d *demo) run(ctx context.Context) error {
 	return d.printResult(ctx)
 }
 
-// ensureUp starts the installation unless it runs.
+// ensureUp starts the installation if it does not run.
 func (d *demo) ensureUp(ctx context.Context) error {
 	dir := dataDir{d.options.DataDir}
 	pid, err := dir.runningProcess()
@@ -158,8 +159,8 @@ func readManifests(dir string) ([]client.Object, error) {
 	return objects, nil
 }
 
-// awaitDeployment waits until both target clusters run the application and the control plane
-// shows the sum.
+// awaitDeployment waits until both target clusters run the application and the status in the
+// control plane shows the sum of their replicas.
 func (d *demo) awaitDeployment(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(d.karmada)
 	if err != nil {
@@ -189,7 +190,7 @@ func isDeployed(deployment *appsv1.Deployment) bool {
 }
 
 func (d *demo) printResult(ctx context.Context) error {
-	if err := d.printTable(ctx, "kubectl get clusters", d.karmada, "/apis/cluster.karmada.io/v1alpha1/clusters"); err != nil {
+	if err := d.printTable(ctx, "kubectl get clusters", d.karmada, "/apis/"+clusterv1alpha1.GroupVersion.String()+"/clusters"); err != nil {
 		return err
 	}
 	deployments := "/apis/apps/v1/namespaces/" + demoNamespace + "/deployments"

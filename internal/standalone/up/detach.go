@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// runDetached starts the installation as a background process, prints its events, and returns
-// when it is ready.
+// runDetached starts the installation as a background process, prints the events of the process,
+// and returns when the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
 	if err := dir.checkUnused(); err != nil {
@@ -39,7 +39,7 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	defer func() { _ = output.Close() }()
 
 	cmd := exec.Command(self, o.arguments()...)
-	// Messages of the background process quote this name in commands.
+	// Messages of the background process quote the program name in commands.
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), eventsFDVariable+"=3")
 	cmd.ExtraFiles = []*os.File{writer}

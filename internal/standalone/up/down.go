@@ -51,12 +51,12 @@ func downCommand() *cobra.Command {
 	return cmd
 }
 
-// stopAndPurge stops everything and removes the data. Without force it does neither while
-// clusters that users have joined hold credentials.
+// stopAndPurge stops everything and removes the data. Without force, it returns an error and does
+// nothing while clusters that users have joined hold credentials.
 func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) error {
 	if pid, err := dir.runningProcess(); err == nil && pid != 0 && !force {
-		// The check runs before the stop, because a cluster needs the running control plane
-		// to leave.
+		// Check before the stop, because the control plane must run so that the user can remove
+		// these clusters.
 		if err := dir.checkHoldersInAPI(ctx); err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 	return nil
 }
 
-// stopInstallation stops the process that holds the data directory, and waits for it and its
-// members. Members of a killed process end by themselves.
+// stopInstallation stops the process that holds the data directory, and waits until the process
+// and its members have ended. If the process was killed, its members end by themselves.
 func stopInstallation(ctx context.Context, dir dataDir) error {
 	pid, err := dir.runningProcess()
 	if err != nil {

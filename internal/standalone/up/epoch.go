@@ -21,7 +21,7 @@ import (
 // errNotConfirmable means that no restore waits for confirmation.
 var errNotConfirmable = errors.New("no restore of the control plane waits for confirmation")
 
-// karmadaKubeconfig returns the client configuration of the control plane.
+// clientConfig returns the client configuration of the control plane.
 func (o *restoreOptions) clientConfig(dir dataDir) (*rest.Config, error) {
 	if o.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
@@ -44,8 +44,8 @@ func (o *restoreOptions) clientConfig(dir dataDir) (*rest.Config, error) {
 	return config, nil
 }
 
-// readEpoch returns the epoch of a control plane and its ConfigMap, which is nil if it does
-// not exist.
+// readEpoch returns the epoch of a control plane and the ConfigMap of the epoch. The ConfigMap is
+// nil if it does not exist.
 func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch, *corev1.ConfigMap, error) {
 	stored, err := karmada.CoreV1().ConfigMaps(clusterv1alpha1.NamespaceKarmadaSystem).Get(ctx, clusterv1alpha1.EpochName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -57,7 +57,7 @@ func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch,
 	return domain.Read(stored.Data, stored.Annotations), stored, nil
 }
 
-// confirmRestore allows deletions in members again.
+// confirmRestore confirms the restore, so that objects in members may be deleted again.
 func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
 	config, err := o.clientConfig(dir)
 	if err != nil {

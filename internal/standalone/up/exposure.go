@@ -15,8 +15,8 @@ const (
 )
 
 // programsDisabledReason returns the reason why members do not run Pods as processes of this
-// machine, nil if they do. confinement is the error if the kernel cannot confine the
-// processes.
+// machine. It returns nil if members run Pods as processes. confinement is not nil if the kernel
+// cannot confine the processes.
 func (o Options) programsDisabledReason(confinement error) error {
 	if o.MemberPrograms != nil {
 		if *o.MemberPrograms {
@@ -33,14 +33,14 @@ func (o Options) programsDisabledReason(confinement error) error {
 	return nil
 }
 
-// isLoopback reports whether an address is reachable from this machine only. An empty address
-// means the default, which is loopback.
+// isLoopback reports whether an address is reachable only from this machine. An empty address
+// means the default address, which is loopback.
 func isLoopback(address string) bool {
 	ip := net.ParseIP(address)
 	return address == "" || ip != nil && ip.IsLoopback()
 }
 
-// resolveAuditLog returns the absolute path for the value of --audit-log.
+// resolveAuditLog returns the absolute path of the audit log for a value of --audit-log.
 func resolveAuditLog(dir dataDir, value string) (string, error) {
 	if value == "" {
 		return "", nil

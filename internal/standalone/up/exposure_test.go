@@ -46,7 +46,7 @@ func TestProgramsAreDisabledOnPublicAddress(t *testing.T) {
 
 func TestDataDirIsRestrictedToOwner(t *testing.T) {
 	dir := newDataDir(t)
-	if err := os.Chmod(dir.path, 0o755); err != nil { //nolint:gosec // that is the attack
+	if err := os.Chmod(dir.path, 0o755); err != nil { // that is the attack
 		t.Fatal(err)
 	}
 	if err := dir.create(); err != nil {
@@ -106,8 +106,8 @@ func TestPullMembersWithoutPrograms(t *testing.T) {
 	}
 }
 
-// TestMemberProcessGetsProgramOptions checks that the decision is passed from the
-// installation over the command line of the member's process to its cluster.
+// TestMemberProcessGetsProgramOptions checks that the decision of the installation reaches the
+// cluster of a member through the command line of the member's process.
 func TestMemberProcessGetsProgramOptions(t *testing.T) {
 	yes := true
 	for name, test := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// interruptedRegistration holds the objects of a registration that ended before its Cluster
-// was created. An object that does not exist is nil.
+// interruptedRegistration holds the objects of a registration that ended before its Cluster was
+// created. A field is nil if its object does not exist.
 type interruptedRegistration struct {
 	cluster string
 	// token is the ID of the bootstrap token that this installation generated for the
@@ -41,12 +41,13 @@ func (r interruptedRegistration) canContinue() bool {
 	return r.hasOwnRole() && r.hasOwnAgent() && r.account != nil
 }
 
-// objectsToDelete returns the objects of each side that prevent another try, in the order of
-// their deletion. The Secret that proves the ownership is deleted last, so that the deletion
-// can be interrupted too. Objects without the labels of this registration are not included.
+// objectsToDelete returns the objects of the control plane and of the member that prevent another
+// registration, in the order of their deletion. The Secret that proves the ownership is deleted
+// last, so that the deletion can be repeated after an interruption. Objects without the labels of
+// this registration are not included.
 func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Object) {
 	for i := range r.requests {
-		// Approval of a pending request would create a second agent.
+		// If a user approved a pending request, a second agent would be created.
 		if r.requests[i].Spec.Username == r.requester() {
 			karmada = append(karmada, &r.requests[i])
 		}
@@ -66,15 +67,15 @@ func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Obj
 	return karmada, append(member, r.secret)
 }
 
-// requester returns the user name of the holder of the token.
+// requester returns the user name that the bootstrap token authenticates.
 func (r interruptedRegistration) requester() string {
 	return bootstrapapi.BootstrapUserPrefix + r.token
 }
 
 // hasOwnRole reports whether the agent's role was granted to the holder of the token.
 func (r interruptedRegistration) hasOwnRole() bool {
-	return r.role != nil && r.role.Labels[agent.ManagedLabel] == r.cluster &&
-		r.role.Annotations[agent.RequesterAnnotation] == r.requester()
+	return r.role != nil && r.role.Labels[clusterv1alpha1.AgentLabel] == r.cluster &&
+		r.role.Annotations[clusterv1alpha1.AgentRequesterAnnotation] == r.requester()
 }
 
 // hasOwnSecret reports whether the member has a certificate of its agent that this control
@@ -96,8 +97,8 @@ func (r interruptedRegistration) hasOwnSecret() bool {
 		bytes.Equal(issued.RawIssuer, r.ca.RawSubject) && issued.CheckSignatureFrom(r.ca) == nil
 }
 
-// hasOwnAgent reports whether the Deployment is the agent of this cluster and uses that
-// certificate.
+// hasOwnAgent reports whether the Deployment is the agent of this cluster and uses the certificate
+// in the Secret.
 func (r interruptedRegistration) hasOwnAgent() bool {
 	if r.deployment == nil || !r.hasOwnSecret() {
 		return false

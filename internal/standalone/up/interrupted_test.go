@@ -31,7 +31,7 @@ import (
 )
 
 // TestInterruptedRegistrationIsResumed interrupts a registration, and the cleanup of a failed
-// one, after each step.
+// registration, after each step.
 func TestInterruptedRegistrationIsResumed(t *testing.T) {
 	a := newAuthority(t)
 	mine := interruptedRegistration{cluster: "member3", token: "abcdef", ca: a.cert}
@@ -77,8 +77,8 @@ func TestInterruptedRegistrationIsResumed(t *testing.T) {
 	}
 }
 
-// TestForeignObjectsAreNotDeleted has a complete registration in each case, with one object
-// of another owner.
+// TestForeignObjectsAreNotDeleted tests complete registrations. In each case, one object belongs
+// to another owner.
 func TestForeignObjectsAreNotDeleted(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	whole := func() interruptedRegistration {
@@ -223,8 +223,8 @@ func systemLabel() map[string]string {
 
 func newAgentRole(cluster, requester string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-		Name: agent.RoleName(cluster), Labels: map[string]string{agent.ManagedLabel: cluster},
-		Annotations: map[string]string{agent.RequesterAnnotation: requester},
+		Name: agent.RoleName(cluster), Labels: map[string]string{clusterv1alpha1.AgentLabel: cluster},
+		Annotations: map[string]string{clusterv1alpha1.AgentRequesterAnnotation: requester},
 	}}
 }
 

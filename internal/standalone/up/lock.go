@@ -46,12 +46,12 @@ func (d dataDir) inUseError(pid int) error {
 		d.path, errInUse, pid, d.stopCommand())
 }
 
-// stopCommand returns the command that stops the process of the directory. It starts with the
-// program as it was called, because that may not be in $PATH.
+// stopCommand returns the command that stops the process of the directory. The command starts with
+// the program as the user called it, because the program may not be in $PATH.
 func (d dataDir) stopCommand() string { return os.Args[0] + " down --data-dir " + d.path }
 
-// checkUnused returns an error if a process uses the directory. The caller must check before
-// it opens logs, which belong to that process.
+// checkUnused returns an error if a process uses the directory. The caller must call it before
+// opening logs, because the logs belong to that process.
 func (d dataDir) checkUnused() error {
 	pid, err := d.runningProcess()
 	if pid != 0 {
@@ -67,8 +67,8 @@ const (
 	lockProbeInterval = 5 * time.Millisecond
 )
 
-// acquireLock takes the lock unless another process holds it. A process that only probes the
-// lock holds it for a moment. acquireLock waits for such a process.
+// acquireLock takes the lock unless another process holds it. A process that only probes the lock
+// holds the lock for a moment, so acquireLock waits for such a process.
 func acquireLock(file *os.File) error {
 	fd := int(file.Fd())
 	var lockErr error
@@ -88,8 +88,8 @@ func acquireLock(file *os.File) error {
 	return err
 }
 
-// isLocked reports whether another process holds the lock exclusively, and does not only
-// probe it.
+// isLocked reports whether another process holds the lock exclusively. A process that only probes
+// the lock does not count.
 func isLocked(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
 
 // pollLock calls done until it returns true, for at most lockProbeTimeout.
@@ -98,7 +98,7 @@ func pollLock(done func() (bool, error)) error {
 		func(context.Context) (bool, error) { return done() })
 }
 
-// recordedHolder returns the process ID in the lock file, 0 if there is none.
+// recordedHolder returns the process ID in the lock file, or 0 if there is none.
 func (d dataDir) recordedHolder() int {
 	data, err := os.ReadFile(d.lockFile())
 	if err != nil {
@@ -113,7 +113,7 @@ func (d dataDir) recordedHolder() int {
 
 var errUnknownHolder = errors.New("it is locked by a process that has not written its process ID yet: retry")
 
-// runningProcess returns the ID of the process that holds the lock, 0 if there is none.
+// runningProcess returns the ID of the process that holds the lock, or 0 if no process does.
 func (d dataDir) runningProcess() (int, error) {
 	file, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
@@ -129,8 +129,8 @@ func (d dataDir) runningProcess() (int, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return true, err
 		}
-		// Until the new holder has written its process ID, the file has the ID of an earlier
-		// process. Another process may use this ID now.
+		// Until the new holder has written its process ID, the lock file contains the ID of an
+		// earlier holder. An unrelated process may have this ID now.
 		recorded := d.recordedHolder()
 		if !d.hasLockOpen(recorded) {
 			return false, nil
@@ -167,8 +167,8 @@ func (d dataDir) hasLockOpen(pid int) bool {
 	})
 }
 
-// busyProcess returns the ID of a process that holds the lock of the directory or of a
-// member, 0 if there is none.
+// busyProcess returns the ID of a process that holds the lock of the directory or of a member, or
+// 0 if no process does.
 func (d dataDir) busyProcess() (int, error) {
 	members, err := filepath.Glob(d.memberDir("*"))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxLogBytes is the size at which a log is rotated. The old file may have the same size.
+	// maxLogBytes is the size at which a log is rotated. The rotated file can have the same size.
 	maxLogBytes = 64 << 20
-	// logCheckPeriod is how often the sizes of logs are checked.
+	// logCheckPeriod is the interval between two checks of the sizes of logs.
 	logCheckPeriod = 30 * time.Second
 	oldLogSuffix   = ".old"
 )
@@ -48,9 +48,9 @@ func (d dataDir) rotateLogs(ctx context.Context, limit int64) {
 	}
 }
 
-// rotateLog copies a log to .old and truncates it when it exceeds the limit. The writers,
-// among them other processes, have the file open for appending, and continue in the same
-// file. If the disk has no room for the copy, the log is truncated anyway.
+// rotateLog copies a log that exceeds the limit to .old and truncates the log. Several processes
+// have the log open for appending, and continue to write to the same file. If the disk has no room
+// for the copy, rotateLog truncates the log without a copy.
 func rotateLog(path string, limit int64) {
 	if info, err := os.Stat(path); err != nil || info.Size() <= limit {
 		return

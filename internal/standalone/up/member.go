@@ -26,17 +26,17 @@ type memberOptions struct {
 	Dir   string
 	Port  int
 	Nodes standalone.NodeOptions
-	// CertificateLifetime is the validity of its certificates.
+	// CertificateLifetime is the validity of the cluster's certificates.
 	CertificateLifetime time.Duration
-	// ProgramsDisabled is the reason why no Pod runs as a process of this machine. Empty
-	// means that Pods of Karmada's images do.
+	// ProgramsDisabled is the reason why no Pod runs as a process of this machine. Empty means that
+	// Pods with images of Karmada run as processes.
 	ProgramsDisabled string
-	// AllowUnconfined allows them to run where the kernel cannot confine them.
+	// AllowUnconfined allows these processes even if the kernel cannot confine them.
 	AllowUnconfined bool
 }
 
 // runMember is the main function of the child process. It runs one simulated cluster until
-// its standard input is closed, which happens when the parent stops it or ends.
+// standard input is closed. The parent closes the standard input when it stops the child or ends.
 func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,9 +80,9 @@ func (o memberOptions) cluster() standalone.Options {
 	}
 }
 
-// acquireMemberDir locks the directory of a member for this process. If the parent was
-// killed, its members are still ending and hold their ports and their etcd. acquireMemberDir
-// waits for them until the timeout.
+// acquireMemberDir locks the directory of a member for this process. If an earlier parent was
+// killed, its members may not have ended yet and hold their ports and their etcd. acquireMemberDir
+// waits until they have ended, or until the timeout.
 func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the directory of the member: %w", err)
@@ -102,8 +102,8 @@ func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (
 	return release, err
 }
 
-// awaitFailure returns when ctx ends, or with the error of a server of the cluster that ended
-// by itself.
+// awaitFailure returns nil when ctx ends, or the error of a server of the cluster that ended by
+// itself.
 func awaitFailure(ctx context.Context, cluster *standalone.Cluster) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -139,8 +139,8 @@ const (
 	memberNiceness    = 10
 )
 
-// run restarts the child process whenever it ends, until ctx ends. ready is called once: when
-// the cluster serves for the first time, or cannot be started.
+// run restarts the child process whenever it ends, until ctx ends. It calls ready once: when the
+// cluster serves for the first time, or when the cluster cannot be started.
 func (c *memberSupervisor) run(ctx context.Context, ready func(error)) {
 	delay := restartDelay
 	var once sync.Once
@@ -179,8 +179,8 @@ func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 	cmd := c.newCommand()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{writer}
-	// The child has its own process group, so that Ctrl-C reaches only the parent, which
-	// stops its children in order.
+	// The child has its own process group, so that Ctrl-C reaches only the parent. The parent stops
+	// its children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -190,8 +190,8 @@ func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 		return fmt.Errorf("starting member %q: %w", c.options.Name, err)
 	}
 	_ = writer.Close()
-	// Simulated clusters must not starve the control plane. An error is ignored, because the
-	// lower priority is optional.
+	// The lower priority prevents simulated clusters from starving the control plane. The
+	// priority is optional, so an error is ignored.
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
 	c.setCmd(cmd)
 	c.onStarted()
@@ -225,7 +225,7 @@ func (c *memberSupervisor) setCmd(cmd *exec.Cmd) {
 	c.cmd = cmd
 }
 
-// pid returns the process ID of the child, 0 if it does not run.
+// pid returns the process ID of the child, or 0 if the child does not run.
 func (c *memberSupervisor) pid() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +237,7 @@ func (c *memberSupervisor) pid() int {
 
 var errEndedEarly = errors.New("the process ended before it was ready")
 
-// awaitReady reads the events of another process until it is ready or has failed.
+// awaitReady reads the events of another process until the process is ready or has failed.
 func awaitReady(events io.Reader) error {
 	lines := json.NewDecoder(events)
 	for {
@@ -254,8 +254,8 @@ func awaitReady(events io.Reader) error {
 	}
 }
 
-// adminContext returns the administrator's kubeconfig context of a member, from the files
-// that its process wrote.
+// adminContext returns the administrator's kubeconfig context of a member. It reads the files that
+// the process of the member wrote.
 func (c *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
 	return standalone.LoopbackAdminContext(c.options.Name, c.options.Dir, c.options.Port)
 }

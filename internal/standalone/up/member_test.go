@@ -12,7 +12,7 @@ import (
 
 const timeout = time.Minute
 
-// lockMemberDir locks the directory of a member, like a process of an earlier start.
+// lockMemberDir locks the directory of a member, as a process of an earlier start does.
 func lockMemberDir(t *testing.T) (dir dataDir, path string, release func()) {
 	t.Helper()
 	dir = dataDir{t.TempDir()}

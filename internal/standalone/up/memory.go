@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// heapBudgetBytes is the heap size that the garbage collector aims at.
+	// heapBudgetBytes is the heap size that the tuning of the garbage collector aims at.
 	heapBudgetBytes = 480 << 20
 	// minGrowthPercent and maxGrowthPercent limit how much the heap may grow between two
-	// collections, in percent of the live heap. If the live heap exceeds the budget, the
-	// minimum applies. A process with a small heap does not use the whole budget.
+	// collections, in percent of the live heap. If the live heap exceeds the budget, the minimum
+	// applies. Because of the maximum, a process with a small heap does not use the whole budget.
 	minGrowthPercent, maxGrowthPercent = 60, 130
-	// tuningPeriod is how often the live heap is measured. minGrowthChange is the smallest
-	// change of the percentage that is applied.
+	// tuningPeriod is the interval at which the live heap is measured. minGrowthChange is the
+	// smallest change of the percentage that is applied.
 	tuningPeriod    = 2 * time.Second
 	minGrowthChange = 10
 )
 
-// TuneMemory reduces the number of garbage collections while memory is available. The servers
-// in this process allocate much and keep little. TuneMemory returns at once and tunes until
-// ctx ends. GOGC in the environment disables it.
+// TuneMemory reduces the number of garbage collections while memory is available, because the
+// servers in this process allocate much and keep little. It returns at once and continues to tune
+// until ctx ends. It does nothing if GOGC is set in the environment.
 func TuneMemory(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -59,6 +59,6 @@ func gcPercent(liveBytes uint64) int {
 	if liveBytes == 0 {
 		return maxGrowthPercent
 	}
-	spare := max(int64(heapBudgetBytes)-int64(liveBytes), 0)                             //nolint:gosec // no heap is that large
-	return min(max(int(spare*100/int64(liveBytes)), minGrowthPercent), maxGrowthPercent) //nolint:gosec // see above
+	spare := max(int64(heapBudgetBytes)-int64(liveBytes), 0)                             // no heap is that large
+	return min(max(int(spare*100/int64(liveBytes)), minGrowthPercent), maxGrowthPercent) // see above
 }

@@ -9,10 +9,10 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// choosePorts chooses a free port for each name that has none. published are ports that
-// kubeconfigs of users contain. They stay even if another process uses them meanwhile; then
-// the start of the server fails with an error. internal are ports that only this process
-// uses. They are chosen again if another process uses them.
+// choosePorts chooses a free port for each name without a port. published names ports that
+// kubeconfigs of users contain. These ports do not change: if another process uses such a port,
+// the start of the server fails later. internal names ports that only this process uses. If
+// another process uses such a port, choosePorts chooses a new port.
 func choosePorts(ports map[string]int, published, internal []string) error {
 	// All listeners stay open until the end, so that no two names get the same port.
 	var listeners []net.Listener

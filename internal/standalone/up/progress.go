@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// event reports the progress of a start. A detached process sends events to the process that
-// waits for it.
+// event reports the progress of a start. A detached process sends events to the process that waits
+// for the start.
 type event struct {
 	// Step is the name of a step. Begin is true when the step starts.
 	Step  string `json:"step,omitempty"`
@@ -18,7 +18,7 @@ type event struct {
 	Seconds float64 `json:"seconds,omitempty"`
 	// Error is the reason of the failure.
 	Error string `json:"error,omitempty"`
-	// Ready is the last event of a successful start.
+	// Ready is true in the last event of a successful start.
 	Ready bool `json:"ready,omitempty"`
 	// Text is printed without change.
 	Text string `json:"text,omitempty"`
@@ -71,7 +71,7 @@ func removeItem(list []string, item string) []string {
 func newEventEncoder(out io.Writer) func(event) {
 	lines := json.NewEncoder(out)
 	return func(e event) {
-		// The waiting process may have ended. The start continues without it.
+		// The waiting process may have ended, so the error is ignored and the start continues.
 		_ = lines.Encode(e)
 	}
 }

@@ -23,14 +23,14 @@ import (
 const (
 	// pullMemberInterval selects every third member for pull mode by default.
 	pullMemberInterval = 3
-	// tokenLifetime is the validity of a bootstrap token, in case it is not deleted.
+	// tokenLifetime limits the validity of a bootstrap token, because its deletion can fail.
 	tokenLifetime        = 10 * time.Minute
 	tokenDeletionTimeout = 5 * time.Second
 )
 
 // selectPullMembers returns the members in pull mode. If the program of the agent is not
-// available, there are none. That is an error only if the user requested a number of pull
-// mode members. Otherwise it is reported.
+// available, there are no such members. This returns an error if the user requested a number of
+// pull mode members. Otherwise report is called.
 func selectPullMembers(members []string, count int, programsDisabled error, report func(text string)) ([]string, error) {
 	chosen := choosePullMembers(members, count)
 	if len(chosen) == 0 {
@@ -51,8 +51,8 @@ func selectPullMembers(members []string, count int, programsDisabled error, repo
 	}
 }
 
-// choosePullMembers selects every third member. With a given count it selects those first,
-// and then others from the last to the first.
+// choosePullMembers selects every third member. If count is given, it selects up to count of these
+// members first, and then other members from the last to the first.
 func choosePullMembers(members []string, count int) []string {
 	var every, others []string
 	for n, name := range members {
@@ -68,8 +68,8 @@ func choosePullMembers(members []string, count int) []string {
 	return append(every, others...)[:count]
 }
 
-// isPullMember reports whether an agent serves a member. Without the controller manager no
-// certificate of an agent would be approved.
+// isPullMember reports whether a member is registered in pull mode. Pull mode requires the
+// controller manager, which approves the certificates of agents.
 func (i *installation) isPullMember(name string) bool {
 	return i.runsControllerManager() && i.programsDisabled == nil && slices.Contains(i.state.PullMembers, name)
 }
@@ -99,15 +99,15 @@ func (i *installation) resumeRegistration(ctx context.Context, control *controlp
 		if err != nil || installed {
 			return err
 		}
-		// A pending request may have been approved while it was deleted, so the second try
-		// can find new objects.
+		// A pending request may have been approved during its deletion, so the second try may find
+		// new objects.
 		if err = i.registerWithToken(ctx, control, name, location, member, token); err == nil || lastTry || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// registerWithToken registers a member with a token that is deleted afterwards.
+// registerWithToken registers a member with a bootstrap token, and then deletes the token.
 func (i *installation) registerWithToken(ctx context.Context, control *controlplane.ControlPlane, name string, location topology, member *rest.Config, id string) (err error) {
 	karmada := control.Config()
 	token, err := newToken()
@@ -144,16 +144,16 @@ func newToken() (bootstraptoken.Token, error) {
 	return bootstraptoken.Parse(text)
 }
 
-// registrationToken returns the ID of the token of an unfinished registration, empty if there
-// is none.
+// registrationToken returns the ID of the bootstrap token of an unfinished registration, or an
+// empty string if there is none.
 func (i *installation) registrationToken(name string) string {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
 	return i.state.RegistrationTokens[name]
 }
 
-// recordRegistration generates the ID of a token and stores it before any object is created.
-// So every object with this ID belongs to this installation.
+// recordRegistration generates a token ID and stores the ID before any object is created. So every
+// object with this ID belongs to this installation.
 func (i *installation) recordRegistration(name string) (id string, err error) {
 	token, err := newToken()
 	if err != nil {
@@ -168,7 +168,7 @@ func (i *installation) recordRegistration(name string) (id string, err error) {
 	return token.ID, i.dir.writeState(i.state)
 }
 
-// clearRegistrations deletes the stored tokens, because all Clusters exist.
+// clearRegistrations deletes the stored token IDs, because all Clusters exist.
 func (i *installation) clearRegistrations() error {
 	i.stateMu.Lock()
 	defer i.stateMu.Unlock()
@@ -179,9 +179,9 @@ func (i *installation) clearRegistrations() error {
 	return i.dir.writeState(i.state)
 }
 
-// joinedClusters returns the Clusters to wait for. A member that is registered under another
-// name keeps it. A member with an agent of another installation is not changed. Both cases
-// are reported.
+// joinedClusters returns the Clusters to wait for. If a member is registered under another name,
+// joinedClusters reports this and returns that name. If a member has an agent of another
+// installation, joinedClusters reports this, and the member is not changed.
 func (i *installation) joinedClusters(errs []error) (members []string, err error) {
 	var joinErrs []error
 	for n, name := range i.state.Members {

@@ -20,13 +20,13 @@ import (
 
 const (
 	// clustersPrefix is the prefix of the keys of Clusters in etcd.
-	clustersPrefix = "/registry/cluster.karmada.io/clusters/"
-	// purgeTimeout is the time limit of each attempt to list the joined clusters.
+	clustersPrefix = "/registry/" + clusterv1alpha1.GroupName + "/clusters/"
+	// purgeTimeout is the time limit of each attempt to list the registered clusters.
 	purgeTimeout = 30 * time.Second
 	// maxClustersInError limits the number of clusters that an error lists.
 	maxClustersInError = 10
-	// maxStderrBytes limits how much of the start, and of the end, of the stderr output of a
-	// failed process is in an error.
+	// maxStderrBytes limits how much of the stderr output of a failed process is in an error. The
+	// limit applies to the start and to the end of the output.
 	maxStderrBytes = 1 << 10
 )
 
@@ -54,7 +54,7 @@ func (e *credentialsHeldError) Error() string {
 		e.dir.path, countOf(len(e.pushClusters)+len(e.pullClusters), "cluster"), subject, describeClusters(e.pushClusters, e.pullClusters), removal, e.dir.path, strings.Join(e.leaveCommands(), ", "), followUp)
 }
 
-// leaveCommands returns one command for each mode that ends the membership of a cluster. A
+// leaveCommands returns one command for each mode that removes a cluster from the control plane. A
 // restored control plane may have no Cluster of that name, which requires --force.
 func (e *credentialsHeldError) leaveCommands() (commands []string) {
 	force := ""
@@ -87,9 +87,9 @@ func describeClusters(push, pull []string) string {
 	return strings.Join(all, ", ")
 }
 
-// checkCredentialHolders returns an error if clusters that are not members of this
-// installation hold credentials. A member is identified by its address. A pull mode member
-// without an address is identified by its name.
+// checkCredentialHolders returns an error if clusters that are not members of this installation
+// hold credentials. Members are identified by their address. A pull mode member without an address
+// is identified by its name.
 func (d dataDir) checkCredentialHolders(clusters []clusterv1alpha1.Cluster, members map[string]string) error {
 	holders := &credentialsHeldError{dir: d}
 	for i := range clusters {
@@ -120,8 +120,8 @@ func valuesOf(addresses map[string]string) []string {
 	return values
 }
 
-// memberAddresses returns the addresses of all members with data in the directory, also of
-// those that are no longer started.
+// memberAddresses returns the addresses of all members with data in the directory, including
+// members that are no longer started.
 func (d dataDir) memberAddresses() (map[string]string, error) {
 	state, err := d.readState()
 	if err != nil {
@@ -140,8 +140,8 @@ func (d dataDir) memberAddresses() (map[string]string, error) {
 // directory.
 type clusterReader func(ctx context.Context, dir string) *exec.Cmd
 
-// checkHoldersInAPI reads from the running control plane which clusters hold its credentials.
-// If the control plane does not answer, it returns nil, because the storage is read later.
+// checkHoldersInAPI asks the running control plane which clusters hold its credentials. If the
+// control plane does not respond, it returns nil, because the storage is checked later.
 func (d dataDir) checkHoldersInAPI(ctx context.Context) error {
 	listCtx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
@@ -169,7 +169,7 @@ func (d dataDir) checkHoldersInStorage(ctx context.Context) error {
 	return d.checkHoldersWith(ctx, newStoredClustersProcess)
 }
 
-// checkHoldersWith does the same with a given reader.
+// checkHoldersWith does the same as checkHoldersInStorage, with a given reader.
 func (d dataDir) checkHoldersWith(ctx context.Context, read clusterReader) error {
 	if err := d.checkHoldersInDir(ctx, d.controlPlaneDir(), read); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (d dataDir) checkHoldersWith(ctx context.Context, read clusterReader) error
 	return d.checkHoldersInReplaced(ctx, read)
 }
 
-// checkHoldersInReplaced reads the storage of control planes that a restore replaced. A
+// checkHoldersInReplaced checks the storage of control planes that a restore replaced, because a
 // cluster that joined after the backup is stored only there.
 func (d dataDir) checkHoldersInReplaced(ctx context.Context, read clusterReader) error {
 	replaced, err := d.replacedControlPlanes()
@@ -196,8 +196,7 @@ func (d dataDir) checkHoldersInReplaced(ctx context.Context, read clusterReader)
 	return nil
 }
 
-// checkHoldersInDir reads which clusters hold credentials of the control plane in a
-// directory.
+// checkHoldersInDir checks which clusters hold credentials of the control plane in a directory.
 func (d dataDir) checkHoldersInDir(ctx context.Context, dir string, read clusterReader) error {
 	clusters, err := readStoredClusters(ctx, dir, read)
 	if err != nil {
@@ -231,8 +230,8 @@ func readStoredClusters(ctx context.Context, dir string, read clusterReader) ([]
 	return parseClusters(values)
 }
 
-// withStderr adds the stderr output of a process to its error: the start, where a panic has
-// its cause, and the end.
+// withStderr adds the stderr output of a process to its error. It adds the start, which contains
+// the cause of a panic, and the end.
 func withStderr(err error) error {
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(err, &exit) || len(exit.Stderr) == 0 {
@@ -247,8 +246,8 @@ func withStderr(err error) error {
 
 const storedClustersName = "stored-clusters"
 
-// newStoredClustersProcess returns the command that runs storedClustersCommand. etcd ends its
-// process if its files are damaged, so it must run in a separate process.
+// newStoredClustersProcess returns the command that runs storedClustersCommand. This must be a
+// separate process, because etcd ends its process if the files of etcd are damaged.
 func newStoredClustersProcess(ctx context.Context, dir string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {

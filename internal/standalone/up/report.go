@@ -167,7 +167,7 @@ func memberProxyConfig(config *rest.Config, cluster string) *rest.Config {
 	return member
 }
 
-// managedObjects returns the objects of a listing that belong to Works in a namespace.
+// managedObjects returns the objects of a listing that belong to Works of a namespace.
 func managedObjects(listing managedobjects.Listing, namespace string) []domain.MemberObject {
 	var found []domain.MemberObject
 	for _, each := range listing.Objects {

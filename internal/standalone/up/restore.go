@@ -99,11 +99,11 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 // restoreResult is the result of a restore.
 type restoreResult struct {
 	manifest backup.Manifest
-	// replacedDir is the directory with the replaced data, empty if there was none.
+	// replacedDir is the directory with the replaced data. It is empty if no data was replaced.
 	replacedDir string
 }
 
-// restoreBackup restores a backup into a stopped installation.
+// restoreBackup restores a backup into an installation. The installation must be stopped.
 func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time) (_ restoreResult, err error) {
 	opened, err := backup.Open(file)
 	if err != nil {
@@ -134,8 +134,8 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 	return result, err
 }
 
-// lockForRestore locks the directory for this process. It returns an error if a process uses
-// the directory or that of a member.
+// lockForRestore locks the directory for this process. It returns an error if a process uses the
+// directory or the directory of a member.
 func (d dataDir) lockForRestore() (release func(), err error) {
 	if err := d.checkUnused(); err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func stageRestore(ctx context.Context, dir dataDir, staging string, manifest bac
 	return dir.adoptState(stagedDir)
 }
 
-// epochEntry returns the epoch ConfigMap as the API server stores it. It is written into
-// etcd, so that it exists before the first request.
+// epochEntry returns the epoch ConfigMap in the form in which the API server stores it. The entry
+// is written directly into etcd, so that the epoch exists before the first request.
 func epochEntry(e domain.Epoch, now time.Time) (key, value string, err error) {
 	object := epoch.NewConfigMap(e)
 	object.UID, object.CreationTimestamp = types.UID(uuid.NewString()), metav1.NewTime(now)
@@ -214,9 +214,9 @@ func (d dataDir) adoptState(from dataDir) error {
 	return d.writeState(s)
 }
 
-// swapControlPlane replaces the control plane by the restored one, and keeps the old one
-// beside it. Both directories are renamed atomically, so that after a crash one of them is in
-// place and none is lost.
+// swapControlPlane puts the restored directory in place of the directory of the control plane, and
+// keeps the old directory beside it. The two directories are exchanged atomically, so that after a
+// crash one of them is in place and neither is lost.
 func (d dataDir) swapControlPlane(staging string, now time.Time) (replacedDir string, err error) {
 	restoredDir := dataDir{staging}.controlPlaneDir()
 	if _, err := os.Stat(d.controlPlaneDir()); errors.Is(err, os.ErrNotExist) {

@@ -26,8 +26,8 @@ import (
 // available.
 const unavailableRetryInterval = 500 * time.Millisecond
 
-// retryUnavailable retries while a server is not available. A member whose process was killed
-// is restarted.
+// retryUnavailable retries while a server is not available, because a member whose process was
+// killed is restarted.
 func retryUnavailable(ctx context.Context, try func() error) error {
 	for {
 		err := try()
@@ -42,14 +42,14 @@ func retryUnavailable(ctx context.Context, try func() error) error {
 	}
 }
 
-// isUnavailable reports whether a request failed because the server did not run, or ended.
+// isUnavailable reports whether a request failed because the server did not run or has ended.
 func isUnavailable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // resumeInterrupted continues an interrupted registration. It returns true if the agent is
-// installed and completes the registration. Otherwise it deletes the objects that prevent
-// another try.
+// installed and will complete the registration. Otherwise it deletes the objects that prevent
+// another registration.
 func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration, karmada, member *rest.Config) (installed bool, err error) {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme.Scheme})
 	if err != nil {
@@ -59,7 +59,7 @@ func resumeInterrupted(ctx context.Context, interrupted interruptedRegistration,
 	if err != nil {
 		return false, fmt.Errorf("creating a client of member %q: %w", interrupted.cluster, err)
 	}
-	// No new registration may start with this token.
+	// Delete the token, so that no new registration can start with it.
 	if err := deleteObjects(ctx, karmadaClient, tokenSecret(interrupted.token)); err != nil {
 		return false, err
 	}
@@ -110,8 +110,8 @@ func tokenSecret(id string) client.Object {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)}}
 }
 
-// deleteObjects deletes objects in the given order. An object that was replaced meanwhile is
-// not deleted.
+// deleteObjects deletes objects in the given order. It does not delete an object that was replaced
+// by a new object meanwhile.
 func deleteObjects(ctx context.Context, writer client.Client, objects ...client.Object) error {
 	for _, object := range objects {
 		var preconditions client.Preconditions

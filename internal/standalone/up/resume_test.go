@@ -29,7 +29,7 @@ import (
 	"karmada.io/karmada/internal/standalone"
 )
 
-// TestResumeInterruptedWithAPIServer uses one API server as control plane and as member.
+// TestResumeInterruptedWithAPIServer uses one API server as both the control plane and the member.
 func TestResumeInterruptedWithAPIServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()

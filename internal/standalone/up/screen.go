@@ -15,8 +15,8 @@ var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "�
 
 const frameInterval = 100 * time.Millisecond
 
-// screen prints events for users: one line for each completed step. On a terminal it also
-// redraws a last line with the steps in progress.
+// screen prints events for users: one line for each completed step. On a terminal, a last line
+// with the running steps is redrawn.
 type screen struct {
 	out   io.Writer
 	style console.Style
@@ -28,7 +28,7 @@ type screen struct {
 	animated bool
 }
 
-// newScreen returns functions that show an event and remove the last line.
+// newScreen returns two functions: show prints an event, and end removes the last line.
 func newScreen(out io.Writer) (show func(event), end func()) {
 	s := &screen{out: out, style: console.NewStyle(out)}
 	return s.show, s.end
@@ -68,7 +68,7 @@ func (s *screen) animate() {
 	}
 }
 
-// advance draws the next frame. It reports whether a step is in progress.
+// advance draws the next frame, and reports whether a step is in progress.
 func (s *screen) advance() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,11 +15,11 @@ type storedState struct {
 	Ports map[string]int `json:"ports"`
 	// Members are the names of the simulated member clusters.
 	Members []string `json:"members,omitempty"`
-	// PullMembers are the members in pull mode. The mode of a registered member does not
-	// change.
+	// PullMembers are the members in pull mode. The mode of a member that is registered already
+	// does not change.
 	PullMembers []string `json:"pull,omitempty"`
-	// RegistrationTokens are the members with an unfinished registration, each with the ID of
-	// its bootstrap token.
+	// RegistrationTokens maps members with an unfinished registration to the ID of the bootstrap
+	// token of the registration.
 	RegistrationTokens map[string]string `json:"registering,omitempty"`
 	// NodesPerMember is the number of simulated nodes of each member.
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
@@ -29,7 +29,7 @@ type storedState struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// readState reads the state of the last start. A new directory has none.
+// readState reads the state of the last start. A new directory has no stored state.
 func (d dataDir) readState() (storedState, error) {
 	s := storedState{Ports: map[string]int{}}
 	data, err := os.ReadFile(d.stateFile())
@@ -50,7 +50,7 @@ func (d dataDir) readState() (storedState, error) {
 
 func (d dataDir) writeState(s storedState) error { return writeJSON(d.stateFile(), s) }
 
-// processRecord is a process of the installation.
+// processRecord describes a process of the installation.
 type processRecord struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`

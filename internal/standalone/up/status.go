@@ -55,7 +55,7 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// showStatus prints the status in a format. Hints for the user go to advice, so that out
+// showStatus prints the status in a format. Advice for the user is written to advice, so that out
 // stays parsable.
 func showStatus(ctx context.Context, dir dataDir, format console.Format, out, advice io.Writer) error {
 	found, err := readStatus(ctx, dir)
@@ -74,8 +74,8 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 	return err
 }
 
-// readStatus returns the status of a running installation. If the control plane does not
-// answer, the result still has the members, together with the error.
+// readStatus returns the status of a running installation. If the control plane does not respond,
+// it returns the status of the members together with the error.
 func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	pid, err := dir.runningProcess()
 	if err != nil {
@@ -110,7 +110,7 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	return found, err
 }
 
-// memberProcess is a simulated member. pid is 0 if it has no process.
+// memberProcess is a simulated member. pid is 0 if the member has no process.
 type memberProcess struct {
 	name, address string
 	pid           int
@@ -147,8 +147,8 @@ const (
 type status struct {
 	DataDir    string `json:"dataDir"`
 	Kubeconfig string `json:"kubeconfig"`
-	// Restored describes the restored backup while the restore is not confirmed. Until then
-	// no objects are deleted in member clusters.
+	// Restored describes the restored backup until a user confirms the restore. Until then, no
+	// objects are deleted in member clusters.
 	Restored   string      `json:"restored,omitempty"`
 	Components []statusRow `json:"components"`
 }
@@ -160,12 +160,13 @@ type statusRow struct {
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Address string `json:"address"`
-	// Process is the process ID of a component of this installation, 0 if it has no process.
+	// Process is the process ID of a component of this installation. It is 0 if the component has
+	// no process.
 	Process *int   `json:"process,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
 
-// displayName is the value of the column COMPONENT.
+// displayName returns the value of the column COMPONENT.
 func (r statusRow) displayName() string {
 	title := r.Name
 	if r.Kind == kindCluster {
@@ -190,8 +191,8 @@ func (s status) output() console.Output {
 	return output
 }
 
-// statusRows returns the clusters, each with its process if it is simulated, and then the
-// members that are not registered. If known is false, the list of clusters could not be read,
+// statusRows returns the clusters, followed by the members that are not registered. A simulated
+// cluster is returned with its process. If known is false, the list of clusters could not be read,
 // and the state of members is Unknown.
 func statusRows(clusters []clusterv1alpha1.Cluster, known bool, members []memberProcess) []statusRow {
 	var rows []statusRow

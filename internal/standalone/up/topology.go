@@ -32,7 +32,7 @@ type topology struct {
 	Zones  []string
 }
 
-// topologyForIndex assigns regions round-robin, so that placements by region have a choice.
+// topologyForIndex assigns regions round-robin, so that placements can select between regions.
 func topologyForIndex(index int) topology {
 	regions := []string{"east", "west", "north", "south"}
 	region := regions[index%len(regions)]
@@ -81,8 +81,8 @@ func listClusters(ctx context.Context, karmada *rest.Config) ([]clusterv1alpha1.
 	return list.Items, nil
 }
 
-// registeredClusters returns the names of all Clusters. It first waits until the Clusters of
-// members that are being deleted are gone.
+// registeredClusters returns the names of all Clusters. If Clusters of members are being deleted,
+// it first waits until these Clusters no longer exist.
 func registeredClusters(ctx context.Context, karmada *rest.Config, members []string) (names []string, err error) {
 	var deleting []string
 	err = wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
@@ -105,8 +105,8 @@ func registeredClusters(ctx context.Context, karmada *rest.Config, members []str
 	return names, err
 }
 
-// awaitClustersReady waits until the clusters are Ready. A status that an agent reported
-// before this run does not count: its Lease must be newer.
+// awaitClustersReady waits until the clusters are Ready. A status that an agent reported before
+// this run is ignored. So the Lease of an agent must have been renewed in this run.
 func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string, began time.Time) error {
 	var waiting []string
 	err := wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {
@@ -127,7 +127,7 @@ func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []strin
 	return nil
 }
 
-// agentRenewTimes returns when each agent renewed its Lease, by cluster.
+// agentRenewTimes returns the time at which each agent last renewed its Lease, by cluster.
 func agentRenewTimes(ctx context.Context, karmada *rest.Config) (map[string]time.Time, error) {
 	leases, err := coordinationv1client.NewForConfig(karmada)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package up answers: how does a user try Karmada on one machine, with one command and
-// nothing installed? It implements `karmada up`, `down`, `status` and the simulated member
-// clusters.
+// Package up answers: how does a user try Karmada on one machine, with one command and nothing
+// installed? It implements `karmada up`, `down`, `status` and the simulated member clusters.
 //
-// One process runs the control plane. Each member cluster is a child process of the same
-// program. A child ends when its parent ends, also when the parent is killed. All data is in
-// one data directory, which only one process at a time may use.
+// One process runs the control plane. Each member cluster is a child process of the same program.
+// A child ends when its parent ends, even if the parent is killed. All data is in one data
+// directory, which only one process at a time may use.
 package up
 
 import (
@@ -28,6 +27,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/registration/push"
 	"karmada.io/karmada/internal/standalone"
@@ -41,17 +41,18 @@ type Options struct {
 	DataDir string
 	// BindAddress is the address on which the API server of the control plane listens.
 	BindAddress string
-	// Members is the number of simulated member clusters. A negative value means the number
-	// of the last start.
+	// Members is the number of simulated member clusters. A negative value means the number of the
+	// last start.
 	Members int
-	// PullMembers is the number of members in pull mode. A negative value means every third.
+	// PullMembers is the number of members in pull mode. A negative value means that every third
+	// member is in pull mode.
 	PullMembers int
 	// NodesPerMember is the number of nodes of each member. 0 means the number of the last
 	// start.
 	NodesPerMember int
 	// CertificateLifetime is the validity of certificates. They are renewed automatically.
 	CertificateLifetime time.Duration
-	// Join selects whether the members are registered. nil means as in the last start, and
+	// Join selects whether the members are registered. nil means the value of the last start, and
 	// true in the first start.
 	Join *bool
 	// Components selects the components of Karmada that run in this process, in the syntax of
@@ -59,20 +60,20 @@ type Options struct {
 	Components []string
 	// Gates are the feature gates of all components. nil means the defaults.
 	Gates *gates.Set
-	// ExtraConfig are flags of components, in the syntax of controlplane.Configure.
+	// ExtraConfig are flags of components, in the syntax of components.Configure.
 	ExtraConfig []string
 	// AuditLog is the path of the audit log of the control plane's API server. Empty means no
 	// audit log.
 	AuditLog string
-	// MemberPrograms selects whether Pods of Karmada's images in members run as processes of
-	// this machine. nil means that they run if that is safe.
+	// MemberPrograms selects whether Pods with images of Karmada in members run as processes of
+	// this machine. nil means that they run if this is safe.
 	MemberPrograms *bool
 }
 
-// selectComponents returns the names of the components to run, and of those that the user
-// runs.
+// selectComponents returns the names of the components that this process runs, and the names of
+// the components that the user runs.
 func (o Options) selectComponents() (run, excluded []string) {
-	for _, name := range programs.ComponentNames() {
+	for _, name := range components.HostedNames() {
 		if programs.IsSelected(o.Components, name, true) {
 			run = append(run, name)
 			continue
@@ -92,8 +93,8 @@ type installation struct {
 	state       storedState
 	progress    *progressReporter
 	supervisors []*memberSupervisor
-	// programsDisabled is the reason why members run no programs, nil if they do. idleMembers
-	// are the pull mode members whose agents do not run for this reason.
+	// programsDisabled is the reason why members run no programs. It is nil if members run
+	// programs. idleMembers are the pull mode members whose agents do not run for this reason.
 	programsDisabled error
 	idleMembers      []string
 	// startedAt is the start time of this run.
@@ -105,8 +106,8 @@ type installation struct {
 	stateMu sync.Mutex
 }
 
-// runInstallation starts everything, reports when it is ready, and runs until ctx ends or a
-// part of the control plane fails.
+// runInstallation starts everything, reports when the installation is ready, and runs until ctx
+// ends or a part of the control plane fails.
 func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, progress *progressReporter) error {
 	i := &installation{options: o, dir: dataDir{o.DataDir}, progress: progress, startedAt: time.Now()}
 	release, err := i.prepare()
@@ -161,7 +162,7 @@ func (i *installation) prepare() (release func(), err error) {
 	if err = i.updateState(); err != nil {
 		return nil, err
 	}
-	inside := []string{controlplane.AggregatedAPIServer, controlplane.Webhook}
+	inside := components.ServerNames()
 	if err = choosePorts(i.state.Ports, append([]string{controlplane.APIServer}, i.state.Members...), inside); err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (i *installation) updateMembers() (err error) {
 	}
 	i.state.PullMembers, err = selectPullMembers(i.state.Members, i.options.PullMembers, i.programsDisabled, func(text string) { i.progress.report(event{Text: text}) })
 	if i.programsDisabled != nil {
-		// Members that are registered in pull mode stay so.
+		// The mode of members that are registered in pull mode does not change.
 		i.state.PullMembers = slices.DeleteFunc(pulledBefore, func(name string) bool { return !slices.Contains(i.state.Members, name) })
 	}
 	return err
@@ -216,8 +217,9 @@ func (i *installation) reportIdleMembers() {
 	i.progress.report(event{Text: fmt.Sprintf("%s: no agent runs in these members: %v", strings.Join(i.idleMembers, ", "), i.programsDisabled)})
 }
 
-// checkDataVersion returns the Kubernetes version that writes the data from now on. An API
-// server can read the data of older versions, but may not be able to read that of newer ones.
+// checkDataVersion returns the Kubernetes version that writes the data from now on. It returns an
+// error if a newer version wrote the data, because an API server may not be able to read the data
+// of newer versions.
 func checkDataVersion(written, ours string) (string, error) {
 	if written == "" {
 		return ours, nil
@@ -350,7 +352,8 @@ func (i *installation) joinMembers(ctx context.Context, control *controlplane.Co
 	return i.clearRegistrations()
 }
 
-// runsControllerManager reports whether this process monitors the members.
+// runsControllerManager reports whether this process runs the controller manager, which monitors
+// the members.
 func (i *installation) runsControllerManager() bool {
 	components, _ := i.options.selectComponents()
 	return slices.Contains(components, programs.ControllerManager)
@@ -396,7 +399,7 @@ func (i *installation) processes() []processRecord {
 	return processes
 }
 
-// nextSteps returns the text with the next commands for the user.
+// nextSteps returns a text with commands that the user can run next.
 func (i *installation) nextSteps() string {
 	text := fmt.Sprintf(`
 Karmada is up. The API server is the context karmada-apiserver in

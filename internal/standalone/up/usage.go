@@ -25,7 +25,7 @@ func NewCommandUsageError(cmd *cobra.Command, err error) error {
 // flagValueKinds describes the values of flags by their type.
 var flagValueKinds = map[string]string{"int": "a whole number", "bool": "true or false", "duration": "a duration such as 30s or 5m"}
 
-// NewFlagError converts an error of flag parsing to a usage error in plain words.
+// NewFlagError converts an error of flag parsing to a usage error that users understand.
 func NewFlagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

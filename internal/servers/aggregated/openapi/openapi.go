@@ -1,6 +1,6 @@
 // Package openapi answers: what is the OpenAPI schema of the aggregated API server? kubectl
-// explain and server-side apply use it. It contains every definition that another definition
-// refers to.
+// explain and server-side apply use this schema. The schema contains every definition that another
+// definition refers to.
 package openapi
 
 import (
@@ -28,8 +28,8 @@ const (
 )
 
 // modelName returns the model name for a type name of the generator. For types outside of the
-// generated packages, the generator writes the Go name. Its slashes are escaped in references,
-// and server-side apply does not resolve such references.
+// generated packages, the generator writes the Go name. References escape the slashes of a Go
+// name, and server-side apply does not resolve such references.
 func modelName(name string) string {
 	if name == "k8s.io/api/core/v1.Taint" {
 		return taintModel
@@ -37,9 +37,9 @@ func modelName(name string) string {
 	return name
 }
 
-// taintDefinition is the only definition of the core group that a Cluster needs. It is
-// handwritten, because generating it would include the whole core group, ten times the size of
-// all other definitions.
+// taintDefinition returns the only definition of the core group that a Cluster needs. The
+// definition is handwritten, because generating it would include the whole core group, which is
+// ten times the size of all other definitions.
 func taintDefinition(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	text := func(description string) spec.Schema {
 		return spec.Schema{SchemaProps: spec.SchemaProps{

@@ -18,10 +18,10 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// metadataMediaType requests only the metadata of an object.
+// metadataMediaType is an Accept header that requests only the metadata of an object.
 const metadataMediaType = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// allClustersHandler serves one request to all clusters.
+// allClustersHandler serves one request that is sent to all clusters.
 type allClustersHandler struct {
 	proxy     *Proxy
 	path      string
@@ -77,8 +77,8 @@ func (e *allClustersHandler) forwardToHolder(w http.ResponseWriter, req *http.Re
 	}
 }
 
-// objectPath returns the path for reading the object. Only the subresources status and scale
-// can be read without side effects.
+// objectPath returns the path of the request that reads the object. It keeps only the subresources
+// status and scale, because reading other subresources can have side effects.
 func objectPath(path string, info *genericrequest.RequestInfo) string {
 	if info.Subresource == "" || info.Subresource == "status" || info.Subresource == "scale" {
 		return path
@@ -94,9 +94,9 @@ func objectPath(path string, info *genericrequest.RequestInfo) string {
 	return strings.Join(append(parts, info.Resource, info.Name), "/")
 }
 
-// list concatenates the lists of all clusters. Paging is not supported: a continue token is
-// valid in one cluster only. The same is true for a resourceVersion other than 0, which stands
-// for any version.
+// list concatenates the lists of all clusters. It rejects a continue token and a resourceVersion
+// other than 0, because both are valid in one cluster only. The resourceVersion 0 means any
+// version.
 func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	query.Del("limit")
@@ -127,7 +127,8 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 		header.Del(name)
 	}
 	maps.Copy(w.Header(), header)
-	// A client that does not read would block the memory that other requests need.
+	// Limit the time, because a client that does not read would block the memory that other
+	// requests need.
 	controller := http.NewResponseController(w)
 	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.timeouts.clientRead))
 	w.WriteHeader(http.StatusOK)
@@ -136,9 +137,9 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// mergeResponses merges the responses to one list, and returns it with the header of the first
-// response. A response that cannot be merged gets an error. The header is nil if there is no
-// list.
+// mergeResponses merges the responses to one list, and returns the list with the header of the
+// first response. If a response cannot be merged, its error is set. The header is nil if there is
+// no list.
 func mergeResponses(ctx context.Context, responses []clusterResponse) (*mergedList, http.Header, error) {
 	var merged mergedList
 	var header http.Header
@@ -161,7 +162,8 @@ func mergeResponses(ctx context.Context, responses []clusterResponse) (*mergedLi
 	return &merged, header, nil
 }
 
-// jsonMediaTypes returns the media types of an Accept header whose lists can be merged.
+// jsonMediaTypes returns the media types of an Accept header that request lists which can be
+// merged.
 func jsonMediaTypes(accept []string) string {
 	var kept []string
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {

@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// podServer is a member with Pods in namespace a.
+// podServer serves a member with the given Pods in the namespace a.
 func podServer(pods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		rest := strings.TrimPrefix(req.URL.Path, "/api/v1/namespaces/a/pods")
@@ -55,7 +55,7 @@ func podServer(pods ...string) http.HandlerFunc {
 	}
 }
 
-// rawPod returns the metadata of a Pod as tables contain it.
+// rawPod returns the metadata of a Pod in the form in which tables contain it.
 func rawPod(name string) (raw runtime.RawExtension) {
 	raw.Raw = fmt.Appendf(nil, `{"kind":"PartialObjectMetadata","metadata":{"name":%q}}`, name)
 	return raw
@@ -72,7 +72,8 @@ func (f *fixture) addMember(t *testing.T, name string, handler http.Handler) *cl
 	return cluster
 }
 
-// newThreeMembers registers members m1 to m3, not in the order of their names.
+// newThreeMembers registers the members m1 to m3 in an order that differs from the order of their
+// names.
 func newThreeMembers(t *testing.T) *fixture {
 	t.Helper()
 	f, _ := newFixture(t, podServer("web", "db"))
@@ -179,7 +180,7 @@ func TestListParametersOfOneClusterAreRemoved(t *testing.T) {
 
 func TestWarningsNameFailedClusters(t *testing.T) {
 	f := newThreeMembers(t)
-	// Long enough for the members that respond.
+	// The timeout must be long enough for the members that respond.
 	f.proxy.SetLookupTimeout(5 * testTimeout)
 	f.addMember(t, "m4", http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }))
 	f.addMember(t, "m5", podServer()).Spec.ImpersonatorSecretRef = nil

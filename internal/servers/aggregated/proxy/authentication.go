@@ -16,8 +16,8 @@ import (
 // maxErrorBody limits the part of an error response that is read.
 const maxErrorBody = 64 << 10
 
-// sendAuthenticated sends a request as the caller. If the member rejects the token, the token
-// is read again.
+// sendAuthenticated sends a request with the identity of the caller. If the member rejects the
+// token of the impersonator, the token is read again.
 func (w *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
 	resp, err := transport.RoundTrip(w.withIdentity(req, w.token))
 	if err != nil {
@@ -41,8 +41,8 @@ func (w *memberClient) withIdentity(req *http.Request, token string) *http.Reque
 	return signed
 }
 
-// handleUnauthorized handles a member that rejects the token. The member did not act on the
-// request, so it can be sent again, unless its body is consumed.
+// handleUnauthorized handles the response of a member that rejects the token. The member did not
+// execute the request, so the request can be sent again unless its body is consumed.
 func (w *memberClient) handleUnauthorized(transport http.RoundTripper, req *http.Request, resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
 	token, err := w.freshToken(req.Context())
 	if err != nil {
@@ -69,9 +69,9 @@ func (w *memberClient) handleUnauthorized(transport http.RoundTripper, req *http
 	return resp, nil
 }
 
-// rejectedToken handles a member that rejects the current token. If the request is for the
-// proxy subresource of the member, the response may come from an application that requires a
-// login.
+// rejectedToken returns the response or error for a member that rejects the current token. If the
+// request is for a proxy subresource in the member, the response may come from an application that
+// requires a login.
 func (w *memberClient) rejectedToken(resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
 	if info.Subresource == "proxy" {
 		return resp, nil
@@ -86,14 +86,15 @@ func (w *memberClient) rejectedToken(resp *http.Response, info *genericrequest.R
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
 }
 
-// impersonationDenied matches the subject that the impersonator may not impersonate. The text
-// is the same in all encodings of a Status.
+// impersonationDenied matches the subject that the impersonator is not allowed to impersonate. The
+// matched text is the same in all encodings of a Status.
 var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?"([^"\\]*)\\?" is forbidden: User \\?"[^"\\]*\\?" cannot impersonate resource`)
 
-// explainForbidden returns an error with a remedy if the impersonator may not impersonate the
-// caller. A caller without rights in the member gets the original response.
+// explainForbidden returns an error with a remedy if the impersonator is not allowed to
+// impersonate the caller. If the caller has no rights in the member, it returns the original
+// response.
 func (w *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
-	// A read error occurs again when the rest is read.
+	// Ignore a read error, because it occurs again when the rest is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	found := impersonationDenied.FindSubmatch(head)
 	if found == nil {

@@ -7,20 +7,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Budgets limit the concurrent requests. When a budget is exhausted, requests get 429 with
-// Retry-After.
+// Budgets limit the number of concurrent requests. If a budget is exhausted, further requests get
+// the status 429 with Retry-After.
 type Budgets struct {
-	// Requests limits short requests to one member. AllRequests limits those to all members
-	// together.
+	// Requests limits the short requests to one member. AllRequests limits the short requests to
+	// all members together.
 	Requests, AllRequests int
-	// Lasting limits long-running requests (watches and logs) to one member. AllLongRunning limits
-	// those to all members together. Terminals and port forwards count against AllLongRunning, and
-	// have their own budget for each member.
+	// LongRunning limits the long-running requests (watches and logs) to one member. AllLongRunning
+	// limits the long-running requests to all members together. Terminals and port forwards count
+	// toward AllLongRunning, but each member has a separate budget for them.
 	LongRunning, AllLongRunning int
 }
 
-// DefaultBudgets permit 100 users with 20 watches each in one member. One member can use a
-// fifth of the shared budgets.
+// DefaultBudgets returns budgets for 100 users with 20 watches each in one member. One member can
+// use one fifth of the shared budgets.
 func DefaultBudgets() Budgets {
 	return Budgets{Requests: 400, AllRequests: 2000, LongRunning: maxLongRunning, AllLongRunning: 5 * maxLongRunning}
 }
@@ -32,8 +32,8 @@ func newSharedBudgets(budgets Budgets) sharedBudgets {
 	return sharedBudgets{requests: make(chan struct{}, budgets.AllRequests), longRunning: make(chan struct{}, budgets.AllLongRunning)}
 }
 
-// acquireSlots acquires a slot in the budget of the member and in the shared budget. release
-// returns both.
+// acquireSlots acquires a slot in the budget of the member and a slot in the shared budget.
+// release releases both slots.
 func (w *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade bool) (release func(), err error) {
 	memberSlots, sharedSlots, budget := w.member.requests, w.sharedBudgets.requests, "requests"
 	switch {
@@ -54,7 +54,7 @@ func (w *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade 
 	return func() { releaseShared(); releaseMember() }, nil
 }
 
-// serverBudgetExceeded is the error when the shared budget of all members is exhausted.
+// serverBudgetExceeded returns the error for an exhausted budget that all members share.
 func serverBudgetExceeded(limit int, budget string) error {
 	return withRetryAfter(newStatusError(http.StatusTooManyRequests, "TooManyRequests",
 		"%d requests of the budget for %s are in progress for all clusters together, which is the limit of this server: end some, or try again later", limit, budget))

@@ -24,7 +24,7 @@ func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, se
 	if err != nil {
 		return "", newUnavailableError(cluster, fmt.Errorf("reading impersonator secret %s/%s: %w", ref.Namespace, ref.Name, err))
 	}
-	// A token from a file may end with a newline.
+	// The token may end with a newline if it was read from a file.
 	token := bytes.TrimSpace(secret.Data[clusterv1alpha1.SecretTokenKey])
 	if len(token) == 0 {
 		return "", newUnavailableError(cluster, fmt.Errorf("impersonator secret %s/%s has no key %q: %s", ref.Namespace, ref.Name, clusterv1alpha1.SecretTokenKey, tokenRemedy(cluster)))
@@ -32,7 +32,7 @@ func impersonatorToken(ctx context.Context, cluster *clusterv1alpha1.Cluster, se
 	return string(token), nil
 }
 
-// tokenRemedy describes how to restore the token.
+// tokenRemedy returns a description of how a user restores the token.
 func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		return "restart its agent, which writes the token to the Secret"
@@ -40,8 +40,8 @@ func tokenRemedy(cluster *clusterv1alpha1.Cluster) string {
 	return fmt.Sprintf("write the token of the service account %s of the member to key %q of the Secret", impersonation.ImpersonatorName, clusterv1alpha1.SecretTokenKey)
 }
 
-// caBundle reads the CA certificates of the API server of the member. nil means those of the
-// system.
+// caBundle reads the CA certificates that verify the API server of the member. nil means the CA
+// certificates of the system.
 func caBundle(ctx context.Context, cluster *clusterv1alpha1.Cluster, secrets SecretGetter) ([]byte, error) {
 	ref := cluster.Spec.SecretRef
 	if ref == nil || cluster.Spec.InsecureSkipTLSVerification {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// proxyError is an error of the proxy in front of a member, or of the connection to it.
+// proxyError is an error of the proxy in front of a member, or of the connection to this proxy.
 type proxyError struct {
 	action string
 	cause  error
@@ -33,13 +33,13 @@ func (d dialFunc) Dial(network, address string) (net.Conn, error) {
 	return d(context.Background(), network, address)
 }
 
-// DialContext opens a connection. The attempt ends with the context.
+// DialContext opens a connection. The attempt ends when the context ends.
 func (d dialFunc) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return d(ctx, network, address)
 }
 
-// dialThrough returns a dialFunc that connects through a proxy. direct connects to the proxy
-// itself. The header is sent to HTTP proxies only.
+// dialThrough returns a dialFunc that connects through a proxy. direct connects to the proxy. The
+// header is sent only to HTTP proxies.
 func dialThrough(proxyURL *url.URL, header http.Header, direct dialFunc) (dialFunc, error) {
 	switch proxyURL.Scheme {
 	case "http", "https":
@@ -88,7 +88,7 @@ func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn,
 	if err != nil {
 		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
 	}
-	// The handshake is limited by the dial timeout and ends with the context.
+	// The handshake ends after the dial timeout, or when the context ends.
 	deadline := time.Now().Add(dialTimeout)
 	if err := conn.SetDeadline(deadline); err != nil {
 		_ = conn.Close()
@@ -152,8 +152,8 @@ func (p httpProxy) tunnel(conn net.Conn, address string) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy returns %s", resp.Status)
 	}
-	// In TLS and HTTP the client sends first. Bytes that the server sent before would be lost
-	// in the reader.
+	// In TLS and HTTP, the client sends first. If the server sent data before that, the reader
+	// would have buffered the data, and it would be lost.
 	if reader.Buffered() > 0 {
 		return errors.New("the server sent data before the client")
 	}

@@ -30,7 +30,7 @@ func (p *Proxy) SetErrorBodyTimeout(refusal time.Duration) { p.timeouts.errorBod
 // bytes.
 type MemoryLimits struct{ Lookup, Member, Request, PerMember, All int64 }
 
-// SetMemoryLimits sets the limits that are not 0.
+// SetMemoryLimits sets the limits that are not 0, and the time for which requests wait for memory.
 func (p *Proxy) SetMemoryLimits(given MemoryLimits, wait time.Duration) {
 	room := defaultMemoryLimits
 	room.wait = wait
@@ -53,13 +53,13 @@ func (p *Proxy) IsAllMemoryFree() bool {
 	return true
 }
 
-// Aliases for external tests.
+// These aliases give external tests access to unexported functions.
 var (
 	StripIdentity = stripIdentity
 	ValidatePath  = validatePath
 )
 
-// MaxUpgrades is the maximum of streams to a member.
+// MaxUpgrades is the maximum number of streams to a member.
 const MaxUpgrades = maxUpgrades
 
 // Send sends a request to a member over a transport.
@@ -84,7 +84,7 @@ func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	return joinURL(endpoint, path, request)
 }
 
-// AcquireUpgrades acquires slots for streams to a cluster. release returns them.
+// AcquireUpgrades acquires slots for streams to a cluster. release releases these slots.
 func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
 	way, err := p.newMemberClient(ctx, cluster, &user.DefaultInfo{})
 	if err != nil {
@@ -110,5 +110,5 @@ func MergeLists(first, second []byte) ([]byte, bool) {
 	return body.Bytes(), err == nil && (firstErr == nil || secondErr == nil)
 }
 
-// CountElements counts the elements or fields of a JSON text.
+// CountElements counts the elements of a JSON array, or the fields of a JSON object.
 var CountElements = countElements

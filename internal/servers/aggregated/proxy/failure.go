@@ -14,14 +14,14 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// errIdle is the cause of a request that is canceled because no data passed for too long.
+// errIdle is the cause of a request that is canceled because the member sent no data for too long.
 var errIdle = errors.New("the member sent no data")
 
-// errSlow is the cause of a request to all clusters that is canceled because the response of
-// the member was not complete in time.
+// errSlow is the cause of a canceled request to all clusters: the response of the member was not
+// complete in time.
 var errSlow = errors.New("the response of the member was not complete in time")
 
-// newStatusError returns an error of this server, as opposed to one of the member.
+// newStatusError returns an error that this server reports. Errors of members are not converted.
 func newStatusError(code int32, reason metav1.StatusReason, format string, args ...any) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
@@ -34,7 +34,7 @@ func withRetryAfter(status *apierrors.StatusError) *apierrors.StatusError {
 	return status
 }
 
-// newUnavailableError is the error when a cluster cannot be reached.
+// newUnavailableError returns the error for a cluster that cannot be reached.
 func newUnavailableError(cluster *clusterv1alpha1.Cluster, reason error) error {
 	return newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "cannot reach cluster %q: %v", cluster.Name, reason)
 }
@@ -55,7 +55,7 @@ func missingImpersonator(cluster *clusterv1alpha1.Cluster) error {
 	return newUnavailableError(cluster, fmt.Errorf("spec.impersonatorSecretRef is empty: %s", remedy))
 }
 
-// memberBudgetExceeded is the error when the budget of a member is exhausted.
+// memberBudgetExceeded returns the error for the exhausted budget of a member.
 func memberBudgetExceeded(cluster *clusterv1alpha1.Cluster, limit int, budget string) error {
 	return withRetryAfter(newStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"%d %s are in progress for cluster %q, which is the limit of this server: end some, or try again later", limit, budget, cluster.Name))

@@ -20,12 +20,13 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// testTimeout is the timeout of proxies in tests. Members that block are released when their
-// request ends.
+// testTimeout is the timeout of proxies in tests. Members that block continue when their request
+// ends.
 const testTimeout = 300 * time.Millisecond
 
 func TestErrorsNameTheClusterAndTheRemedy(t *testing.T) {
-	// Another test could already use a port that was just closed. No server listens on port 1.
+	// No server listens on port 1. A port that was just closed could already be used by another
+	// test.
 	const unreachable = "https://127.0.0.1:1"
 	silent := func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -97,7 +98,7 @@ func TestErrorsNameTheClusterAndTheRemedy(t *testing.T) {
 	}
 }
 
-// newFixtureHTTP1 registers a member without HTTP/2, as behind some proxies.
+// newFixtureHTTP1 registers a member without HTTP/2, like a member behind some proxies.
 func newFixtureHTTP1(t *testing.T, handler http.Handler) (*fixture, *httptest.Server) {
 	t.Helper()
 	if handler == nil || handler.(http.HandlerFunc) == nil {
@@ -161,7 +162,7 @@ func TestIdleWatchIsKeptAndFlushed(t *testing.T) {
 	line := make([]byte, len("second\n"))
 	for _, event := range []string{"first", "second"} {
 		if event == "second" {
-			// Another request reaches its timeout in the meantime.
+			// Meanwhile, another request reaches its timeout.
 			if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
 				t.Fatalf("a list of a member that sends no data: got %v", got)
 			}
@@ -196,7 +197,7 @@ func TestIncompleteListIsAnError(t *testing.T) {
 	}
 }
 
-// A member can react to a closed connection by ending the request normally.
+// A member can respond to a closed connection by ending the response normally.
 func TestResponseToCanceledRequestIsRejected(t *testing.T) {
 	f, _ := newFixture(t, http.NotFoundHandler())
 	ctx, end := context.WithCancelCause(t.Context())
@@ -296,7 +297,7 @@ func TestBodiesAreStreamed(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	back := make([]byte, len(chunk))
-	// Each chunk is returned before the next one is sent.
+	// Each chunk must be returned before the next chunk is sent.
 	for i := range 16 {
 		if _, err := io.ReadFull(resp.Body, back); err != nil || !bytes.Equal(back, chunk) {
 			t.Fatalf("chunk %d: %v", i, err)

@@ -24,17 +24,18 @@ import (
 const (
 	// fanoutParallelism is the number of clusters that one request calls concurrently.
 	fanoutParallelism = 16
-	// maxWarnings limits the Warning headers. The last one counts the omitted warnings.
+	// maxWarnings limits the number of Warning headers. The last header contains the number of
+	// omitted warnings.
 	maxWarnings = 10
 )
 
-// fanoutRequest is a GET request to all clusters.
+// fanoutRequest is a GET request that is sent to all clusters.
 type fanoutRequest struct {
 	path   string
 	query  url.Values
 	accept string
-	// maxBytes limits the size of the response of each cluster. timeout limits its time, body
-	// included.
+	// maxBytes limits the size of the response of each cluster. timeout limits the time until the
+	// response is complete, including its body.
 	maxBytes int64
 	timeout  time.Duration
 	// keepBody means that the caller needs the bodies of the responses.
@@ -65,8 +66,8 @@ func discardAll(responses []clusterResponse) {
 	}
 }
 
-// fanOut sends a request to every cluster and returns the responses in the order of the names
-// of the clusters. It fails only if the clusters cannot be listed, or if the memory for
+// fanOut sends a request to every cluster and returns the responses, sorted by the names of the
+// clusters. It returns an error only if the clusters cannot be listed, or if the memory for
 // responses is exhausted. The caller must discard all responses.
 func (e *allClustersHandler) fanOut(ctx context.Context, request fanoutRequest) ([]clusterResponse, error) {
 	clusters, err := e.proxy.sources.Clusters(ctx)
@@ -104,8 +105,8 @@ func (e *allClustersHandler) fanOut(ctx context.Context, request fanoutRequest) 
 	return responses, nil
 }
 
-// sendTo sends the request to one cluster. The timeout covers the whole response, because a
-// member that sends a byte now and then never exceeds the idle timeout.
+// sendTo sends the request to one cluster. The timeout applies to the whole response, because a
+// member that sends a byte from time to time never exceeds the idle timeout.
 func (e *allClustersHandler) sendTo(ctx context.Context, cluster *clusterv1alpha1.Cluster, request fanoutRequest, remaining *atomic.Int64) clusterResponse {
 	response := clusterResponse{cluster: cluster.Name}
 	ctx, stop := context.WithTimeoutCause(ctx, request.timeout, errSlow)
@@ -164,8 +165,8 @@ func readError(ctx context.Context, w *memberClient, err error) error {
 	return fmt.Errorf("cluster %q is omitted: reading its response: %w", w.cluster.Name, err)
 }
 
-// responseError returns the error for an unexpected status. An object that is missing, or
-// forbidden for the caller, is a valid response.
+// responseError returns the error for an unexpected status. The response that an object is
+// missing, or is forbidden for the caller, is not an error.
 func responseError(cluster, status string, response clusterResponse) error {
 	switch response.code {
 	case http.StatusOK, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -192,7 +193,7 @@ func addWarnings(w http.ResponseWriter, responses []clusterResponse) {
 		if i == maxWarnings {
 			text = fmt.Sprintf("%d more clusters are omitted", len(failures)-i)
 		}
-		// A header must be a single line.
+		// The value of a header must be a single line.
 		text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "")
 		if warning, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			w.Header().Add("Warning", warning)

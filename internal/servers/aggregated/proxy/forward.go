@@ -18,13 +18,13 @@ import (
 )
 
 // flushInterval is how long a response of known length may be buffered. Responses of unknown
-// length, such as watches, are flushed at once.
+// length, such as watches, are flushed immediately.
 const flushInterval = 200 * time.Millisecond
 
 var (
 	// requestInfoFactory parses requests to a member.
 	requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-	// isLongRunning reports whether a request may run for long without data.
+	// isLongRunning reports whether a request may run for a long time without data.
 	isLongRunning = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 )
@@ -71,7 +71,7 @@ func trailingSlash(u *url.URL) string {
 	return ""
 }
 
-// forward sends a request to target with send, and copies the response.
+// forward calls send to send a request to target, and copies the response to w.
 func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send roundTripper, responder rest.Responder) {
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -83,7 +83,7 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 		Transport:     send,
 		FlushInterval: flushInterval,
 		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { responder.Error(err) },
-		// An error in the middle of a response is reported by closing the connection.
+		// An error in the middle of a response is reported to the client by closing the connection.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	proxy.ServeHTTP(w, req)
@@ -125,7 +125,7 @@ func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send sends a request as the caller, and explains errors.
+// send sends a request with the identity of the caller, and explains errors.
 func (w *memberClient) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
 	resp, err := w.sendAuthenticated(lateResponseFilter{transport}, req, info)
 	if err != nil {
@@ -134,8 +134,9 @@ func (w *memberClient) send(transport http.RoundTripper, req *http.Request, info
 	return w.filterResponse(resp)
 }
 
-// lateResponseFilter rejects responses to canceled requests: over HTTP/1.1, the closed
-// connection can make a handler return, which looks like an empty success.
+// lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection
+// can make the handler in the member return early, and then its response looks like an empty
+// successful response.
 type lateResponseFilter struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -149,10 +150,10 @@ func (t lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error)
 }
 
 // completeBody is the body of a response. It returns an error instead of EOF if the request was
-// canceled, for the same reason: half a list must not look like a complete one.
+// canceled, because an incomplete list must not look like a complete list.
 type completeBody struct {
 	io.ReadCloser
-	request context.Context
+	request context.Context //nolint:containedctx // it is that of the request
 }
 
 func (w completeBody) Read(p []byte) (int, error) {
@@ -163,7 +164,7 @@ func (w completeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// requestInfo parses a request to the member. It is empty if parsing fails.
+// requestInfo parses a request to the member. It returns an empty result if parsing fails.
 func (w *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInfo {
 	info, err := requestInfoFactory.NewRequestInfo(memberRequest(w, req))
 	if err != nil {
@@ -172,8 +173,8 @@ func (w *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInf
 	return info
 }
 
-// memberRequest returns a request with the path that the member sees, without the path of the
-// endpoint.
+// memberRequest returns a request with the path that the member sees. This path does not contain
+// the path of the endpoint.
 func memberRequest(w *memberClient, req *http.Request) *http.Request {
 	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxHeaderBytes limits the header of a response.
+	// maxHeaderBytes limits the size of the header of a response.
 	maxHeaderBytes = 256 << 10
 	// maxMemberWarnings limits the number of warnings of a member that are forwarded.
 	// maxWarningBytes limits the length of each warning.
@@ -21,8 +21,9 @@ const (
 	maxWarningBytes   = 512
 )
 
-// removedHeaders are response headers of a member that would change how a client or a browser
-// treats the control plane: its cookies, authentication, location and access control.
+// removedHeaders are response headers of a member that are removed, because they would change how
+// a client or a browser treats the control plane: cookies, authentication, location and access
+// control.
 var removedHeaders = []string{
 	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Proxy-Authentication-Info", "Authentication-Info",
 	"Alt-Svc", "Strict-Transport-Security", "Public-Key-Pins", "Clear-Site-Data", "Refresh", "Service-Worker-Allowed",
@@ -30,7 +31,7 @@ var removedHeaders = []string{
 	"Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
 }
 
-// filterResponse returns the response of a member without content that must not reach clients.
+// filterResponse removes content that must not reach clients from the response of a member.
 func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
 	for _, name := range removedHeaders {
 		resp.Header.Del(name)
@@ -40,8 +41,8 @@ func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, erro
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	// A member sends trailers after the body. They change its own response, but not the one to
-	// the client.
+	// A member sends trailers after the body. Trailers are added to resp, but not to the copy that
+	// is returned to the client.
 	filtered := *resp
 	filtered.Trailer = nil
 	return &filtered, nil
@@ -70,9 +71,9 @@ func limitWarnings(header http.Header, cluster string) {
 	}
 }
 
-// rewriteLocation rewrites redirects to the proxy path of the cluster and rejects all other
-// redirects. Clients follow redirects with the credentials of their user, also to the control
-// plane.
+// rewriteLocation rewrites redirects to the proxy path of the cluster, and rejects all other
+// redirects, because clients follow redirects with the credentials of their user, also to the
+// control plane.
 func (w *memberClient) rewriteLocation(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil

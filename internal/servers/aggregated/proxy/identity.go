@@ -13,13 +13,13 @@ import (
 
 const (
 	protocolHeader = "Sec-Websocket-Protocol"
-	// tokenProtocol is the prefix of the WebSocket protocol with which browsers send a token,
-	// because they cannot set headers on a WebSocket.
+	// tokenProtocol is the prefix of the WebSocket protocol in which browsers send a token, because
+	// browsers cannot set headers on a WebSocket.
 	tokenProtocol = "base64url.bearer.authorization.k8s.io."
 )
 
-// stripIdentity removes credentials and identities from a header. Those of the request are for
-// the control plane only.
+// stripIdentity removes credentials and identities from a header, because the credentials and
+// identities of the request are only for the control plane.
 func stripIdentity(header http.Header) {
 	for name := range header {
 		if isIdentityHeader(name) {
@@ -49,8 +49,8 @@ func stripTokenProtocols(header http.Header) {
 	}
 }
 
-// isIdentityHeader reports whether a header contains an identity, for an API server
-// (Authorization, Impersonate-*) or for a server behind a front proxy (X-Remote-*).
+// isIdentityHeader reports whether a header contains an identity: for an API server
+// (Authorization, Impersonate-*), or for a server behind a front proxy (X-Remote-*).
 func isIdentityHeader(name string) bool {
 	lower := strings.ToLower(name)
 	return lower == "authorization" ||
@@ -68,10 +68,11 @@ func impersonate(header http.Header, caller user.Info) {
 	}
 }
 
-// impersonatedGroups returns the groups of the caller that the member does not add by itself.
-// The member adds system:authenticated to every impersonated user, except to system:anonymous.
-// For a service account without groups, it adds those of the namespace: sending them would
-// require the right to impersonate the groups of all service accounts.
+// impersonatedGroups returns the groups of the caller that the member does not add itself. The
+// member adds system:authenticated to every impersonated user, except to system:anonymous. If a
+// service account is impersonated without groups, the member adds the groups of its namespace.
+// These groups are not sent, because sending them would require the right to impersonate the
+// groups of all service accounts.
 func impersonatedGroups(caller user.Info) []string {
 	var groups []string
 	for _, group := range caller.GetGroups() {
@@ -86,7 +87,7 @@ func impersonatedGroups(caller user.Info) []string {
 	implied := serviceaccount.MakeGroupNames(namespace)
 	for _, group := range groups {
 		if !slices.Contains(implied, group) {
-			// If the request has any group, the member adds none.
+			// The member adds no groups if the request contains a group, so all groups are sent.
 			return groups
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	clientrest "k8s.io/client-go/rest"
 )
 
-// karmadaServer serves requests to all clusters that are not about resources. It sends them to
-// the Karmada API server with the credentials of this server, and impersonates the caller. The
-// caller gets no additional rights.
+// karmadaServer serves the requests to all clusters that are not about resources. It sends these
+// requests to the Karmada API server with the credentials of this server, and impersonates the
+// caller. The caller gets no additional rights.
 type karmadaServer struct {
 	endpoint  *url.URL
 	transport http.RoundTripper
@@ -41,7 +41,7 @@ func (k *karmadaServer) close() {
 	}
 }
 
-// forward forwards a request.
+// forward forwards a request to the Karmada API server.
 func (k *karmadaServer) forward(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder) {
 	if k == nil {
 		responder.Error(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,

@@ -12,8 +12,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// validatePath rejects paths with "..". Several endpoints may share a host, and such a path
-// could reach another endpoint behind it.
+// validatePath rejects paths with "..", because several endpoints may share a host, and such a
+// path could reach another endpoint on this host.
 func validatePath(path string) error {
 	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
 		return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
@@ -21,8 +21,8 @@ func validatePath(path string) error {
 	return nil
 }
 
-// targetURL returns the URL in the member for path: below the endpoint of the cluster, with the
-// query and the escaping of the request.
+// targetURL returns the URL in the member for path. The URL is below the endpoint of the cluster,
+// and has the query and the escaping of the request.
 func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
 	endpoint, err := url.Parse(cluster.Spec.APIEndpoint)
 	if err != nil {
@@ -31,7 +31,7 @@ func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) 
 	return joinURL(endpoint, path, request), nil
 }
 
-// joinURL joins an endpoint and a path. An empty path stays empty unless the path of the
+// joinURL joins an endpoint and a path. It adds no slash for an empty path, unless the path of the
 // request ends with a slash.
 func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	target := *endpoint
@@ -46,14 +46,14 @@ func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
 	}
 	target.Path, target.RawPath = base+path, ""
 	if raw, ok := escapedSuffix(path, request); ok {
-		// url.URL ignores a RawPath that does not match its Path.
+		// url.URL ignores RawPath if it does not match Path.
 		target.RawPath = rawBase + raw
 	}
 	return &target
 }
 
-// escapedSuffix returns the escaped form of path in the request, which ends with it. The
-// escaping matters if a name contains a slash.
+// escapedSuffix returns the escaped form of path. The path of the request ends with this form. The
+// escaping is necessary if a name contains a slash.
 func escapedSuffix(path string, request *url.URL) (string, bool) {
 	escaped := request.EscapedPath()
 	for at := len(escaped); at >= 0; at = strings.LastIndexByte(escaped[:at], '/') {
@@ -68,8 +68,8 @@ func escapedSuffix(path string, request *url.URL) (string, bool) {
 	return "", false
 }
 
-// redirectToSlash redirects reads of an empty path to the same URL with a slash, which relative
-// links require. It reports whether it did.
+// redirectToSlash redirects reads of an empty path to the same URL with a slash, because relative
+// links require the slash. It reports whether it wrote a redirect.
 func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
 	if path != "" || req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return false

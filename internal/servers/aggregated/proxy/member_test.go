@@ -22,16 +22,16 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated/proxy"
 )
 
-// fixture is a control plane with one cluster and its Secrets. Tests change both between
-// requests.
+// fixture is a control plane with one cluster and the Secrets of this cluster. Tests change the
+// cluster and the Secrets between requests.
 type fixture struct {
 	cluster *clusterv1alpha1.Cluster
 	// others are further clusters. They use the Secrets of m1.
 	others  []*clusterv1alpha1.Cluster
 	secrets map[string]*corev1.Secret
-	// stale are Secrets as an outdated cache contains them.
+	// stale are Secrets that an outdated cache contains.
 	stale map[string]*corev1.Secret
-	// caller is alice by default.
+	// caller is the user who sends the requests. The default is alice.
 	caller user.Info
 	proxy  *proxy.Proxy
 	// budgets are the budgets of the proxy. The zero value means the defaults.

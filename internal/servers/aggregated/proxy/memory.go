@@ -15,32 +15,32 @@ import (
 
 const mib = 1 << 20
 
-// memoryLimits limit the memory for the responses of members to requests to all clusters, in
-// bytes.
+// memoryLimits limit the memory, in bytes, for the responses of members to requests that are sent
+// to all clusters.
 type memoryLimits struct {
-	// lookup limits the response of one member when one object is looked up. member limits the
-	// response of one member to a list. request limits the responses of all members to one
-	// request.
+	// lookup limits the response of one member to the lookup of one object. member limits the
+	// response of one member to a list. request limits the responses of all members to one request.
 	lookup, member, request int64
-	// perMember limits the memory for one member in all requests together. all limits the
-	// memory for all members. perMember prevents one member from using all memory.
+	// perMember limits the memory for the responses of one member to all requests together. all
+	// limits the memory for the responses of all members. perMember prevents one member from using
+	// all memory.
 	perMember, all int64
 	// wait is how long a request waits for memory that other requests use.
 	wait time.Duration
 }
 
-// defaultMemoryLimits permits responses with some thousand Pods. The largest object in etcd has
-// 1.5 MiB.
+// defaultMemoryLimits allow responses with some thousand Pods. The largest object in etcd has 1.5
+// MiB.
 var defaultMemoryLimits = memoryLimits{lookup: 4 * mib, member: 32 * mib, request: 256 * mib, perMember: 128 * mib, all: 512 * mib, wait: 3 * time.Second}
 
 // reservationBlock is the number of bytes that are reserved at once.
 const reservationBlock = 64 << 10
 
-// errMemoryExhausted is the cause of a request to all clusters that fails because other such
-// requests use all memory.
+// errMemoryExhausted is the cause of a failed request to all clusters: other such requests use all
+// memory.
 var errMemoryExhausted = errors.New("no memory left")
 
-// memoryExhausted is the error when other requests use all memory.
+// memoryExhausted returns the error for a request that gets no memory.
 func memoryExhausted(limit int64) error {
 	return withRetryAfter(newStatusError(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"requests to all clusters hold %d bytes of responses, which is the limit of this server: try again later, select fewer objects, or use clusters/NAME/proxy for one cluster", limit))
@@ -61,7 +61,7 @@ func newOmittedError(format string, args ...any) error {
 type memoryReservation struct {
 	cluster string
 	limits  memoryLimits
-	// limit is the maximum for this response.
+	// limit is the maximum memory for this response.
 	limit int64
 	// request is the remaining memory for all responses to the request.
 	request *atomic.Int64
@@ -71,9 +71,9 @@ type memoryReservation struct {
 	used, held int64
 }
 
-// reserve reserves memory for n more bytes. It waits for a limited time while other requests
-// use the memory. On errMemoryExhausted the whole request must fail. On any other error the
-// member is omitted.
+// reserve reserves memory for n more bytes. It waits for a limited time while other requests use
+// the memory. If it returns errMemoryExhausted, the whole request must fail. If it returns another
+// error, only the response of this member is omitted.
 func (g *memoryReservation) reserve(ctx context.Context, n int64) error {
 	if g.used+n > g.limit {
 		return newOmittedError("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", g.cluster, g.limit, g.cluster)

@@ -17,7 +17,8 @@ import (
 
 const onePod = `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"web"}}]}`
 
-// onePodMemory is the memory for onePod: its text and the overhead of an element.
+// onePodMemory is the memory that onePod needs: the size of its text, and the overhead of an
+// element.
 const onePodMemory = int64(len(onePod) + 256)
 
 func respondWith(body string) http.HandlerFunc {
@@ -30,7 +31,7 @@ type responseHead struct {
 	Header     http.Header
 }
 
-// listPods lists the Pods of all clusters and returns the clusters of the Pods.
+// listPods lists the Pods of all clusters, and returns the clusters to which the Pods belong.
 func listPods(t *testing.T, url string) (resp responseHead, clusters string) {
 	t.Helper()
 	httpResponse, err := http.DefaultClient.Do(newRequest(t, "GET", url+"/everywhere/api/v1/namespaces/a/pods", ""))
@@ -96,7 +97,7 @@ func TestMemoryLimitOfLookups(t *testing.T) {
 func TestMemoryExhaustedReturnsRetryAfter(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	first := true
-	// The first response blocks in the middle.
+	// The first response blocks after a part of its body.
 	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, onePod)
 		if first {
@@ -116,7 +117,7 @@ func TestMemoryExhaustedReturnsRetryAfter(t *testing.T) {
 	<-held
 	resp, clusters := listPods(t, front.URL)
 	for clusters == "m1" {
-		// The first request has not reserved its memory yet.
+		// Retry, because the first request has not reserved its memory yet.
 		resp, clusters = listPods(t, front.URL)
 	}
 	if resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
@@ -141,8 +142,8 @@ func TestMemoryLimitOfOneMember(t *testing.T) {
 	}
 }
 
-// TestSlowMemberDoesNotBlockRequests has a member that sends a byte now and then, so that the
-// idle timeout never applies.
+// TestSlowMemberDoesNotBlockRequests uses a member that sends a byte from time to time, so that
+// the idle timeout is never reached.
 func TestSlowMemberDoesNotBlockRequests(t *testing.T) {
 	f, _ := newFixture(t, podServer("db"))
 	f.addMember(t, "m2", http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -15,29 +15,29 @@ import (
 type jsonFields = map[string]json.RawMessage
 
 const (
-	// elementOverhead is the memory of a list element in addition to its text, in bytes. The
-	// text may be as short as {}.
+	// elementOverhead is the memory, in bytes, that a list element needs in addition to its text.
+	// The text may be as short as {}.
 	elementOverhead = 256
-	// maxFields limits the fields of an object, because each field needs far more memory than
-	// its text. The annotations of an object have at most 256 KiB.
+	// maxFields limits the number of fields of an object, because each field needs far more memory
+	// than its text. The annotations of an object have at most 256 KiB.
 	maxFields = 10_000
 )
 
 var errTooManyFields = fmt.Errorf("an object has more than %d fields", maxFields)
 
-// mergedList merges the lists of many clusters: lists of objects, or tables that kubectl
-// prints.
+// mergedList merges the lists of several clusters. A list contains objects, or is a table that
+// kubectl prints.
 type mergedList struct {
-	// first is the first list. Its fields are kept, except the elements.
+	// first is the first list. The merged list has its fields, except for the elements.
 	first jsonFields
 	// key is the field with the elements: items, or the rows of a table.
 	key      string
 	elements []json.RawMessage
 }
 
-// add appends the list of a cluster and annotates each element with the name of the cluster. An
-// invalid response changes nothing. reserve is called first with the memory that the elements
-// need in addition to their text.
+// add appends the list of a cluster and annotates each element with the name of the cluster. If
+// the response is invalid, add changes nothing. add first calls reserve with the memory that the
+// elements need in addition to their text.
 func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) error) error {
 	response, err := parseFields(body)
 	if err != nil {
@@ -64,7 +64,8 @@ func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) 
 	return nil
 }
 
-// annotateElements returns the elements with the name of their cluster in an annotation.
+// annotateElements returns the elements with an annotation that contains the name of their
+// cluster.
 func annotateElements(raw json.RawMessage, key, cluster string) ([]json.RawMessage, error) {
 	var elements []json.RawMessage
 	if raw == nil {
@@ -89,8 +90,8 @@ func annotateElements(raw json.RawMessage, key, cluster string) ([]json.RawMessa
 	return elements, nil
 }
 
-// setField returns a JSON object with the value at a path. Missing objects in the path are
-// created.
+// setField returns a copy of a JSON object with the value at a path. It creates missing objects in
+// the path.
 func setField(object, value json.RawMessage, path ...string) (json.RawMessage, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -110,10 +111,10 @@ func setField(object, value json.RawMessage, path ...string) (json.RawMessage, e
 	return json.Marshal(parts)
 }
 
-// parseFields decodes the fields of a JSON object. An empty text has none.
+// parseFields decodes the fields of a JSON object. It returns nil if the text is empty.
 func parseFields(object json.RawMessage) (jsonFields, error) {
 	if len(object) == 0 {
-		return nil, nil //nolint:nilnil // see the comment of the function
+		return nil, nil // see the comment of the function
 	}
 	if countElements(object) > maxFields {
 		return nil, errTooManyFields
@@ -125,8 +126,8 @@ func parseFields(object json.RawMessage) (jsonFields, error) {
 	return parts, nil
 }
 
-// countElements returns an upper bound of the number of elements of a JSON array, or of fields
-// of an object. It allocates no memory.
+// countElements returns an upper bound for the number of elements of a JSON array, or of fields of
+// a JSON object. It allocates no memory.
 func countElements(text []byte) int {
 	depth, commas := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -150,8 +151,8 @@ func countElements(text []byte) int {
 	return commas + 1
 }
 
-// writeTo writes the merged list without a copy. The list is complete, so the continue token is
-// removed.
+// writeTo writes the merged list without copying it. It removes the continue token, because the
+// list is complete.
 func (l *mergedList) writeTo(to io.Writer) error {
 	if l.first == nil {
 		return errors.New("no cluster has returned a list")
@@ -181,7 +182,7 @@ func (l *mergedList) writeTo(to io.Writer) error {
 	if len(l.first) == 0 {
 		separator = ""
 	}
-	// The writer keeps an error until it is flushed.
+	// Ignore the error, because the writer returns it again in Flush.
 	_, _ = fmt.Fprintf(out, "%s%s%s:[", bytes.TrimSuffix(head, []byte("}")), separator, key)
 	for i, element := range l.elements {
 		if i > 0 {

@@ -13,8 +13,8 @@ import (
 // errMemberRemoved is the cause with which requests to a removed member are canceled.
 var errMemberRemoved = errors.New("the cluster was removed, or the server stops")
 
-// pool contains the connections to clusters, with the settings of the last request of each
-// cluster.
+// pool contains the connections to clusters. The connections to a cluster have the settings of the
+// last request to this cluster.
 type pool struct {
 	mu      sync.Mutex
 	members map[string]*member
@@ -29,11 +29,11 @@ type member struct {
 	settings  connectionSettings
 	transport *transport
 	// ctx ends when the member is removed. All requests to the member end with it.
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // connections outlive single requests
 	cancel context.CancelCauseFunc
 	// requests, longRunning and upgrades have a slot for each request in progress.
 	requests, longRunning, upgrades chan struct{}
-	// responseMemory limits the bytes of its responses to requests to all clusters.
+	// responseMemory limits the bytes of the member's responses to requests to all clusters.
 	responseMemory *semaphore.Weighted
 }
 
@@ -41,8 +41,8 @@ func newPool(budgets Budgets) *pool {
 	return &pool{members: map[string]*member{}, budgets: budgets}
 }
 
-// get returns the connections to a cluster. Changed settings replace them. Requests in progress
-// finish on the old ones.
+// get returns the connections to a cluster. If the settings have changed, it opens new
+// connections, and requests in progress finish on the old connections.
 func (p *pool) get(cluster string, r connectionSettings) (*member, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

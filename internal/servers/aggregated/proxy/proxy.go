@@ -1,16 +1,16 @@
-// Package proxy answers: how does a user of the control plane access the API server
-// of one member cluster, or those of all, through clusters/proxy?
+// Package proxy answers: how does a user of the control plane access the API server of one member
+// cluster, or the API servers of all member clusters, through clusters/proxy?
 //
 // Invariants:
 //   - The member receives the token of the impersonator and the name and groups of
 //     the caller. Credentials and impersonation headers of the request are removed.
 //   - The member authorizes the request of the caller.
-//   - A path never leaves the endpoint of its cluster.
+//   - The path of a request never leaves the endpoint of its cluster.
 //   - Connections are pooled for each cluster and limited in number. They are closed
 //     when the connection settings change or the cluster is removed.
 //   - Errors between this server and the member are returned as a Status that names
-//     the cluster and the remedy. Only watches, logs and terminals may pass no data
-//     for long.
+//     the cluster and the remedy. Only watches, logs and terminals may send no data
+//     for a long time.
 package proxy
 
 import (
@@ -50,12 +50,12 @@ type Sources struct {
 	// Secret may read from a cache.
 	Secret SecretGetter
 	// FreshSecret must not read from a cache. It is used when a member rejects the token that
-	// Secret returned. Nil means that Secret is always fresh.
+	// Secret returned. Nil means that Secret does not read from a cache either.
 	FreshSecret SecretGetter
 	// Karmada is the server for requests to all clusters that are not about resources, such as
 	// discovery. Nil means that such requests fail.
 	Karmada *clientrest.Config
-	// Budgets limit the concurrent requests. The zero value is DefaultBudgets.
+	// Budgets limit the concurrent requests. The zero value means DefaultBudgets.
 	Budgets Budgets
 }
 
@@ -68,7 +68,7 @@ type Proxy struct {
 	// sharedBudgets are the budgets of all members together.
 	sharedBudgets sharedBudgets
 	// memory limits the responses of members to requests to all clusters. responseMemory is the
-	// part that all such requests share.
+	// memory that all such requests share.
 	memory         memoryLimits
 	responseMemory *semaphore.Weighted
 }
@@ -78,7 +78,7 @@ var (
 	_ rest.Connecter = &Proxy{}
 )
 
-// New returns a proxy to the clusters of the sources.
+// New returns a proxy to the clusters that the sources return.
 func New(sources Sources) (*Proxy, error) {
 	if sources.FreshSecret == nil {
 		sources.FreshSecret = sources.Secret
@@ -101,7 +101,7 @@ func (p *Proxy) setMemoryLimits(limits memoryLimits) {
 	p.members.memoryPerMember = limits.perMember
 }
 
-// New returns the options object of the subresource.
+// New returns an empty options object of the subresource.
 func (p *Proxy) New() runtime.Object { return &clusterv1alpha1.ClusterProxyOptions{} }
 
 // Destroy cancels all requests to all members.
@@ -113,8 +113,8 @@ func (p *Proxy) Destroy() {
 // RemoveMember cancels all requests to a removed member.
 func (p *Proxy) RemoveMember(cluster string) { p.members.remove(cluster) }
 
-// RemoveDeletedMembers removes members whose Cluster does not exist any more. Another replica may have deleted
-// it.
+// RemoveDeletedMembers removes the members whose Cluster does not exist anymore, because another
+// replica may have deleted the Cluster.
 func (p *Proxy) RemoveDeletedMembers(ctx context.Context) {
 	for _, name := range p.members.memberNames() {
 		if _, err := p.sources.Cluster(ctx, name); apierrors.IsNotFound(err) {
@@ -131,7 +131,7 @@ func (p *Proxy) ConnectMethods() []string {
 	}
 }
 
-// NewConnectOptions makes the part of the URL after /proxy/ the path in the options.
+// NewConnectOptions specifies that the options contain the part of the URL after /proxy/ as path.
 func (p *Proxy) NewConnectOptions() (runtime.Object, bool, string) {
 	return &clusterv1alpha1.ClusterProxyOptions{}, true, "path"
 }
@@ -173,13 +173,13 @@ type memberClient struct {
 	// token is the token of the impersonator. caller is the impersonated user.
 	token  string
 	caller user.Info
-	// freshToken reads the token without caches.
+	// freshToken reads the token without a cache.
 	freshToken func(ctx context.Context) (string, error)
 	timeouts   timeouts
 	// sharedBudgets are the budgets of all members together.
 	sharedBudgets sharedBudgets
-	// clientWriter receives the response while it is read. It is nil if the response is read
-	// completely first.
+	// clientWriter receives the response while the response is read. It is nil if the response is
+	// read completely before it is written.
 	clientWriter http.ResponseWriter
 }
 

@@ -204,7 +204,7 @@ func TestConnectionsArePooledUntilSettingsChange(t *testing.T) {
 	}
 }
 
-// upgrade opens a stream through the front server and returns it with the response.
+// upgrade opens a stream through the front server, and returns the stream and the response.
 func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufio.Reader, *http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", front.Listener.Addr().String())
@@ -227,8 +227,8 @@ func upgrade(t *testing.T, front *httptest.Server, path string) (net.Conn, *bufi
 	return conn, reader, resp
 }
 
-// echo serves upgrades: it returns a line with the path and the user, and then the bytes that
-// it receives.
+// echo serves upgrades. It returns a line with the path and the user, and then the bytes that it
+// receives.
 func echo(w http.ResponseWriter, req *http.Request) {
 	if strings.HasSuffix(req.URL.Path, "/forbidden") {
 		http.Error(w, "not you", http.StatusForbidden)
@@ -285,7 +285,7 @@ func TestRejectedUpgradesAreExplained(t *testing.T) {
 	}
 }
 
-// tunnelProxy is an HTTP proxy that opens tunnels and records the requests for them.
+// tunnelProxy is an HTTP proxy that opens tunnels and records the CONNECT requests.
 type tunnelProxy struct {
 	mu      sync.Mutex
 	headers []http.Header
@@ -324,7 +324,7 @@ func TestHTTPProxy(t *testing.T) {
 	tunnel := &tunnelProxy{}
 	server := httptest.NewServer(tunnel)
 	t.Cleanup(server.Close)
-	// Tunnels outlast the requests that opened them.
+	// Close the connections, because tunnels outlast the requests that opened them.
 	t.Cleanup(server.CloseClientConnections)
 	proxyURL, err := url.Parse(server.URL)
 	if err != nil {

@@ -9,30 +9,31 @@ import (
 
 // timeouts limit the phases of a request.
 type timeouts struct {
-	// idle is how long no data may pass between client and member.
+	// idle limits the time in which no data passes between client and member.
 	idle time.Duration
 	// errorBody limits the time in which a member sends the body of an error response to an
 	// upgrade.
 	errorBody time.Duration
-	// halfClosed limits the idle time of one direction of a stream after the other one has
+	// halfClosed limits the idle time of one direction of a stream after the other direction has
 	// ended.
 	halfClosed time.Duration
-	// lookup limits the idle time of each cluster in a request to all clusters, and the time in
-	// which it reports whether it has an object.
+	// lookup applies to requests to all clusters. It limits the idle time of each cluster, and the
+	// time in which a cluster reports whether it has an object.
 	lookup time.Duration
-	// list limits the time of each cluster for its list in a request to all clusters.
+	// list limits the time in which each cluster returns its list in a request to all clusters.
 	list time.Duration
 	// clientRead limits the time in which a client reads the list of all clusters.
 	clientRead time.Duration
 }
 
-// A Kubernetes API server ends its own requests after one minute with a Status.
+// idle is longer than the minute after which a Kubernetes API server ends its own requests with a
+// Status.
 var defaultTimeouts = timeouts{
 	idle: 65 * time.Second, errorBody: 10 * time.Second, halfClosed: time.Minute,
 	lookup: 10 * time.Second, list: 30 * time.Second, clientRead: 2 * time.Minute,
 }
 
-// watchdog calls a function after an idle time.
+// watchdog calls a function after a time without a reset.
 type watchdog struct {
 	timer *time.Timer
 	limit time.Duration
@@ -55,7 +56,7 @@ func (d *watchdog) stop() {
 	}
 }
 
-// watchedBody is a body that resets a watchdog with each read.
+// watchedBody is a body that resets a watchdog whenever it is read.
 type watchedBody struct {
 	io.ReadCloser
 	watchdog *watchdog
@@ -78,25 +79,26 @@ func (w watchedBody) Close() error {
 	return err
 }
 
-// finalWriteTimeout is how long a client has to read the rest of a response.
+// finalWriteTimeout is the time limit for a client to read the rest of a response.
 const finalWriteTimeout = time.Second
 
-// limitClientWrites sets a write deadline for the client when the context ends: a client that
-// does not read would block the request for ever. It is called after the response of the member
-// arrived, so that earlier errors can still be sent. stop removes the limit, so that the
+// limitClientWrites sets a write deadline for the client when the context ends, because a client
+// that does not read would block the request forever. It is called after the response of the
+// member arrived, so that earlier errors can still be sent. stop removes the limit, so that the
 // connection can be reused. After the context has ended, the connection cannot be reused.
 func limitClientWrites(ctx context.Context, client http.ResponseWriter) (stop func()) {
 	if client == nil {
 		return func() {}
 	}
 	stopped := context.AfterFunc(ctx, func() {
-		// If the connection does not support deadlines, the write waits for the client.
+		// If the connection does not support deadlines, the write blocks until the client reads.
 		_ = http.NewResponseController(client).SetWriteDeadline(time.Now().Add(finalWriteTimeout))
 	})
 	return func() { stopped() }
 }
 
-// withLinkedCancel returns a context that also ends with another context, with the same cause.
+// withLinkedCancel returns a context that also ends when the context other ends, with the same
+// cause.
 func withLinkedCancel(ctx, other context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })

@@ -19,25 +19,26 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// keepAlive and keepAliveProbes detect dead peers of idle streams within 20 s.
+	// keepAlive and keepAliveProbes are chosen so that dead peers of idle streams are detected
+	// within 20 s.
 	keepAlive       = 5 * time.Second
 	keepAliveProbes = 3
 	maxIdlePerHost  = 25
-	// maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby
-	// the connections: watches share them over HTTP/2, an upgrade has its own. 100 users with
-	// 20 watches each stay below the limits.
+	// maxLongRunning and maxUpgrades limit the long-running requests to one member, and thereby the
+	// connections. Watches share connections over HTTP/2, but each upgrade has its own connection.
+	// 100 users with 20 watches each stay below the limits.
 	maxLongRunning = 2000
 	maxUpgrades    = 500
 )
 
-// connectionSettings are the settings that connections to a cluster depend on. Equal settings
-// can share connections.
+// connectionSettings are the settings that connections to a cluster depend on. Clients with equal
+// settings can share connections.
 type connectionSettings struct {
 	endpoint string
 	caBundle string
 	insecure bool
 	proxyURL string
-	// proxyHeader has a canonical form: sorted lines of name and value.
+	// proxyHeader is the header for the proxy in a canonical form: sorted lines of name and value.
 	proxyHeader string
 }
 
@@ -82,10 +83,10 @@ func (r connectionSettings) tlsConfig() (*tls.Config, error) {
 
 // transport contains the connections to one cluster.
 type transport struct {
-	// requests sends plain requests, many over one connection.
+	// requests sends requests without an upgrade. Many requests share one connection.
 	requests *http.Transport
-	// upgrades opens a connection for each request. It has its own TLS configuration, because
-	// an upgrade requires HTTP/1.1.
+	// upgrades opens a connection for each request. It has its own TLS configuration, because an
+	// upgrade requires HTTP/1.1.
 	upgrades *http.Transport
 }
 
@@ -103,7 +104,8 @@ func newTransport(r connectionSettings) (*transport, error) {
 		TLSClientConfig:     tlsConfig,
 		TLSHandshakeTimeout: handshakeTimeout,
 		ForceAttemptHTTP2:   true,
-		// Pings detect a member that disappeared, because all requests share a connection.
+		// Pings detect that a member has disappeared. This matters because all requests share a
+		// connection.
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		IdleConnTimeout:     idleTimeout,
 		MaxIdleConnsPerHost: maxIdlePerHost,
@@ -118,7 +120,7 @@ func newTransport(r connectionSettings) (*transport, error) {
 		DisableCompression:  true,
 
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		// A connection serves one stream, so rejected ones are not kept.
+		// A connection serves one stream. If an upgrade is rejected, its connection is not kept.
 		MaxIdleConnsPerHost: -1,
 	}
 	return &transport{requests: requests, upgrades: upgrades}, nil
@@ -129,9 +131,8 @@ func (t *transport) closeIdle() {
 	t.upgrades.CloseIdleConnections()
 }
 
-// dialer returns the function that connects to the cluster, directly or through its proxy.
-// http.Transport does not apply its proxy to upgrades, so both kinds of requests use this
-// function.
+// dialer returns the function that connects to the cluster, directly or through its proxy. It
+// implements the proxy itself, because http.Transport does not use its proxy for upgrades.
 func (r connectionSettings) dialer() (dialFunc, error) {
 	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
 	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext

@@ -32,8 +32,8 @@ func isUpgrade(req *http.Request) bool {
 // upgrade forwards a request to switch protocols, and then copies bytes in both directions.
 func (p *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
 	if !hasNoBody(w, req, p.client.timeouts.errorBody) {
-		// The bytes of a body could not be distinguished from those of the stream. The response
-		// does not wait for the rest of the body.
+		// The bytes of a body could not be distinguished from the bytes of the stream. The error
+		// response does not wait for the rest of the body.
 		w.Header().Set("Connection", "close")
 		p.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 		return
@@ -68,8 +68,8 @@ func (p *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *ur
 	}
 }
 
-// hasNoBody reports whether a request has no body. Proxies may send a body of unknown length
-// that is empty. Its end must arrive within the limit.
+// hasNoBody reports whether a request has no body. A proxy may send an empty body of unknown
+// length. The end of this body must arrive within the limit.
 func hasNoBody(w http.ResponseWriter, req *http.Request, limit time.Duration) bool {
 	if req.ContentLength >= 0 {
 		return req.ContentLength == 0
@@ -87,7 +87,7 @@ func (p *forwarder) invalidUpgrade(reason string) error {
 		"invalid upgrade response of cluster %q: %s", p.client.cluster.Name, reason)
 }
 
-// upgradeRequest returns the request to the member, without an identity.
+// upgradeRequest returns the request to the member. The request contains no identity.
 func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	out := req.Clone(req.Context())
 	out.URL, out.Host, out.RequestURI = target, target.Host, ""
@@ -105,8 +105,8 @@ func upgradeRequest(req *http.Request, target *url.URL) *http.Request {
 	return out
 }
 
-// copyErrorResponse copies an error response of a member. The connection may have a write
-// deadline, so it is not reused.
+// copyErrorResponse copies an error response of a member. It does not reuse the connection,
+// because the connection may have a write deadline.
 func copyErrorResponse(w http.ResponseWriter, resp *http.Response) {
 	for _, name := range hopHeaders {
 		resp.Header.Del(name)
@@ -134,20 +134,20 @@ func (p *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *htt
 		_ = member.Close()
 	})
 	defer stop()
-	// Only the head of the response is written. All later bytes belong to the stream.
+	// Write only the head of the response, because all later bytes belong to the stream.
 	head := *resp
 	head.Body = nil
 	if err := errors.Join(head.Write(buffered), buffered.Flush()); err == nil {
-		// If the connection were read through the buffer of the server, the end of the data of
-		// the client would end the request.
+		// Read the rest of the data from the connection. If it were read through the buffer of the
+		// server, the end of the client's data would end the request.
 		early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
 		copyStream(client, io.MultiReader(early, client), member, p.client.timeouts.halfClosed)
 	}
 	return nil
 }
 
-// copyStream copies until both directions have ended. The end of one direction is forwarded, so
-// that the other side can finish. After that, the idle timeout applies.
+// copyStream copies data until both directions have ended. When one direction ends, its end is
+// forwarded, so that the other side can finish. From then on, the idle timeout applies.
 func copyStream(client net.Conn, early io.Reader, member io.ReadWriteCloser, linger time.Duration) {
 	closeBoth := func() {
 		_ = client.Close()
@@ -166,8 +166,8 @@ func copyStream(client net.Conn, early io.Reader, member io.ReadWriteCloser, lin
 	halfClosedDog.Load().stop()
 }
 
-// copyDirection copies one direction and forwards its end. It reports whether the end was
-// forwarded. Otherwise the other direction cannot continue.
+// copyDirection copies the data of one direction and forwards the end of this direction. It
+// reports whether the end was forwarded. If not, the other direction cannot continue.
 func copyDirection(to io.Writer, from io.Reader) (endForwarded bool) {
 	if _, err := io.Copy(to, from); err != nil {
 		return false
@@ -176,7 +176,7 @@ func copyDirection(to io.Writer, from io.Reader) (endForwarded bool) {
 	return ok && half.CloseWrite() == nil
 }
 
-// progressReader resets a watchdog, once it is set, with each read.
+// progressReader resets a watchdog with each read, as soon as the watchdog is set.
 type progressReader struct {
 	io.Reader
 	watchdog *atomic.Pointer[watchdog]

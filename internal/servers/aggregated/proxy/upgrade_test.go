@@ -74,7 +74,7 @@ func TestHalfClosedStream(t *testing.T) {
 		"the member ignores the end of the client": {
 			member: func(conn halfCloser, read *bufio.Reader) {
 				_, _ = io.ReadAll(read)
-				// Only the proxy ends the connection.
+				// Only the proxy can end the connection.
 				_, _ = io.ReadAll(conn)
 				for {
 					if _, err := conn.Write(nil); err != nil {
@@ -124,7 +124,7 @@ func TestIdleStreamIsKept(t *testing.T) {
 	if _, err := reader.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// Another request reaches its timeout in the meantime.
+	// Meanwhile, another request reaches its timeout.
 	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
 		t.Fatalf("a list of a member that sends no data: got %v", got)
 	}
@@ -173,7 +173,7 @@ func TestErrorBodyTimeoutOfUpgrade(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	}))
-	// Longer than the timeout of the client.
+	// These timeouts are longer than the timeout of the client.
 	f.proxy.SetTimeouts(time.Hour)
 	f.proxy.SetErrorBodyTimeout(testTimeout)
 	_, _, resp := upgrade(t, f.front(t), "/proxy/exec") //nolint:bodyclose // the connection is closed by upgrade
@@ -216,7 +216,7 @@ func TestUpgradeWithBodyIsRejected(t *testing.T) {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
-		// The bytes after the header could be the body or the stream.
+		// The proxy cannot know whether the bytes after the header are the body or the stream.
 		fmt.Fprint(conn, "POST /proxy/exec HTTP/1.1\r\nHost: front\r\nConnection: Upgrade\r\nUpgrade: echo\r\n"+test.rest)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {

@@ -18,18 +18,18 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// duplicateCheckTimeout limits the duplicate check after a creation. The context of the request
-// may have ended by then.
+// duplicateCheckTimeout limits the duplicate check after a creation. The check does not use the
+// context of the request, because that context may have ended.
 const duplicateCheckTimeout = 10 * time.Second
 
-// Clusters is the main resource. It checks unique IDs in the cases that the storage cannot
-// check: in dry runs, which do not reach the storage, and against writes of other replicas of
-// the server.
+// Clusters is the main resource. It checks that IDs are unique in the cases that the storage
+// cannot check: in dry runs, which do not reach the storage, and for concurrent writes of other
+// replicas of the server.
 type Clusters struct {
 	*genericregistry.Store
 }
 
-// newClusters adds the checks to a completed store.
+// newClusters returns Clusters with a completed store.
 func newClusters(store *genericregistry.Store) *Clusters {
 	c := &Clusters{Store: store}
 	store.BeginCreate = func(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
@@ -41,7 +41,7 @@ func newClusters(store *genericregistry.Store) *Clusters {
 	return c
 }
 
-// checkDryRun rejects in a dry run what the storage would reject without a dry run.
+// checkDryRun makes a dry run return the error that the storage returns without a dry run.
 func (c *Clusters) checkDryRun(ctx context.Context, obj, old runtime.Object, dryRun []string) error {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok || !dryrun.IsDryRun(dryRun) || cluster.Spec.ID == "" || cluster.Spec.ID == clusterID(old) {
@@ -75,8 +75,8 @@ func (c *Clusters) Update(
 	return stored, created, c.revertDuplicate(ctx, stored)
 }
 
-// Delete deletes a Cluster. An agent may delete its own Cluster, but only together with its
-// dependents, which include the RBAC roles of the agent. With the roles left behind, it could
+// Delete deletes a Cluster. An agent may delete its own Cluster, but must not orphan the
+// dependents, which include the RBAC roles of the agent. If the roles stayed, the agent could
 // register again without approval.
 func (c *Clusters) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if agent.IsAgent(requestUser(ctx)) && orphansDependents(options) {
@@ -97,10 +97,9 @@ func orphansDependents(options *metav1.DeleteOptions) bool {
 	return options.OrphanDependents != nil && *options.OrphanDependents //nolint:staticcheck // clients may still use the deprecated field
 }
 
-// revertDuplicate deletes a created Cluster if another replica of the server stored the same ID
-// at the same time. Each replica checks after its own write, so at most one of the Clusters
-// remains. If none remains, the client can retry. If the check itself fails, the Cluster is
-// kept.
+// revertDuplicate deletes a created Cluster if another replica of the server stored the same ID at
+// the same time. Each replica checks after its own write, so at most one of the Clusters remains.
+// If no Cluster remains, the client can retry. If the check itself fails, the Cluster is kept.
 func (c *Clusters) revertDuplicate(ctx context.Context, obj runtime.Object) error {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok || cluster.Spec.ID == "" {

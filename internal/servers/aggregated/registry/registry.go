@@ -1,13 +1,12 @@
-// Package registry answers: how are Clusters stored in etcd, and what may a
-// request change?
+// Package registry answers: how are Clusters stored in etcd, and what may a request change?
 //
 // Invariants:
 //   - A write to the main resource never changes the status. A write to the status
 //     never changes anything else.
-//   - The generation grows by one when the stored spec changes, and by one when a
-//     deletion starts that finalizers delay. The library does so for all kinds.
-//   - Clusters have unique non-empty IDs among all Clusters created by any replica,
-//     and among all writes of one server process.
+//   - The generation grows by one when the stored spec changes. It also grows by one when
+//     a deletion starts and finalizers delay the deletion, as for all kinds.
+//   - A non-empty ID is unique among all Clusters that any replica creates, and among all
+//     writes of one server process.
 package registry
 
 import (
@@ -40,17 +39,17 @@ type Storage struct {
 
 // Rules are the settings that the program passes to the storage.
 type Rules struct {
-	// ResourceModels reports whether Clusters get default resource models, in standard form. It
+	// ResourceModels reports whether Clusters get default resource models in the standard form. It
 	// is called on every write.
 	ResourceModels func() bool
-	// Now returns the time for taints and for the age of objects in tables.
+	// Now returns the time that is used for taints and for the age of objects in tables.
 	Now func() metav1.Time
 	// Authorizer decides which Secrets an agent that writes a Cluster may read.
 	Authorizer authorizer.Authorizer
 }
 
-// New opens the storage of Clusters. The scheme must contain the group under its version and as
-// the internal version.
+// New opens the storage of Clusters. The scheme must contain the API group with its version and
+// with the internal version.
 func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules) (*Storage, error) {
 	writes := newStrategy(scheme, rules)
 	store := &genericregistry.Store{
@@ -76,7 +75,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 	return &Storage{Cluster: newClusters(store), Status: &Status{store: &statusStore}}, nil
 }
 
-// clusterAttributes returns the labels and fields for selectors.
+// clusterAttributes returns the labels and fields that selectors match.
 func clusterAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok {
@@ -104,7 +103,7 @@ var (
 // New returns an empty Cluster.
 func (s *Status) New() runtime.Object { return &clusterv1alpha1.Cluster{} }
 
-// Destroy does nothing: the main resource owns the connection to etcd.
+// Destroy does nothing, because the main resource owns the connection to etcd.
 func (s *Status) Destroy() {}
 
 // Get reads the whole Cluster.
@@ -112,7 +111,7 @@ func (s *Status) Get(ctx context.Context, name string, options *metav1.GetOption
 	return s.store.Get(ctx, name, options)
 }
 
-// Update replaces the status of an existing Cluster; it never creates one.
+// Update replaces the status of an existing Cluster. It never creates a Cluster.
 func (s *Status) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, object, create, update, false, options)
 }
@@ -127,8 +126,8 @@ func (s *Status) ConvertToTable(ctx context.Context, object, options runtime.Obj
 	return s.store.ConvertToTable(ctx, object, options)
 }
 
-// NewClusterGetter returns a reader of Clusters for proxied requests. It reads from the watch cache, and
-// from etcd only if the cache has no entry for the Cluster.
+// NewClusterGetter returns a reader of Clusters for proxied requests. The reader reads from the
+// watch cache, and from etcd only if the cache does not contain the Cluster.
 func NewClusterGetter(store *genericregistry.Store) func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	return func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 		obj, err := store.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})

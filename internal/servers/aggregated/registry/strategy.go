@@ -37,13 +37,13 @@ func newStrategy(typer runtime.ObjectTyper, rules Rules) strategy {
 	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, rules: rules}
 }
 
-// NamespaceScoped is false: Clusters are cluster-scoped.
+// NamespaceScoped returns false, because Clusters are cluster-scoped.
 func (strategy) NamespaceScoped() bool { return false }
 
-// AllowCreateOnUpdate is false: a PUT to an unknown name is an error.
+// AllowCreateOnUpdate returns false, so that a PUT to an unknown name returns an error.
 func (strategy) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate is true: an update without resourceVersion is allowed.
+// AllowUnconditionalUpdate returns true, so that an update without resourceVersion is allowed.
 func (strategy) AllowUnconditionalUpdate() bool { return true }
 
 // PrepareForCreate clears the status, which only controllers write, and converts the spec to
@@ -58,9 +58,9 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	cluster.Canonicalise(created, s.rules.Now())
 }
 
-// PrepareForUpdate keeps the status and increments the generation when the spec changes. The
-// spec is converted to its stored form first, so that another notation of the same content is
-// no change.
+// PrepareForUpdate keeps the status and increments the generation when the spec changes. It first
+// converts the spec to its stored form, so that another notation of the same content is not a
+// change.
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	updated.Status = stored.Status
@@ -80,8 +80,8 @@ func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 	return append(cluster.Validate(created), agent.ValidateCluster(requestUser(ctx), created, nil, s.canReadSecret(ctx))...)
 }
 
-// requestUser returns the name of the user who sent the request. It is empty for requests of the
-// server itself.
+// requestUser returns the name of the user who sent the request. The name is empty if the server
+// itself sent the request.
 func requestUser(ctx context.Context) string {
 	if user, ok := request.UserFrom(ctx); ok {
 		return user.GetName()
@@ -89,8 +89,8 @@ func requestUser(ctx context.Context) string {
 	return ""
 }
 
-// canReadSecret reports whether the user who sent the request may read a Secret. It is false if
-// authorization fails with an error.
+// canReadSecret returns a function that reports whether the user who sent the request may read a
+// Secret. The function returns false if authorization fails with an error.
 func (s strategy) canReadSecret(ctx context.Context) func(clusterv1alpha1.LocalSecretReference) bool {
 	return func(secret clusterv1alpha1.LocalSecretReference) bool {
 		user, ok := request.UserFrom(ctx)
@@ -112,7 +112,8 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	user := requestUser(ctx)
 	if agent.IsAgent(user) {
-		// A conversion to the stored form by the server is not a change by the agent.
+		// Convert the stored Cluster first, because a conversion by the server is not a change by
+		// the agent.
 		stored = stored.DeepCopy()
 		if s.rules.ResourceModels() {
 			stored.Spec.ResourceModels = cluster.StandardiseModels(stored.Spec.ResourceModels)

@@ -22,7 +22,7 @@ type tableConvertor struct {
 	now func() metav1.Time
 }
 
-// tableColumns returns the columns in the order of the cells of tableConvertor.row.
+// tableColumns returns the columns of a table. tableConvertor.row returns cells in the same order.
 func tableColumns() []metav1.TableColumnDefinition {
 	return []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Format: "name", Description: "Name of the member cluster."},

@@ -17,20 +17,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// uniqueIDs is a storage of Clusters that rejects duplicate IDs: workloads would be scheduled
-// twice to a member that is registered under two names. The check and the write happen under
-// one lock, which only writes with a new ID acquire.
+// uniqueIDs is a storage of Clusters that rejects duplicate IDs. If a member were registered under
+// two names, workloads would be scheduled to it twice. The check and the write happen under one
+// lock, which only writes with a new ID acquire.
 //
-// The lock is local to this process. Clusters.revertDuplicate handles concurrent writes of
-// other replicas.
+// The lock is local to this process. Clusters.revertDuplicate handles concurrent writes of other
+// replicas.
 type uniqueIDs struct {
 	apistorage.Interface
 	rootKey string
-	// lock is a channel, so that a request stops waiting when its context ends.
+	// lock is a channel, so that a request can stop waiting for the lock when its context ends.
 	lock chan struct{}
 }
 
-// withUniqueIDs are the storage options of Clusters. They wrap each storage with uniqueIDs.
+// withUniqueIDs are the storage options of Clusters. They wrap each storage in uniqueIDs.
 type withUniqueIDs struct {
 	generic.RESTOptionsGetter
 }
@@ -66,12 +66,13 @@ func (u *uniqueIDs) Create(ctx context.Context, key string, obj, out runtime.Obj
 	return u.Interface.Create(ctx, key, obj, out, ttl)
 }
 
-// GuaranteedUpdate changes a Cluster unless the change gives it the ID of another Cluster.
+// GuaranteedUpdate changes a Cluster. It returns an error if the new ID of the Cluster is the ID
+// of another Cluster.
 func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *apistorage.Preconditions, update apistorage.UpdateFunc, cached runtime.Object) error {
 	release := func() {}
 	defer func() { release() }()
 	checked := func(input runtime.Object, meta apistorage.ResponseMeta) (runtime.Object, *uint64, error) {
-		// The storage retries on conflict. The lock of the previous attempt is released.
+		// The storage retries on conflict, so release the lock of the previous attempt.
 		release()
 		release = func() {}
 		before := clusterID(input)
@@ -89,8 +90,8 @@ func (u *uniqueIDs) GuaranteedUpdate(ctx context.Context, key string, out runtim
 	return u.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, checked, cached)
 }
 
-// lockID checks that no other Cluster has the ID of obj, and prevents other writes of the ID
-// until release is called. An unchanged ID is not locked.
+// lockID returns an error if another Cluster has the ID of obj. Otherwise it prevents other writes
+// of this ID until release is called. It does not lock if the ID has not changed.
 func (u *uniqueIDs) lockID(ctx context.Context, obj runtime.Object, before string) (release func(), err error) {
 	id := clusterID(obj)
 	if id == "" || id == before {
@@ -135,8 +136,8 @@ func checkUniqueID(cluster *clusterv1alpha1.Cluster, clusters []clusterv1alpha1.
 	return nil
 }
 
-// clusterID returns the ID of a Cluster. It is empty for other objects, such as the empty input
-// of an update that creates.
+// clusterID returns the ID of a Cluster. It returns an empty ID for other objects, such as the
+// empty input of an update that creates a Cluster.
 func clusterID(obj runtime.Object) string {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok || cluster == nil {

@@ -1,10 +1,8 @@
-// Package containerlog answers: what has a container written? It stores one log file for each
-// run of a container, in the format of container runtimes. A log can be read while it is
-// written.
+// Package containerlog answers: what has a container written? It stores one log file for each run
+// of a container, in the format of container runtimes. A log can be read while it is written.
 //
-// Invariants: a log holds the newest output, at most twice maxFileBytes. A program never
-// waits for its log and never ends because of it. Output that cannot be written to disk is
-// lost.
+// Invariants: a log holds the newest output, at most twice maxFileBytes. A program never waits for
+// its log, and never ends because of its log. Output that cannot be written to disk is lost.
 package containerlog
 
 import (
@@ -81,8 +79,8 @@ func (l *File) writeLine(stream, tag string, text []byte) error {
 	return nil
 }
 
-// rotate starts a new file and keeps the previous one. If an earlier rotation failed halfway,
-// the file is renamed already.
+// rotate starts a new file and keeps the previous file. The file may be renamed already, because
+// an earlier rotation failed after the rename.
 func (l *File) rotate() error {
 	if err := os.Rename(l.path, l.path+rotatedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("rotating the log of a container: %w", err)
@@ -97,7 +95,7 @@ func (l *File) rotate() error {
 	return nil
 }
 
-// Close closes the log. Reads that follow the log return.
+// Close closes the log. Calls of Read that follow the log then return.
 func (l *File) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,8 +134,8 @@ type Stream struct {
 	buffered []byte
 }
 
-// Write implements io.Writer. It always succeeds. After an error the copier of the output
-// would stop, and the next line would kill the program with SIGPIPE.
+// Write implements io.Writer. It never returns an error, because after an error the goroutine that
+// copies the output would stop, and SIGPIPE would kill the program at its next line.
 func (s *Stream) Write(text []byte) (int, error) {
 	written := len(text)
 	for {
@@ -154,7 +152,8 @@ func (s *Stream) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// put writes the buffered part of a line and text. If the disk is full, the line is lost.
+// put writes one log line that consists of the buffered text and the new text. If the disk is
+// full, the line is lost.
 func (s *Stream) put(tag string, text []byte) {
 	line := append(s.buffered, text...) //nolint:gocritic // it is written before the rest is used again
 	s.buffered = line[:0]
@@ -170,19 +169,21 @@ func (s *Stream) Flush() {
 
 // Query are the options of `kubectl logs`.
 type Query struct {
-	// Follow continues until the log is closed. Timestamps prefixes each line with its time.
+	// Follow makes Read continue until the log is closed. Timestamps prefixes each line with its
+	// time.
 	Follow, Timestamps bool
 	// Since excludes lines that were written earlier.
 	Since time.Time
 	// Stream excludes lines of other streams. Empty means all streams.
 	Stream string
-	// Tail is the maximum number of last lines. A negative value means all.
+	// Tail is the maximum number of lines, counted from the end of the log. A negative value means
+	// all lines.
 	Tail int
 	// LimitBytes is the maximum number of bytes. 0 means no limit.
 	LimitBytes int64
 }
 
-// Read copies a log to out. log is the open log, nil if the log is closed.
+// Read copies a log to out. log is the open log, or nil if the log is closed.
 func Read(ctx context.Context, path string, log *File, query Query, out io.Writer) error {
 	printed := &printer{query: query, out: out}
 	rotations := 0
@@ -222,7 +223,7 @@ type printer struct {
 	offset int64
 }
 
-// readFile returns the complete lines of a file, and stores the offset behind them.
+// readFile returns the complete lines of a file, and stores the offset after the last of them.
 func (p *printer) readFile(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -237,7 +238,7 @@ func (p *printer) readFile(path string) ([]string, error) {
 	return lines, err
 }
 
-// completeLines returns the lines up to the last newline, and the offset behind it.
+// completeLines returns the lines up to the last newline, and the offset after that newline.
 func completeLines(from io.Reader) (lines []string, read int64, err error) {
 	reader := bufio.NewReader(from)
 	for {
@@ -258,7 +259,8 @@ func (p *printer) follow(ctx context.Context, log *File, rotations int) error {
 	for {
 		current, written, closed := log.state()
 		if current != rotations {
-			// The lines between the last read and the rotation are in the previous file.
+			// The log was rotated, so the lines that were written since the last read may be in the
+			// previous file.
 			if err := p.printFrom(log.path + rotatedSuffix); err != nil {
 				return err
 			}

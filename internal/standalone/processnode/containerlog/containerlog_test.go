@@ -121,7 +121,7 @@ func TestWriteSucceedsWhenDiskFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := log.Stream("stdout")
-	// Simulate a full disk: creating a new file fails, and later succeeds.
+	// Simulate a full disk: the creation of a new file fails now, and succeeds later.
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}

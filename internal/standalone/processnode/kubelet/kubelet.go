@@ -1,9 +1,9 @@
-// Package kubelet answers: how does a node answer the requests of the API server about its
-// Pods? It serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
+// Package kubelet answers: how does a node answer the requests of the API server about its Pods?
+// It serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
 //
-// The caller of Handler must accept connections of the API server only, because exec runs
-// commands. The package has no list of Pods. For a Pod that does not run here it answers that
-// the Pod is simulated.
+// The caller of Handler must accept only connections of the API server, because exec runs
+// commands. The package has no list of Pods. If a Pod does not run on this node, the response says
+// that the Pod is simulated.
 package kubelet
 
 import (
@@ -28,11 +28,11 @@ type Pod interface {
 
 // Container is a container of a Pod, running or not.
 type Container interface {
-	// Log returns the log file of the current or the previous run of the container. log is
-	// nil if the run has ended.
+	// Log returns the log file of the current or the previous run of the container. log is nil if
+	// that run has ended.
 	Log(previous bool) (path string, log *containerlog.File, err error)
-	// Exec runs a command in the container and returns when it has ended. A non-zero exit
-	// code is an *exec.ExitError.
+	// Exec runs a command in the container and returns when the command has ended. A non-zero exit
+	// code is returned as an *exec.ExitError.
 	Exec(ctx context.Context, command []string, streams Streams) error
 	// Attach copies the output of the running program until the program ends.
 	Attach(ctx context.Context, streams Streams) error
@@ -46,10 +46,10 @@ type Streams struct {
 
 // Node serves the kubelet requests of one node.
 type Node struct {
-	// FindPod returns a Pod, nil if it does not run here.
+	// FindPod returns a Pod, or nil if the Pod does not run on this node.
 	FindPod func(namespace, name string) Pod
-	// ImagePrefix is the name prefix of the images that run here. The answer about other Pods
-	// names it.
+	// ImagePrefix is the prefix that the image names of all Pods on this node must have. The error
+	// about a Pod with another image names the prefix.
 	ImagePrefix string
 	Now         func() time.Time
 }
@@ -70,8 +70,8 @@ func (n Node) Handler() http.Handler {
 	return mux
 }
 
-// findPod returns the Pod of a request. A Pod that does not run here is simulated. The
-// response then says so, and the result is nil.
+// findPod returns the Pod of a request. If the Pod does not run on this node, findPod writes a
+// response that says that the Pod is simulated, and returns nil.
 func (n Node) findPod(w http.ResponseWriter, r *http.Request) Pod {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
 	if found := n.FindPod(namespace, name); found != nil {
@@ -82,8 +82,8 @@ func (n Node) findPod(w http.ResponseWriter, r *http.Request) Pod {
 	return nil
 }
 
-// findContainer returns the container of a request. If there is none, it writes the response
-// and returns nil.
+// findContainer returns the container of a request. If there is no such container, findContainer
+// writes an error response and returns nil.
 func (n Node) findContainer(w http.ResponseWriter, r *http.Request) Container {
 	p := n.findPod(w, r)
 	if p == nil {
@@ -114,11 +114,11 @@ func (n Node) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
-	// After the first byte no error can be reported. The response just ends.
+	// An error cannot be reported after the first byte was sent, so the response just ends.
 	_ = containerlog.Read(r.Context(), path, log, query, flushWriter{w})
 }
 
-// flushWriter flushes every write, for clients that follow the log.
+// flushWriter flushes the response after every write, because clients may follow the log.
 type flushWriter struct{ http.ResponseWriter }
 
 // Write implements io.Writer.

@@ -44,15 +44,15 @@ func (n Node) serveExec(w http.ResponseWriter, r *http.Request) {
 	serveStreams(w, r, func(ctx context.Context, streams Streams) error { return c.Exec(ctx, command, streams) })
 }
 
-// serveAttach sends the output of the program from now on.
+// serveAttach sends the output that the program writes from now on.
 func (n Node) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if c := n.findContainer(w, r); c != nil {
 		serveStreams(w, r, c.Attach)
 	}
 }
 
-// serveStreams opens the requested streams, calls run with them, and sends the result of run
-// on the error stream. Terminals are not supported. If the client requests one, stdout and
+// serveStreams opens the requested streams, calls run with them, and sends the result of run on
+// the error stream. Terminals are not supported. If the client requests a terminal, stdout and
 // stderr share a stream.
 func serveStreams(w http.ResponseWriter, r *http.Request, run func(context.Context, Streams) error) {
 	requested, merged := requestedStreams(r)
@@ -104,8 +104,8 @@ func requestedStreams(r *http.Request) (requested map[string]bool, merged bool) 
 	return requested, !requested[corev1.StreamTypeStderr]
 }
 
-// upgradeConnection upgrades a request to a connection with streams. If that fails, it has written the
-// response, and the connection is nil.
+// upgradeConnection upgrades a request to a connection with streams. If the upgrade fails,
+// upgradeConnection writes the response and returns a nil connection.
 func upgradeConnection(w http.ResponseWriter, r *http.Request) (httpstream.Connection, <-chan httpstream.Stream) {
 	opened := make(chan httpstream.Stream, 1)
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replied <-chan struct{}) error {

@@ -11,24 +11,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program is the program of an image. Images and commands use Name, even if Path ends in
-// another name, for example with a version.
+// Program is the program of an image. Images and commands contain Name. The file at Path may have
+// another name, for example a name with a version.
 type Program struct{ Name, Path string }
 
-// Command is the command of a container, with the paths and addresses of this machine.
+// Command is the command of a container, rewritten to the paths and addresses of this machine.
 type Command struct {
 	Program
 	Args []string
 	Env  []string
 	Dir  string
-	// mounts and address resolve other commands in the same container.
+	// mounts and address are used to rewrite further commands of the same container.
 	mounts  Mounts
 	address string
 }
 
-// ResolveCommand returns the command of a container. It runs in root, unless the working directory
-// is in a volume. The first word of the container's command must be the program of its image,
-// because the image has no other program.
+// ResolveCommand returns the command of a container. Its working directory is root, unless the
+// container's working directory is in a volume. The first word of the container's command must be
+// the program of the image, because the image has no other program.
 func ResolveCommand(program Program, container *corev1.Container, env []corev1.EnvVar, m Mounts, address, root string) (Command, error) {
 	values := map[string]string{}
 	for _, variable := range env {
@@ -61,11 +61,11 @@ func ResolveCommand(program Program, container *corev1.Container, env []corev1.E
 	return c, nil
 }
 
-// ErrForeignCommand means that a container runs only its own program.
+// ErrForeignCommand means that a command is not the program of the container.
 var ErrForeignCommand = errors.New("containers of this node are processes of the machine, where no other command runs")
 
-// WithArguments returns the command for exec: the program of the container with other
-// arguments. Any other command is rejected, because it would be a program of the machine.
+// WithArguments returns the command for exec: the program of the container with other arguments.
+// Any other program is rejected, because it would be a program of the machine.
 func (c Command) WithArguments(words []string) (Command, error) {
 	if len(words) == 0 || filepath.Base(words[0]) != c.Name {
 		return Command{}, fmt.Errorf("running %q: %w: run %s with arguments, or read its files from their Secrets and ConfigMaps", strings.Join(words, " "), ErrForeignCommand, c.Name)
@@ -78,7 +78,7 @@ func (c Command) WithArguments(words []string) (Command, error) {
 	return other, nil
 }
 
-// resolveArguments returns arguments with the paths and addresses of this machine.
+// resolveArguments returns arguments, rewritten to the paths and addresses of this machine.
 func (c Command) resolveArguments(words []string) ([]string, error) {
 	rewritten := make([]string, 0, len(words))
 	for _, word := range words {

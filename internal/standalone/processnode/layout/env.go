@@ -15,21 +15,21 @@ import (
 	"karmada.io/karmada/internal/programs/flags"
 )
 
-// ObjectReader reads the objects to which a Pod refers. A missing object of an optional reference
-// is returned as nil.
+// ObjectReader reads the objects to which a Pod refers. If an object of an optional reference is
+// missing, the methods return nil.
 type ObjectReader interface {
 	Secret(ctx context.Context, name string, optional *bool) (*corev1.Secret, error)
 	ConfigMap(ctx context.Context, name string, optional *bool) (*corev1.ConfigMap, error)
 }
 
-// ErrUnsupported means that a Pod uses a feature that a program on this machine cannot have.
+// ErrUnsupported means that a Pod uses a feature that a process on this machine cannot have.
 var ErrUnsupported = errors.New("not supported by this node")
 
 var errMissingKey = errors.New("the key does not exist")
 
-// Environment returns the environment variables of a container in order: those of every
-// program, whole ConfigMaps and Secrets, and single variables, which may refer to earlier
-// ones.
+// Environment returns the environment variables of a container in this order: the variables of
+// every program, all keys of ConfigMaps and Secrets, and single variables, which may refer to
+// earlier variables.
 func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container, base []corev1.EnvVar, objects ObjectReader) ([]corev1.EnvVar, error) {
 	env := &variables{values: map[string]string{}}
 	for _, variable := range base {
@@ -56,11 +56,11 @@ func Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Contain
 	return env.list(), nil
 }
 
-// fixedPrefixes and fixedNames are variables that Pods cannot set. They change how a program
-// is loaded, how its runtime works, or what the node passes to it. In a container their
-// effect would be limited to the container. Variables such as HTTPS_PROXY, SSL_CERT_FILE,
-// HOME and KUBECONFIG are allowed, because they only change how the program uses what it can
-// reach anyway.
+// fixedPrefixes and fixedNames identify variables that Pods cannot set, because these variables
+// change how a program is loaded, how its runtime works, or what the node passes to the program.
+// In a real container, the effect would be limited to the container. Variables such as
+// HTTPS_PROXY, SSL_CERT_FILE, HOME and KUBECONFIG are allowed, because a program that uses them
+// can reach nothing that it could not reach without them.
 var (
 	fixedPrefixes = []string{"LD_", "DYLD_", "GLIBC_", "MALLOC_"}
 	fixedNames    = []string{
@@ -140,7 +140,8 @@ func (v *variables) setAll(ctx context.Context, source *corev1.EnvFromSource, ob
 	return nil
 }
 
-// resolve returns the value of a variable. ok is false if its optional source does not exist.
+// resolve returns the value of a variable. ok is false if the optional source of the variable does
+// not exist.
 func (v *variables) resolve(ctx context.Context, pod *corev1.Pod, variable *corev1.EnvVar, objects ObjectReader) (value string, ok bool, err error) {
 	source := variable.ValueFrom
 	switch {

@@ -23,7 +23,7 @@ func (f files) add(path string, data []byte, mode os.FileMode) error {
 	if !filepath.IsLocal(path) || strings.HasPrefix(path, "..") {
 		return fmt.Errorf("path %q: %w", path, errInvalidPath)
 	}
-	// The program and the node run as the same user, who must be able to read the file.
+	// The program runs as the same user as the node, and this user must be able to read the file.
 	f[filepath.Clean(path)] = file{data: data, mode: mode | 0o400}
 	return nil
 }
@@ -41,12 +41,12 @@ func (f files) equal(other files) bool {
 	return true
 }
 
-// currentLink is the symbolic link through which all files of a volume are read. It switches
-// to a new version of the files atomically, so that a program never reads a certificate with
-// the key of another version.
+// currentLink is the symbolic link through which all files of a volume are read. The link is
+// switched atomically to a new version of the files, so that a program never reads a certificate
+// of one version with the key of another version.
 const currentLink = "..data"
 
-// write makes a directory contain these files and no others.
+// write writes these files to a directory and removes all other files.
 func (f files) write(dir string, now time.Time) error {
 	version := ".." + now.UTC().Format("2006_01_02_15_04_05.") + strconv.FormatInt(now.UnixNano()%int64(time.Second), 10)
 	if err := f.writeVersion(filepath.Join(dir, version)); err != nil {
@@ -102,7 +102,7 @@ func replaceLink(target, path string) error {
 	return nil
 }
 
-// removeOldFiles removes old versions, and links to files that no longer exist.
+// removeOldFiles removes old versions of the files, and links to files that no longer exist.
 func removeOldFiles(dir, version string, names map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -17,9 +17,9 @@ const listenSuffix = "bind-address"
 // another Pod.
 var ErrForeignAddress = errors.New("not an address of the Pod")
 
-// restrictAddresses replaces "all addresses" in the arguments of a program by the address of
-// its Pod. A listen address that is neither the address of the Pod nor loopback is an error,
-// because it would be an address of the machine.
+// restrictAddresses replaces listen addresses that mean "all addresses" with the address of the
+// Pod. It returns an error for an address that is neither the address of the Pod nor loopback,
+// because that would be an address of the machine.
 func restrictAddresses(arguments []string, address string) ([]string, error) {
 	var restricted []string
 	flag := ""
@@ -44,8 +44,8 @@ func restrictAddresses(arguments []string, address string) ([]string, error) {
 	return restricted, nil
 }
 
-// isPodAddress reports whether a listener at an address is not reachable from other machines
-// and does not use the address of another Pod. An empty address means that nothing listens.
+// isPodAddress reports whether a listen address is not reachable from other machines and is not
+// the address of another Pod. An empty address means that the program does not listen.
 func isPodAddress(listenAddress, podAddress string) bool {
 	host, _, err := net.SplitHostPort(listenAddress)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const testPodAddress = "127.70.1.2"
 
 func TestProgramListensOnPodAddressOnly(t *testing.T) {
-	// An empty want means that the arguments are rejected.
+	// If want is empty, the arguments must be rejected.
 	tests := map[string]struct{ arguments, want string }{
 		"only a port":                     {"--metrics-bind-address=:8080", "--metrics-bind-address=127.70.1.2:8080"},
 		"all IPv4 addresses":              {"--bind-address=0.0.0.0", "--bind-address=127.70.1.2"},

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// mount is a path in the container, with its source on the machine.
+// mount maps a path in the container to its source on the machine.
 type mount struct{ path, source string }
 
-// Mounts maps paths in the container to paths on the machine. Longer paths come first.
+// Mounts maps paths in the container to paths on the machine. Longer container paths come first.
 type Mounts []mount
 
 func newMounts(all ...mount) Mounts {
@@ -23,7 +23,7 @@ func newMounts(all ...mount) Mounts {
 	return sorted
 }
 
-// Source returns the path on the machine of the mount at a path.
+// Source returns the path on the machine for the mount at a path in the container.
 func (m Mounts) Source(path string) (source string, ok bool) {
 	for _, candidate := range m {
 		if candidate.path == path {
@@ -33,8 +33,8 @@ func (m Mounts) Source(path string) (source string, ok bool) {
 	return "", false
 }
 
-// rewrite replaces every path in or below a mount in a text. The path may be the whole text,
-// the value of a flag, or an element of a list.
+// rewrite replaces every path in a text that is in or below a mount. The path may be the whole
+// text, the value of a flag, or an element of a list.
 func (m Mounts) rewrite(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -49,8 +49,8 @@ func (m Mounts) rewrite(text string) string {
 	return out.String()
 }
 
-// mountAt returns the mount whose path starts at index i of the text. A path starts where no
-// file name precedes it, and ends at the end of its last name.
+// mountAt returns the mount whose path starts at index i of the text. A file name must neither
+// precede the path nor continue after its last element.
 func (m Mounts) mountAt(text string, i int) (mount, bool) {
 	if text[i] != '/' || i > 0 && (isNameByte(text[i-1]) || text[i-1] == '/') {
 		return mount{}, false
@@ -64,8 +64,8 @@ func (m Mounts) mountAt(text string, i int) (mount, bool) {
 	return mount{}, false
 }
 
-// isNameByte reports whether a byte may be part of a file name. Separators of lists and flags
-// may not.
+// isNameByte reports whether a byte may be part of a file name. Separators of lists and of flag
+// values may not.
 func isNameByte(b byte) bool {
 	switch {
 	case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b >= 0x80:

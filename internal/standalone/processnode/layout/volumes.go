@@ -1,9 +1,9 @@
-// Package layout answers: how does a program without a container file system find the
-// volumes, variables and arguments of its Pod? Volumes become directories of the machine.
-// Paths in variables and arguments are rewritten to them.
+// Package layout answers: how does a program without a container file system find the volumes,
+// variables and arguments of its Pod? Volumes become directories of the machine. Paths in
+// variables and arguments are rewritten to these directories.
 //
-// Invariants: all files of a volume change at once, and only when their source changed. A
-// feature that is not available returns an error that wraps ErrUnsupported. The package
+// Invariants: all files of a volume change at once, and only when their source changed. If a
+// feature is not available, the package returns an error that wraps ErrUnsupported. The package
 // starts no processes, and reads the cluster only through its interfaces.
 package layout
 
@@ -28,12 +28,12 @@ type TokenIssuer interface {
 type Volume struct {
 	spec *corev1.Volume
 	dir  string
-	// issued are the valid tokens by their path in the volume.
+	// issued contains the valid tokens by their path in the volume.
 	issued  map[string]issuedToken
 	written files
 }
 
-// issuedToken is a token and the time of its renewal.
+// issuedToken is a token and the time at which the token is renewed.
 type issuedToken struct {
 	value   string
 	renewAt time.Time
@@ -45,8 +45,8 @@ func NewVolume(spec *corev1.Volume, dir string) *Volume { return &Volume{spec: s
 // Dir returns the directory of the volume on this machine.
 func (v *Volume) Dir() string { return v.dir }
 
-// IsWritable reports whether programs may change the volume. All other volumes are copies of
-// objects of the cluster.
+// IsWritable reports whether programs may change the volume. Only emptyDir volumes are writable,
+// because all other volumes are copies of objects of the cluster.
 func (v *Volume) IsWritable() bool { return v.spec.EmptyDir != nil }
 
 // CheckVolume returns an error if this node does not support the volume.
@@ -69,8 +69,8 @@ func CheckVolume(v *corev1.Volume) error {
 	}
 }
 
-// Update brings the directory up to date. It may be called repeatedly. Files change only when
-// their content changed, and all files of the volume change at once.
+// Update writes the current content of the volume to the directory. It may be called repeatedly.
+// Files change only when their content changed, and all files of the volume change at once.
 func (v *Volume) Update(ctx context.Context, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
 	if v.spec.EmptyDir != nil {
 		if err := os.MkdirAll(v.dir, 0o700); err != nil {
@@ -131,8 +131,8 @@ func (v *Volume) addProjection(ctx context.Context, content files, source *corev
 	}
 }
 
-// tokenShare is the fraction of its lifetime after which a token is renewed, and tokenLimit
-// the maximum time before a renewal.
+// tokenShare is the fraction of its lifetime after which a token is renewed. tokenLimit is the
+// maximum time before a token is renewed.
 const (
 	tokenShare = 0.8
 	tokenLimit = 24 * time.Hour
@@ -153,7 +153,8 @@ func (v *Volume) addToken(ctx context.Context, content files, source *corev1.Ser
 		case !ok:
 			return err
 		}
-		// A token that cannot be renewed is used until it expires. The next update retries.
+		// A token that cannot be renewed is used until it expires, and the next update retries the
+		// renewal.
 	}
 	if v.issued == nil {
 		v.issued = map[string]issuedToken{}
@@ -168,7 +169,7 @@ func fileMode(mode *int32) os.FileMode {
 	if mode == nil {
 		return defaultFileMode
 	}
-	return os.FileMode(*mode) & os.ModePerm //nolint:gosec // the API allows 0 to 0777
+	return os.FileMode(*mode) & os.ModePerm // the API allows 0 to 0777
 }
 
 var errInvalidPath = errors.New("the path must be relative and stay in the volume")

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Confinement lists the files that a process may use. The kernel enforces it with Landlock,
-// for the process and all its descendants. The zero value confines nothing.
+// Confinement lists the files that a process may use. The kernel enforces the confinement with
+// Landlock, for the process and all its descendants. The zero value confines nothing.
 type Confinement struct {
 	// Program is the only file that the process may execute.
 	Program string
-	// Read lists files and directories that the process may read, with everything in them.
-	// Paths that do not exist are ignored.
+	// Read lists files and directories that the process may read. A directory includes everything
+	// in it. Paths that do not exist are ignored.
 	Read []string
 	// Write lists directories in which the process may read, change, create and remove files,
 	// but not execute them.
@@ -26,13 +26,13 @@ type Confinement struct {
 // Confinement.
 func IsConfinementSupported() bool { return landlockVersion() > 0 }
 
-// landlockVersion returns the version of Landlock in the kernel, 0 without Landlock.
+// landlockVersion returns the version of Landlock in the kernel, or 0 without Landlock.
 func landlockVersion() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
 	}
-	return int(version) //nolint:gosec // a small number
+	return int(version) // a small number
 }
 
 // Access rights of Landlock, grouped by the purpose of a rule.
@@ -69,7 +69,7 @@ const minScopesVersion = 6
 
 var errNoLandlock = errors.New("the kernel has no Landlock")
 
-// restrict confines the calling thread and the processes that it starts. The confinement
+// restrict confines the calling thread and the processes that the thread starts. The confinement
 // cannot be undone, so the thread must end afterwards.
 func (c Confinement) restrict() (err error) {
 	version := landlockVersion()
@@ -84,7 +84,7 @@ func (c Confinement) restrict() (err error) {
 	if errno != 0 {
 		return fmt.Errorf("creating a Landlock ruleset: %w", errno)
 	}
-	ruleset := int(created) //nolint:gosec // a file descriptor
+	ruleset := int(created) // a file descriptor
 	defer func() { err = errors.Join(err, unix.Close(ruleset)) }()
 	for _, group := range []struct {
 		paths  []string
@@ -107,7 +107,7 @@ func (c Confinement) restrict() (err error) {
 	return nil
 }
 
-// addRule adds a rule that grants rights to a file, or to a directory with everything in it.
+// addRule adds a rule that grants rights to a file, or to a directory and everything in it.
 func addRule(ruleset int, path string, rights uint64) error {
 	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
@@ -124,8 +124,8 @@ func addRule(ruleset int, path string, rights uint64) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fileRights
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(file)}                                                                 //nolint:gosec // a file descriptor
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // a file descriptor
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(file)}                                                                 // a file descriptor
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) // a file descriptor
 	if errno != 0 {
 		return fmt.Errorf("adding a Landlock rule for %s: %w", path, errno)
 	}

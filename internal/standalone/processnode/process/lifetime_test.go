@@ -15,8 +15,8 @@ import (
 
 const timeout = time.Minute
 
-// The test binary is also run as the node and as the program of the node. This variable
-// selects the role.
+// The test binary is also run as the node, and as the program of the node. The value of this
+// variable selects the role.
 const roleVariable = "KARMADA_TEST_ACT"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,8 @@ func runAsProgram() error {
 	return nil
 }
 
-// runAsNode starts a program like a node does, prints its process ID, and waits to be killed.
+// runAsNode starts a program as a node does, prints the process ID of the program, and waits until
+// it is killed.
 func runAsNode() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -101,7 +102,7 @@ func TestProgramEndsWithKilledNode(t *testing.T) {
 	}
 }
 
-// isRunning reports whether a process runs. A zombie process does not.
+// isRunning reports whether a process is running. It returns false for a zombie process.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

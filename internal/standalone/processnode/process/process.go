@@ -1,6 +1,6 @@
 // Package process answers: how does a child process run that must not outlive this process or
-// reach other files, and how did it end? Every child has its own process group. The kernel
-// kills it when this process ends, and confines it to given files.
+// reach other files, and how did it end? Every child has its own process group. The kernel kills
+// each child when this process ends, and confines each child to given files.
 package process
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// OutputTimeout is how long Wait waits for output after a process ended, if one of its
-// descendants still holds the pipes open.
+// OutputTimeout is how long Wait waits for output after a process ended, because descendants of
+// the process may still hold the pipes open.
 const OutputTimeout = 2 * time.Second
 
 // Process is a command that was started.
@@ -22,7 +22,7 @@ type Process struct {
 	code  int32
 }
 
-// Launch starts a confined command without input. Its output goes to the writers.
+// Launch starts a confined command without input. Its output is written to stdout and stderr.
 func Launch(spawner *Spawner, cmd *exec.Cmd, confinement Confinement, stdout, stderr io.Writer) (*Process, error) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, OutputTimeout
 	release, err := spawner.Start(cmd, confinement)
@@ -67,9 +67,9 @@ func ExitCodeOf(err error) int32 {
 		return ExitCodeUnknown
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return SignalExitCodeBase + int32(status.Signal()) //nolint:gosec // signals are small
+		return SignalExitCodeBase + int32(status.Signal()) // signals are small
 	}
-	return int32(exit.ExitCode()) //nolint:gosec // 0 to 255
+	return int32(exit.ExitCode()) // 0 to 255
 }
 
 // Stop sends SIGTERM to a process, and SIGKILL if it has not ended within grace. It returns

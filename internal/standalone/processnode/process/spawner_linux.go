@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spawner starts processes that end together with this process, even if this process is
-// killed. The kernel kills a child when the thread that started it ends. So each child has a
-// dedicated thread with the same confinement and lifetime.
+// Spawner starts processes that end together with this process, even if this process is killed.
+// The kernel kills a child when the thread that started the child ends. So each child has a
+// dedicated thread with the same confinement and lifetime as the child.
 type Spawner struct {
 	closed chan struct{}
 }
@@ -51,8 +51,8 @@ func (s *Spawner) Start(cmd *exec.Cmd, confinement Confinement) (release func(),
 	return sync.OnceFunc(func() { close(released) }), nil
 }
 
-// runOnNewThread runs a function on a thread that ends with the function. The kernel then
-// kills the remaining children of that thread.
+// runOnNewThread runs a function on a new thread that ends with the function. When the thread
+// ends, the kernel kills the remaining children of the thread.
 func runOnNewThread(run func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -60,8 +60,8 @@ func runOnNewThread(run func()) {
 			run()
 			return
 		}
-		// The main thread of a process never ends. It is blocked until the function runs on
-		// another thread.
+		// The main thread of a process never ends, so it must not run the function. Block the main
+		// thread until the function runs on another thread.
 		started := make(chan struct{})
 		runOnNewThread(func() {
 			close(started)
@@ -78,7 +78,7 @@ func startConfined(cmd *exec.Cmd, confinement Confinement) error {
 			return err
 		}
 	}
-	return cmd.Start() //nolint:wrapcheck // the caller names the command
+	return cmd.Start() // the caller names the command
 }
 
 // Close kills the remaining processes.
@@ -86,6 +86,6 @@ func (s *Spawner) Close() { close(s.closed) }
 
 // signalGroup sends a signal to a command and its descendants.
 func signalGroup(cmd *exec.Cmd, signal syscall.Signal) {
-	// A process group exists until its last process is reaped. So its ID is not reused.
+	// A process group exists until its last process is reaped, so its ID is not reused before.
 	_ = syscall.Kill(-cmd.Process.Pid, signal)
 }

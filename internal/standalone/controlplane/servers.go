@@ -1,0 +1,65 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/standalone"
+)
+
+// startedServers are the servers of components that run in this process.
+type startedServers struct {
+	// ports are the ports of the servers by name of the component.
+	ports map[string]int
+	// registrations are the objects that register the APIs of the servers.
+	registrations []client.Object
+}
+
+// startServers starts the servers of the components, and waits until the servers respond.
+func (c *ControlPlane) startServers(ctx context.Context) (*startedServers, error) {
+	c.configuration.SetReviewer(c.newReviewer)
+	started := &startedServers{ports: map[string]int{}}
+	for _, component := range c.configuration.Servers() {
+		port, err := c.startServer(ctx, &component)
+		if err != nil {
+			return nil, err
+		}
+		started.ports[component.Name] = port
+		if register := component.Server.Registration; register != nil {
+			started.registrations = append(started.registrations, register(c.CA().PEM(), "localhost", int32(port))...)
+		}
+	}
+	return started, nil
+}
+
+// startServer starts the server of one component and returns its port.
+func (c *ControlPlane) startServer(ctx context.Context, component *programs.Component) (int, error) {
+	listener, err := standalone.Listen(standalone.Loopback, c.options.Ports[component.Name])
+	if err != nil {
+		return 0, err
+	}
+	certFile, keyFile := c.ServingCert()
+	server, err := component.Server.New(programs.ControlPlane{
+		Karmada: c.InProcessConfig(), EtcdEndpoint: c.EtcdEndpoint(), Listener: listener, CertFile: certFile, KeyFile: keyFile,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("creating %s: %w", component.Name, err)
+	}
+	c.Run(ctx, component.Name, server.Run)
+	port := standalone.ListenerPort(listener)
+	if server.Ready == nil {
+		return port, nil
+	}
+	select {
+	case <-server.Ready:
+		return port, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(availableTimeout):
+		return 0, fmt.Errorf("%s is not ready after %s", component.Name, availableTimeout)
+	}
+}
