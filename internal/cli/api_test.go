@@ -22,13 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fakeAPI serves a control plane with members from files. <cluster>/<path>.json is an
-// object, where cluster is karmada or the name of a member; <cluster>/<path>.log is the log
-// of a container. A cluster with a file named hangs never answers, one with a file named
-// forbidden returns Forbidden, one with a file named warns adds a warning to each response.
-// A collection with a file named refused cannot be listed. A watch sends one event for each
-// object and ends; a watch of no objects waits. Writes, and requests with impersonation,
-// are recorded in the file requests.
+// fakeAPI serves a control plane and its members from files. The file <cluster>/<path>.json is an
+// object, where <cluster> is karmada or the name of a member. The file <cluster>/<path>.log is the
+// log of a container. Other files change the responses of a cluster: with hangs the cluster never
+// responds, with forbidden it returns Forbidden, and with warns it adds a warning to each
+// response. If a collection has a file named refused, it cannot be listed. A watch sends one event
+// for each object and ends. A watch without objects stays open. Writes, and requests with
+// impersonation, are recorded in the file requests.
 type fakeAPI struct {
 	dir string
 
@@ -66,7 +66,7 @@ func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
 	a := &fakeAPI{dir: ts.Getenv("WORK"), objects: map[string]map[string]any{}}
 	ts.Check(a.load())
 	server := httptest.NewServer(a)
-	// Open connections are closed, otherwise the server would wait for hanging requests.
+	// Close open connections, because the server would otherwise wait for hanging requests.
 	ts.Defer(server.CloseClientConnections)
 	ts.Setenv("KUBECONFIG", filepath.Join(a.dir, "kubeconfig"))
 	ts.Setenv("HOME", a.dir)
@@ -97,8 +97,7 @@ func (a *fakeAPI) load() error {
 	})
 }
 
-// storeObject stores an object under its path, and sets the metadata that follows from the
-// path.
+// storeObject stores an object under its path, and sets the metadata that the path contains.
 func (a *fakeAPI) storeObject(at string, object map[string]any) {
 	kind, namespace, _ := parsePath(at)
 	object["apiVersion"], object["kind"] = kind.version, kind.kind
@@ -256,8 +255,8 @@ func newTable(items ...map[string]any) map[string]any {
 	}
 }
 
-// serveDiscovery serves the discovery of types. The groups of metrics and ships are served
-// if the cluster has a directory of that group.
+// serveDiscovery serves the discovery of types. The groups of metrics and ships are served only if
+// the cluster has a directory with the name of the group.
 func (a *fakeAPI) serveDiscovery(w http.ResponseWriter, at string) bool {
 	cluster, rest, _ := strings.Cut(at, "/")
 	known := slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
@@ -350,7 +349,7 @@ func replyJSON(w http.ResponseWriter, content map[string]any) {
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// replyNotFound replies that an object does not exist, like API servers do.
+// replyNotFound returns the same response as API servers if an object does not exist.
 func replyNotFound(w http.ResponseWriter, kind resource, name string) {
 	group, _, hasGroup := strings.Cut(kind.version, "/")
 	if !hasGroup {

@@ -1,7 +1,7 @@
-// Package cli answers: which commands does karmadactl have? It holds one table of commands
-// and the root command.
+// Package cli answers: which commands does karmadactl have? It contains one table of commands and
+// the root command.
 //
-// Data goes to standard output, everything else to standard error. The exit code is 0 for
+// Data is written to standard output, everything else to standard error. The exit code is 0 for
 // success, 1 for a failure and 2 for wrong usage.
 package cli
 
@@ -40,13 +40,13 @@ const (
 	Plugin     = "kubectl karmada"
 )
 
-// commandRow is a command and the group under which help lists it.
+// commandRow is a command with the group in which the help lists the command.
 type commandRow struct {
 	group string
 	new   func(*command.Program) *cobra.Command
 }
 
-// groups are the groups of commands in the order of help.
+// groups are the groups of commands in the order in which the help lists them.
 var groups = []*cobra.Group{
 	{ID: "basic", Title: "Basic Commands:"},
 	{ID: "registration", Title: "Cluster Registration Commands:"},
@@ -57,7 +57,7 @@ var groups = []*cobra.Group{
 	{ID: "other", Title: "Other Commands:"},
 }
 
-// commands are all commands in the order of help.
+// commands are all commands in the order in which the help lists them.
 var commands = []commandRow{
 	{"basic", kubectl.NewExplain},
 	{"basic", get.New},
@@ -90,8 +90,8 @@ var commands = []commandRow{
 	{"other", newOptions},
 }
 
-// unsupportedCommands are commands of Karmada that this version does not have. Help does
-// not list them; an error message names them.
+// unsupportedCommands are commands of Karmada that this version does not have. The help does not
+// list them, but an error message names them.
 var unsupportedCommands = []console.MissingCommand{
 	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
 	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
@@ -99,12 +99,12 @@ var unsupportedCommands = []console.MissingCommand{
 	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
 }
 
-// Run runs the program under the given name with the arguments of the process and
-// returns its exit code.
+// Run runs the program with the arguments of the process and returns its exit code. name is the
+// name of the program.
 func Run(name string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second interrupt ends the process at once.
+	// After the first interrupt, a second interrupt ends the process immediately.
 	context.AfterFunc(ctx, stop)
 	runtimelog.SetLogger(klog.Background())
 	defer klog.Flush()
@@ -142,7 +142,8 @@ func errorMessage(ctx context.Context, err error) string {
 // New returns the root command with all other commands.
 func New(program *command.Program) *cobra.Command {
 	root := &cobra.Command{
-		// The first word of Use is the file name; the file of the plugin is kubectl-karmada.
+		// The first word of Use is the file name of the program. The file of the plugin is named
+		// kubectl-karmada.
 		Use:               strings.ReplaceAll(program.Name, " ", "-"),
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: program.Name},
 		Short:             "Control a Karmada control plane and its member clusters",

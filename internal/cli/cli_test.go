@@ -28,8 +28,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			// A program with the race detector sleeps for one second before its exit,
-			// and the scripts run a hundred programs.
+			// The scripts run a hundred programs, and a program with the race detector would sleep
+			// for one second before its exit.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			return nil
 		},
@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// checkExitCode runs a program and checks its exit code: exits 2 karmadactl join.
+// checkExitCode runs a program and checks its exit code. Example: exits 2 karmadactl join.
 func checkExitCode(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: exits code program args...")
@@ -110,7 +110,7 @@ func TestCommandsHaveHelpAndGroup(t *testing.T) {
 	}
 }
 
-// Scripts depend on the name, shorthand and default of the flags.
+// Scripts of users depend on the name, shorthand and default of these flags.
 func TestFlagsOfOtherReleases(t *testing.T) {
 	type flags map[string]string // name/shorthand to default
 	tests := map[string]flags{

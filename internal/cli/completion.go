@@ -10,7 +10,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// shells print the completion script of the program, by the name of the shell.
+// shells maps the name of a shell to the function that prints the completion script for this
+// shell.
 var shells = map[string]func(root *cobra.Command, program *command.Program) error{
 	"bash": func(root *cobra.Command, program *command.Program) error {
 		return root.GenBashCompletionV2(program.Out, true)

@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// addGlobalFlags adds the flags of all commands: those of the kubeconfig and those of the
+// addGlobalFlags adds the flags of all commands, which select the kubeconfig and configure the
 // log. The names of the log flags are written with dashes.
 func addGlobalFlags(root *cobra.Command, program *command.Program) {
 	program.AddGlobalFlags(root)

@@ -15,8 +15,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// TestCommandInterfaces compares usage, names, shorthands, types and defaults of all flags
-// of the commands with those of other releases. Lines with a plus sign are flags that only
+// TestCommandInterfaces compares the usage, and the names, shorthands, types and defaults of all
+// flags, of each command with those of other releases. Lines with a plus sign are flags that only
 // this release has.
 func TestCommandInterfaces(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
@@ -32,8 +32,7 @@ func TestCommandInterfaces(t *testing.T) {
 	}
 }
 
-// expectedInterfaces reads the usage and the flags of each command, by the path of the
-// command.
+// expectedInterfaces returns the usage and the flags of each command, by the path of the command.
 func expectedInterfaces(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/flags.txt")
@@ -71,7 +70,7 @@ func commandInterface(cmd *cobra.Command) []string {
 		if value == "" {
 			value = `""`
 		}
-		// Help does not show the size of numbers.
+		// The help text does not show the size of number types.
 		kind = strings.TrimSuffix(kind, "64")
 		lines = append(lines, strings.Join([]string{flag.Name, shorthand, kind, value}, " "))
 	})

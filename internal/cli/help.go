@@ -9,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// newHelp returns the command that prints the help of another command, like --help. Help
-// does not list it.
+// newHelp returns the command that prints the help of another command, as --help does. The help
+// does not list this command.
 func newHelp(program *command.Program) *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",
@@ -31,9 +31,9 @@ func newHelp(program *command.Program) *cobra.Command {
 	}
 }
 
-// helpText returns the help of a command. The examples come first because they answer most
-// questions. Global flags are only in the help of the command options. inOrder are the
-// subcommands of the root in the order of help; cobra would sort them by name.
+// helpText returns the help of a command. The examples are first, because they answer most
+// questions. Only the help of the command options contains the global flags. inOrder contains the
+// subcommands of the root in the order of the help, because cobra would sort them by name.
 func helpText(cmd *cobra.Command, program string, inOrder []*cobra.Command) string {
 	var text strings.Builder
 	section := func(title, body string) {

@@ -18,9 +18,9 @@ import (
 const (
 	establishTimeout = time.Minute
 	establishPoll    = 50 * time.Millisecond
-	// stuckTimeout is the age of accepted names after which a CRD that is not served is stuck.
-	// An API server serves a CRD when it observes a change of it. An API server that was killed
-	// before that does not serve the CRD after its next start.
+	// stuckTimeout is the time after the acceptance of its names after which a CRD that is not
+	// served is stuck. An API server starts to serve a CRD when it observes a change of the CRD. If
+	// it is killed before that, it does not serve the CRD after its next start.
 	stuckTimeout = 2 * time.Second
 )
 
@@ -45,8 +45,8 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	return nil
 }
 
-// checkCRDsServed returns an error for a CRD that is not served. It updates stuck CRDs, so that
-// the API server observes a change of them.
+// checkCRDsServed returns an error if a CRD is not served. It updates stuck CRDs, because the API
+// server serves a CRD when it observes a change of the CRD.
 func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
 	crds := extensions.ApiextensionsV1().CustomResourceDefinitions()
 	list, err := crds.List(ctx, metav1.ListOptions{})
@@ -79,7 +79,8 @@ func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interfa
 	return missing
 }
 
-// trueCondition returns a condition of a CRD if its status is True, else nil.
+// trueCondition returns a condition of a CRD if the status of the condition is True, and nil
+// otherwise.
 func trueCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) *apiextensionsv1.CustomResourceDefinitionCondition {
 	for i := range crd.Status.Conditions {
 		if c := &crd.Status.Conditions[i]; c.Type == kind && c.Status == apiextensionsv1.ConditionTrue {

@@ -9,9 +9,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// EpochReaderRoles returns the role and role binding with which every authenticated client can read
-// the ConfigMap of the epoch: all agents must know whether the control plane was restored. The
-// ConfigMap contains no secret data.
+// EpochReaderRoles returns the role and role binding that allow every authenticated client to read
+// the ConfigMap of the epoch, because all agents must know whether the control plane was restored.
+// The ConfigMap contains no secret data.
 func EpochReaderRoles() []client.Object {
 	const name = "karmada-epoch-reader"
 	meta := metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: name, Labels: systemLabels()}

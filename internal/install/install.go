@@ -1,6 +1,6 @@
-// Package install answers "which objects does a Karmada API server need before the components
-// can work?": the CRDs, namespaces, roles and registration objects, as data, and one function
-// that applies them.
+// Package install answers "which objects does a Karmada API server need before the components can
+// work?". It contains the CRDs, namespaces, roles and registration objects as data, and one
+// function that applies them.
 //
 // All objects are applied server-side. A second installation upgrades old objects, keeps the
 // fields of other managers, and writes nothing if nothing differs.
@@ -26,8 +26,8 @@ const FieldManager = "karmada-install"
 
 const maxParallelWrites = 8
 
-// ApplyCRDs applies the CRDs of the control plane and waits until they are served.
-// conversionURL is the URL of the conversion webhook, and caBundle validates its certificate.
+// ApplyCRDs applies the CRDs of the control plane and waits until they are served. conversionURL
+// is the URL of the conversion webhook. caBundle verifies the certificate of this webhook.
 func ApplyCRDs(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
 	objects, err := customResourceObjects(conversionURL, caBundle)
 	if err != nil {
@@ -79,7 +79,7 @@ func addConversion(object *unstructured.Unstructured, url string, caBundle []byt
 	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
 }
 
-// Apply applies objects server-side, several in parallel, and joins the errors.
+// Apply applies several objects in parallel with server-side apply, and joins the errors.
 func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) error {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -107,7 +107,8 @@ func apply(ctx context.Context, karmadaClient client.Client, object client.Objec
 		}
 		content = &unstructured.Unstructured{Object: raw}
 	}
-	// Server-side apply owns every field in the request. These fields belong to the API server.
+	// Server-side apply owns every field in the request, so remove the fields that the API server
+	// sets.
 	unstructured.RemoveNestedField(content.Object, "status")
 	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
 	configuration := client.ApplyConfigurationFromUnstructured(content)

@@ -6,7 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	autoscalingv1alpha1 "karmada.io/karmada/api/autoscaling/v1alpha1"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	multiclusterv1alpha1 "karmada.io/karmada/api/multicluster/v1alpha1"
+	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
 // systemLabels are the labels of the objects of an installation.
@@ -31,7 +36,8 @@ func Roles() []client.Object {
 	return []client.Object{
 		aggregatedRole("karmada-view", "view", append(userResourceRules(readVerbs()), componentResourceRules(readVerbs()))...),
 		aggregatedRole("karmada-edit", "edit", userResourceRules(writeVerbs())...),
-		// Not aggregated: a user who writes bindings chooses clusters without any policy.
+		// The role is not aggregated, because a user who writes bindings can select clusters
+		// without a policy.
 		newClusterRole("karmada-binding-edit", componentResourceRules(append(readVerbs(), writeVerbs()...))),
 		newClusterRole("cluster-proxy-admin", proxyAdmin),
 		newClusterRoleBinding("cluster-proxy-admin", "cluster-proxy-admin", rbacv1.UserKind, "system:admin"),
@@ -50,24 +56,24 @@ func userResourceRules(verbs []string) []rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
 	return []rbacv1.PolicyRule{
-		rule("autoscaling.karmada.io", "cronfederatedhpas", "cronfederatedhpas/status", "federatedhpas", "federatedhpas/status"),
-		rule("multicluster.x-k8s.io", "serviceexports", "serviceexports/status", "serviceimports", "serviceimports/status"),
-		rule("networking.karmada.io", "multiclusteringresses", "multiclusteringresses/status", "multiclusterservices", "multiclusterservices/status"),
-		rule("policy.karmada.io", "overridepolicies", "propagationpolicies"),
+		rule(autoscalingv1alpha1.GroupName, "cronfederatedhpas", "cronfederatedhpas/status", "federatedhpas", "federatedhpas/status"),
+		rule(multiclusterv1alpha1.GroupName, "serviceexports", "serviceexports/status", "serviceimports", "serviceimports/status"),
+		rule(networkingv1alpha1.GroupName, "multiclusteringresses", "multiclusteringresses/status", "multiclusterservices", "multiclusterservices/status"),
+		rule(policyv1alpha1.GroupName, "overridepolicies", "propagationpolicies"),
 	}
 }
 
 // componentResourceRules returns the rules for the resources that components create from the
-// objects of users. Users of a namespace can read them.
+// objects of users. Users of a namespace may read these resources.
 func componentResourceRules(verbs []string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
-		APIGroups: []string{"work.karmada.io"},
+		APIGroups: []string{workv1alpha1.GroupName},
 		Resources: []string{"resourcebindings", "resourcebindings/status", "works", "works/status"}, Verbs: verbs,
 	}
 }
 
-// aggregatedRole returns a role that is aggregated to one of the default roles of Kubernetes
-// for users of a namespace. Rules of edit are part of admin, too.
+// aggregatedRole returns a role that is aggregated to one of the default roles of Kubernetes for
+// users of a namespace. Rules that are aggregated to edit are also part of admin.
 func aggregatedRole(name, aggregateTo string, rules ...rbacv1.PolicyRule) client.Object {
 	r := newClusterRole(name, rules...)
 	r.Labels["rbac.authorization.k8s.io/aggregate-to-"+aggregateTo] = "true"

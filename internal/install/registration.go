@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 )
 
@@ -23,8 +24,8 @@ import (
 //go:embed policies.yaml
 var policies []byte
 
-// ClusterInfo returns the public data for a cluster that registers without credentials: the URL
-// of the control plane and the CA of its certificate.
+// ClusterInfo returns the public data for a cluster that registers and has no credentials yet: the
+// URL of the control plane, and the CA that verifies its certificate.
 func ClusterInfo(server string, ca []byte) (client.Object, error) {
 	info := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{
 		"": {Server: server, CertificateAuthorityData: ca},
@@ -40,8 +41,8 @@ func ClusterInfo(server string, ca []byte) (client.Object, error) {
 	}, nil
 }
 
-// RegistrationObjects returns the objects with which clusters can register: ClusterInfo with the right
-// to read it without authentication, the rights of holders of a bootstrap token, and the
+// RegistrationObjects returns the objects that allow clusters to register: ClusterInfo, the right
+// to read ClusterInfo without authentication, the rights of holders of a bootstrap token, and the
 // admission policies that limit the rights of agents.
 func RegistrationObjects(server string, ca []byte) ([]client.Object, error) {
 	info, err := ClusterInfo(server, ca)
@@ -96,16 +97,17 @@ func approvalRoles() []client.Object {
 	}
 }
 
-// generatorRole returns the role with which the register command of other releases creates the
-// roles of an agent. Any holder of a token can be this user. RBAC allows the user to create any
-// role; the admission policy karmada-agent-rbac-generator limits that to the roles of agents.
-// The user cannot delete roles, because that would disconnect members.
+// generatorRole returns the role of the user with which the register command of other releases
+// creates the roles of an agent. Every holder of a bootstrap token can act as this user. RBAC allows
+// the user to create any role, but the admission policy karmada-agent-rbac-generator allows only the
+// roles of agents. The user cannot delete roles, because the deletion of roles would disconnect
+// members.
 func generatorRole() client.Object {
 	rule := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
 	return newClusterRole("system:karmada:agent-rbac-generator",
-		rule("cluster.karmada.io", []string{"get"}, "clusters"),
+		rule(clusterv1alpha1.GroupName, []string{"get"}, "clusters"),
 		rule(corev1.GroupName, []string{"get", "create"}, "namespaces"),
 		rule(rbacv1.GroupName, []string{"get", "create", "update"}, "clusterroles", "clusterrolebindings", "roles", "rolebindings"),
 		rule(rbacv1.GroupName, []string{"escalate", "bind"}, "clusterroles", "roles"),

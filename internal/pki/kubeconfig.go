@@ -17,15 +17,15 @@ type KubeconfigContext struct {
 	User string
 	// Server is the URL of the API server.
 	Server string
-	// CA is the PEM bundle that validates the certificate of the server.
+	// CA is the PEM bundle that verifies the certificate of the server.
 	CA []byte
-	// ClientCertFile and ClientKeyFile are referenced by the kubeconfig and not copied into it:
-	// they are renewed, and every reader of the kubeconfig gets the current ones.
+	// ClientCertFile and ClientKeyFile are referenced in the kubeconfig. They are not copied into
+	// the kubeconfig, because they are renewed and every reader must get the current files.
 	ClientCertFile, ClientKeyFile string
 }
 
-// WriteKubeconfig writes a kubeconfig with one context for each access. The first one is the
-// current context. Only its owner can read the file, because it refers to credentials.
+// WriteKubeconfig writes a kubeconfig with the given contexts. The first context is the current
+// context. Only the owner can read the file, because it refers to credentials.
 func WriteKubeconfig(path string, accesses ...KubeconfigContext) error {
 	config := clientcmdapi.NewConfig()
 	for i, access := range accesses {

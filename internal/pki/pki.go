@@ -1,11 +1,11 @@
-// Package pki answers "with which certificates do the parts of an installation trust each
-// other?": certificate authorities, leaf certificates, service account keys and kubeconfigs,
-// stored as PEM files in one directory.
+// Package pki answers "with which certificates do the parts of an installation trust each other?":
+// certificate authorities, leaf certificates, service account keys and kubeconfigs, stored as PEM
+// files in one directory.
 //
 // Keys never leave the directory, and only their owner can read them. Ensure* functions are
-// idempotent: a valid leaf is not changed. A leaf is issued again if it is missing, signed by
-// another authority, or in the last third of its lifetime. It keeps its key: a caller that
-// reads the two files one after the other always gets a matching pair.
+// idempotent, and do not change a valid leaf certificate. A leaf certificate is issued again if it
+// is missing, signed by another authority, or in the last third of its lifetime. It keeps its key,
+// so that a caller that reads the two files one after the other always gets a matching pair.
 package pki
 
 import (
@@ -34,9 +34,11 @@ const (
 	authorityLifetime = 10 * 365 * 24 * time.Hour
 	// DefaultLeafLifetime is the validity of an issued certificate.
 	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// maxBackdate is the tolerance for clocks that are behind.
+	// maxBackdate is the tolerance for clocks that are slow. Certificates are valid from that time
+	// before they are issued.
 	maxBackdate = 5 * time.Minute
-	// backdateDivisor limits the backdating to a twentieth of a short lifetime.
+	// backdateDivisor limits the backdating of certificates with a short lifetime to a twentieth of
+	// this lifetime.
 	backdateDivisor = 20
 )
 
@@ -71,7 +73,8 @@ type Authority struct {
 // PEM returns the certificate of the authority in PEM.
 func (a *Authority) PEM() []byte { return encodeCert(a.Cert.Raw) }
 
-// EnsureAuthority loads the authority with this name, or creates it with the common name.
+// EnsureAuthority loads the authority with this name. If it does not exist, EnsureAuthority
+// creates it with the common name.
 func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("creating certificate directory: %w", err)
@@ -81,7 +84,7 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 		return &Authority{dir: d, Name: name, Cert: cert, key: key}, nil
 	}
 	if _, exists := os.Stat(d.CertFile(name)); !os.IsNotExist(exists) {
-		// Another authority would invalidate all certificates that this one has signed.
+		// A new authority would invalidate all certificates that the existing authority has signed.
 		return nil, fmt.Errorf("loading certificate authority %q: its certificate %s exists: put its key %s back, or delete both to create a new authority: %w", name, d.CertFile(name), d.KeyFile(name), err)
 	}
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +119,7 @@ func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
 	return &Authority{dir: d, Name: name, Cert: cert, key: signer}, nil
 }
 
-// Leaf describes a certificate to be issued.
+// Leaf describes a leaf certificate to issue.
 type Leaf struct {
 	// CommonName and Organizations are the user and the groups of a client.
 	CommonName    string
@@ -147,7 +150,7 @@ func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) 
 	return true, a.dir.store(name, raw, signer)
 }
 
-// isValidFor reports whether an existing certificate is still valid for a leaf.
+// isValidFor reports whether an existing certificate still matches the requirements of leaf.
 func (a *Authority) isValidFor(cert *x509.Certificate, leaf Leaf) bool {
 	if cert.CheckSignatureFrom(a.Cert) != nil || cert.Subject.CommonName != leaf.CommonName ||
 		!slices.Equal(cert.Subject.Organization, leaf.Organizations) {
@@ -203,7 +206,7 @@ func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, template, a.Cert, public, a.key)
 }
 
-// EnsureKey ensures that a private key with this name exists, for signing service account
+// EnsureKey ensures that a private key with this name exists. The key signs service account
 // tokens.
 func (d Dir) EnsureKey(name string) error {
 	if _, err := os.Stat(d.KeyFile(name)); err == nil {
@@ -253,8 +256,8 @@ func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
 	return WriteFile(d.CertFile(name), encodeCert(raw), 0o644)
 }
 
-// WriteFile replaces a file atomically. A crash, even of the machine, leaves the old or the new
-// content and never a part of it.
+// WriteFile replaces a file atomically. After a crash, even of the machine, the file has the
+// complete old or the complete new content.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	next := path + ".new"
 	if err := writeSynced(next, data, mode); err != nil {

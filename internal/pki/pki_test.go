@@ -134,7 +134,8 @@ func TestWriteKubeconfigHasOneContextPerAccess(t *testing.T) {
 	}
 }
 
-// A crash between writing the two files of a pair leaves the new key with the old certificate.
+// If the process crashes between writing the two files of a pair, the new key and the old
+// certificate remain.
 func TestCertificateWithoutMatchingKeyIsIssuedAgain(t *testing.T) {
 	dir := Dir{Path: t.TempDir()}
 	ca, err := dir.EnsureAuthority("ca", "karmada")

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// checkInterval is the time for which the files of a certificate are not checked again.
+// checkInterval is the minimum time between two checks of the files of a certificate.
 const checkInterval = time.Second
 
-// ServingCertificate is the certificate of a server. It is read again when its files change. The files are
-// checked when a client connects: this needs no file watch, whose number is limited, and no
-// goroutine.
+// ServingCertificate is the certificate of a server. It is read again when its files change. The
+// files are checked when a client connects, because this requires neither a goroutine nor a file
+// watch, whose number is limited.
 type ServingCertificate struct {
 	certFile, keyFile string
 	now               func() time.Time
@@ -33,8 +33,8 @@ func LoadServingCertificate(certFile, keyFile string) (*ServingCertificate, erro
 	return s, nil
 }
 
-// GetCertificate is for a tls.Config. While new files cannot be read, or do not match each
-// other, it returns the previous certificate.
+// GetCertificate implements the function of the same name in tls.Config. While the new files
+// cannot be read or do not match each other, it returns the previous certificate.
 func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,8 @@ func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certific
 }
 
 func (s *ServingCertificate) read() error {
-	// A file that changes while it is read is read again.
+	// A file that changes while it is read is read again, because its time is read before its
+	// content.
 	modTimes, err := s.readModTimes()
 	if err != nil {
 		return fmt.Errorf("checking the files of a certificate: %w", err)

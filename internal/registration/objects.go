@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 // SystemLabels returns the labels of the objects that Karmada creates for itself.
@@ -18,7 +19,7 @@ func SystemLabels() map[string]string {
 	return map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue}
 }
 
-// NewNamespace returns a namespace with the system labels.
+// NewNamespace returns a namespace object with the system labels.
 func NewNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: SystemLabels()}}
 }
@@ -31,10 +32,11 @@ func NewServiceAccount(namespace, name string) *corev1.ServiceAccount {
 // NewExecutionNamespace returns the namespace of the control plane that holds the Works of
 // a cluster.
 func NewExecutionNamespace(cluster string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clusterv1alpha1.ExecutionNamespacePrefix + cluster}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(cluster)}}
 }
 
-// AddLabels adds the wanted labels to an existing object. Its other labels stay.
+// AddLabels adds the labels of want to an existing object, and keeps the other labels of the
+// object.
 func AddLabels(have, want metav1.Object) {
 	labels := maps.Clone(have.GetLabels())
 	if labels == nil {
@@ -44,7 +46,8 @@ func AddLabels(have, want metav1.Object) {
 	have.SetLabels(labels)
 }
 
-// Endpoint returns the URL of the API server. The host of a kubeconfig may lack the scheme.
+// Endpoint returns the URL of the API server. It adds the scheme if the host of the configuration
+// has none.
 func Endpoint(config *rest.Config) string {
 	if strings.Contains(config.Host, "://") {
 		return config.Host
@@ -52,8 +55,8 @@ func Endpoint(config *rest.Config) string {
 	return "https://" + config.Host
 }
 
-// ProxyURL returns the proxy URL that the configuration sets, or an empty string. A proxy
-// from the environment of this process does not apply to the control plane.
+// ProxyURL returns the proxy URL that the configuration sets, or an empty string. It ignores a
+// proxy that is set in the environment, because the control plane has another environment.
 func ProxyURL(config *rest.Config) string {
 	target, err := url.Parse(Endpoint(config))
 	if config.Proxy == nil || err != nil {

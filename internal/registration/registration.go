@@ -1,10 +1,11 @@
-// Package registration answers: which rules do all commands that register or unregister a
-// cluster share? It holds the validation of cluster names, the check for duplicates, the
-// advice for API errors, and the objects that both clusters hold.
+// Package registration answers: which rules do all commands that register or unregister a cluster
+// share? It contains the validation of cluster names, the check for duplicates, the advice for API
+// errors, and the objects that both clusters hold.
 //
-// Each package below it uses only those before it in this list: side is the client of one
-// of the two clusters, grant creates the accounts of the control plane in a member, enroll
-// creates the Cluster of an agent, push joins and unjoins, pull registers and unregisters.
+// Each package below this package uses only packages that are earlier in this list: clusterclient
+// is the client of one of the two clusters, grant creates the accounts of the control plane in a
+// member, enroll creates the Cluster of an agent, push joins and unjoins, pull registers and
+// unregisters.
 package registration
 
 import (
@@ -18,7 +19,7 @@ import (
 // DefaultWait is the time limit for the removal of a Cluster.
 const DefaultWait = time.Minute
 
-// Log receives progress messages for the user. The arguments are as for fmt.Printf.
+// Log logs progress messages for the user. It has the arguments of fmt.Printf.
 type Log func(format string, args ...any)
 
 // Printf logs a message, and does nothing if l is nil.
@@ -28,7 +29,7 @@ func (l Log) Printf(format string, args ...any) {
 	}
 }
 
-// RegisteredError reports that the cluster or its name is registered already.
+// RegisteredError means that the cluster or its name is registered already.
 type RegisteredError struct {
 	// Name and ID are the name and the identity of the cluster that was to be registered.
 	Name, ID string
@@ -59,8 +60,8 @@ func (e *RegisteredError) Error() string {
 	}
 }
 
-// CheckNotRegistered returns a RegisteredError if one of the Clusters has the name or the
-// ID. A Cluster with the same name is reported before one with the same ID.
+// CheckNotRegistered returns a RegisteredError if one of the Clusters has the name or the ID. If
+// both a Cluster with the name and a Cluster with the ID exist, the error contains the former.
 func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {
@@ -75,8 +76,8 @@ func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) e
 	return nil
 }
 
-// CheckMemberIdentity returns an error unless the ID of the member at host equals the ID in
-// the Cluster. Nothing may be deleted in a member that fails this check.
+// CheckMemberIdentity returns an error if the ID of the member at host differs from the ID in the
+// Cluster. Nothing may be deleted in a member that fails this check.
 func CheckMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) error {
 	switch of.Spec.ID {
 	case id:
@@ -89,8 +90,8 @@ func CheckMemberIdentity(member, host, id string, of *clusterv1alpha1.Cluster) e
 	}
 }
 
-// ValidateName returns an error unless a Cluster can have the name: a DNS label of at most
-// 48 characters.
+// ValidateName returns an error if the name is not valid for a Cluster. A valid name is a DNS
+// label of at most 48 characters.
 func ValidateName(name string) error {
 	named := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	named.Name = name

@@ -1,8 +1,7 @@
-// Package apply answers: how are files applied to the control plane and propagated to
-// members?
+// Package apply answers: how are files applied to the control plane and propagated to members?
 //
-// It is the apply command of kubectl. If members are named, a policy for each object is
-// applied right after the object. The policy selects only this object.
+// The command is the apply command of kubectl. If the user names members, a policy for each object
+// is applied right after the object. The policy selects only this object.
 package apply
 
 import (
@@ -69,7 +68,7 @@ stays when its object is deleted or pruned: delete it as well.`,
 // createsPolicies reports whether the applied objects are propagated to members.
 func (o *options) createsPolicies() bool { return o.allClusters || len(o.clusters) > 0 }
 
-// check returns a usage error before any request is sent.
+// check returns a usage error if arguments or flags are wrong. It sends no request.
 func (o *options) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0:
@@ -93,8 +92,8 @@ func (o *options) run(cmd *cobra.Command, factory cmdutil.Factory, args []string
 	if err := o.checkClusters(cmd.Context()); err != nil {
 		return err
 	}
-	// The rest is the command of kubectl, which ignores contexts, prints its errors and
-	// exits after an error.
+	// The next steps are the code of kubectl's command, which ignores contexts, prints its errors,
+	// and exits after an error.
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	applyOptions, err := o.flags.ToOptions(factory, cmd, o.Program.Name, args)
 	cmdutil.CheckErr(err)
@@ -108,7 +107,7 @@ func (o *options) run(cmd *cobra.Command, factory cmdutil.Factory, args []string
 	return nil
 }
 
-// withoutDuplicates returns the names without repetitions, in their order.
+// withoutDuplicates returns the names without repetitions, in the given order.
 func withoutDuplicates(names []string) (kept []string) {
 	for _, name := range names {
 		if !slices.Contains(kept, name) {

@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// newPolicy returns a policy that propagates one object to the clusters, or to all clusters
-// if there are none. It sets no other field, so that applying it again changes only these
+// newPolicy returns a policy that propagates one object to the clusters, or to all clusters if
+// clusters is empty. It sets no other fields, so that applying the policy again changes only these
 // fields.
 func newPolicy(kind schema.GroupVersionKind, object *resource.Info, clusters []string) *unstructured.Unstructured {
 	selected := object.Mapping.GroupVersionKind

@@ -16,7 +16,8 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// policyApplier applies objects, each with a policy that propagates it to members.
+// policyApplier applies objects, and applies a policy for each object that propagates it to
+// members.
 type policyApplier struct {
 	options *kubectlapply.ApplyOptions
 	factory cmdutil.Factory
@@ -25,9 +26,9 @@ type policyApplier struct {
 	messagef func(format string, args ...any)
 }
 
-// run applies each object and right after it the policy of the object. A rejected object
-// gets no policy, and the other objects are still applied. kubectl's final steps, printing
-// a list and pruning, run once for all objects.
+// run applies each object, and right after it the policy of this object. If an object is rejected,
+// run applies no policy for it, and continues with the other objects. The final steps of kubectl,
+// printing a list and pruning, run once for all objects.
 func (s *policyApplier) run() error {
 	kinds, err := s.findPolicyMappings()
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *policyApplier) run() error {
 	return finish()
 }
 
-// applyWithPolicy returns the applied objects.
+// applyWithPolicy applies an object and its policy, and returns the applied objects.
 func (s *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappings) ([]*resource.Info, error) {
 	if err := s.apply(object); err != nil {
 		return nil, err
@@ -80,8 +81,8 @@ func (s *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappi
 	return append(applied, policyInfo), nil
 }
 
-// warnAboutOtherPolicy warns if another policy has claimed the object. The new policy then
-// has no effect, because a policy does not preempt another one by default.
+// warnAboutOtherPolicy prints a warning if another policy has claimed the object. The new policy
+// then has no effect, because a policy does not preempt another policy by default.
 func (s *policyApplier) warnAboutOtherPolicy(object, policyInfo *resource.Info) {
 	stored, err := meta.Accessor(object.Object)
 	if err != nil {
@@ -102,8 +103,8 @@ func (s *policyApplier) apply(object *resource.Info) error {
 // policyMappings are the REST mappings of both kinds of policies.
 type policyMappings struct{ namespaced, clusterWide *meta.RESTMapping }
 
-// findPolicyMappings returns an error if the control plane does not serve policies, before
-// any object is applied.
+// findPolicyMappings returns the REST mappings of policies. It runs before any object is applied,
+// and returns an error if the control plane does not serve policies.
 func (s *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	find := func(kind string) (mapping *meta.RESTMapping) {
 		if err == nil {

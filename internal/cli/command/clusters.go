@@ -19,7 +19,7 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// CompletionTimeout is how long a shell waits for completions.
+// CompletionTimeout limits how long a shell waits for completions.
 const CompletionTimeout = 3 * time.Second
 
 // ClusterClient reads and writes the Clusters of a control plane.
@@ -44,8 +44,8 @@ func NewClusterClient(config *rest.Config) (ClusterClient, error) {
 	return ClusterClient{Karmada: karmada, host: config.Host}, nil
 }
 
-// ProxyURL returns the URL of a member behind the cluster proxy of the control plane at
-// host. The proxy uses the credentials of the caller.
+// ProxyURL returns the URL at which the cluster proxy of a control plane serves a member. host is
+// the address of the control plane. The proxy uses the credentials of the caller.
 func ProxyURL(host, cluster string) string {
 	return fmt.Sprintf("%s/apis/%s/clusters/%s/proxy", strings.TrimRight(host, "/"), clusterv1alpha1.GroupVersion, cluster)
 }
@@ -62,7 +62,7 @@ func (c ClusterClient) Get(ctx context.Context, name string) (*clusterv1alpha1.C
 	if err != nil {
 		return nil, c.WrapError(fmt.Sprintf("reading Cluster %q", name), err)
 	}
-	// The client drops the kind, which errors name later.
+	// The client removes the kind from the object, but later errors need it.
 	cluster.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	return cluster, nil
 }
@@ -86,8 +86,7 @@ func (c ClusterClient) SelectNames(ctx context.Context, selector labels.Selector
 	return names, nil
 }
 
-// WrapError adds the failed action and the control plane to an error, and advice if there
-// is any.
+// WrapError adds the failed action, the control plane and, if available, advice to an error.
 func (c ClusterClient) WrapError(action string, err error) error {
 	err = fmt.Errorf("%s in the control plane (%s): %w", action, c.host, err)
 	if apierrors.IsNotFound(err) {
@@ -99,8 +98,8 @@ func (c ClusterClient) WrapError(action string, err error) error {
 	return err
 }
 
-// CheckClustersExist returns an error that lists the wanted Clusters that do not exist, and
-// those that do.
+// CheckClustersExist returns an error if wanted Clusters do not exist. The error lists these
+// Clusters and the existing Clusters.
 func CheckClustersExist(wanted, existing []string) error {
 	var missing []string
 	for _, name := range wanted {
@@ -122,7 +121,7 @@ func CheckClustersExist(wanted, existing []string) error {
 	return fmt.Errorf("%s: %s", strings.Join(errs, ", "), available)
 }
 
-// CompleteCluster completes the name of a Cluster as the first argument.
+// CompleteCluster completes the first argument with the names of Clusters.
 func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -132,7 +131,8 @@ func (p *Program) CompleteCluster(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// CompleteTaint completes the type and then the names of Clusters.
+// CompleteTaint completes the first argument with the type, and further arguments with the names
+// of Clusters.
 func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -142,8 +142,8 @@ func (p *Program) CompleteTaint(karmadaContext *string) cobra.CompletionFunc {
 	}
 }
 
-// clusterNames returns the names of the Clusters for completion, or nothing if the control
-// plane does not answer.
+// clusterNames returns the names of the Clusters for completion. If the control plane does not
+// respond, it returns nothing.
 func (p *Program) clusterNames(ctx context.Context, karmadaContext string) []string {
 	config, err := p.KarmadaKubeconfig(karmadaContext).Config()
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package command answers: what do all commands of karmadactl share? It holds the program
-// they belong to, the kubeconfigs of clusters, and usage errors.
+// Package command answers: what do all commands of karmadactl share? It contains the program to
+// which the commands belong, the kubeconfigs of clusters, and usage errors.
 //
-// Data goes to Out, messages go to ErrOut. A command returns its error; only the root
-// prints errors and exits.
+// Data is written to Out, and messages to ErrOut. A command returns its error. Only the root
+// command prints errors and exits.
 package command
 
 import (
@@ -30,22 +30,21 @@ type Program struct {
 	// Name is the name that the user types: karmadactl, or kubectl karmada.
 	Name string
 	genericiooptions.IOStreams
-	// Kubeconfig is the file of the global flag; empty means $KUBECONFIG, else
-	// ~/.kube/config.
+	// Kubeconfig is the file that the global flag names. Empty means $KUBECONFIG, or ~/.kube/config
+	// if $KUBECONFIG is empty too.
 	Kubeconfig string
 	// As is the user to impersonate. The zero value means the user of the kubeconfig.
 	As rest.ImpersonationConfig
 	// Style is the style of messages on standard error.
 	Style console.Style
-	// contextTargets are the variables of the commands that hold the context of the control
-	// plane.
+	// contextTargets are pointers to the variables of all commands that contain the context of the
+	// control plane.
 	contextTargets []*string
-	// IsCompletion is true if a shell waits for completions, so that requests get a short
-	// timeout.
+	// IsCompletion is true if a shell waits for completions. Requests then have a short timeout.
 	IsCompletion bool
 
-	// mu keeps the lines of concurrent messages apart. Several members are queried at the
-	// same time.
+	// mu protects printedWarnings and keeps the lines of concurrent messages apart. Messages are
+	// concurrent, because several members are queried at the same time.
 	mu              sync.Mutex
 	printedWarnings map[string]bool
 }
@@ -60,8 +59,8 @@ func (p *Program) Messagef(format string, args ...any) {
 // warningCode is the code of warnings that are meant for users.
 const warningCode = 299
 
-// HandleWarningHeader prints the warning of an API server. Equal warnings of several
-// members are printed once.
+// HandleWarningHeader prints a warning of an API server. If several members send the same warning,
+// it is printed once.
 func (p *Program) HandleWarningHeader(code int, _, text string) {
 	if code != warningCode || text == "" {
 		return
@@ -89,7 +88,7 @@ func (p *Program) Examples(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// UsageError reports wrong usage of a command.
+// UsageError means that a command was used in a wrong way.
 type UsageError struct{ Reason error }
 
 func (e *UsageError) Error() string { return e.Reason.Error() }
@@ -114,8 +113,8 @@ func ExitCode(err error) int {
 	}
 }
 
-// RequireOneName returns a validation that requires one positional argument, the name of a
-// kind of object.
+// RequireOneName returns a validation that requires exactly one positional argument. The argument
+// is the name of an object of the given kind.
 func RequireOneName(kind string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch len(args) {
@@ -129,7 +128,7 @@ func RequireOneName(kind string) cobra.PositionalArgs {
 	}
 }
 
-// NoArguments rejects positional arguments.
+// NoArguments returns a usage error if there are positional arguments.
 func NoArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return NewUsageError("unexpected argument %q", args[0])

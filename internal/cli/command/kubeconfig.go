@@ -24,9 +24,10 @@ const (
 
 // Kubeconfig selects a cluster by a context of a kubeconfig.
 type Kubeconfig struct {
-	// Path is the file; empty means $KUBECONFIG, else ~/.kube/config.
+	// Path is the path of the file. Empty means $KUBECONFIG, or ~/.kube/config if $KUBECONFIG is
+	// empty too.
 	Path string
-	// Context is the name of the context; empty means the current context.
+	// Context is the name of the context. Empty means the current context.
 	Context string
 	// As is the user to impersonate. The zero value means no impersonation.
 	As rest.ImpersonationConfig
@@ -37,8 +38,7 @@ func (p *Program) KarmadaKubeconfig(context string) Kubeconfig {
 	return Kubeconfig{Path: p.Kubeconfig, Context: context, As: p.As}
 }
 
-// AddGlobalFlags adds the flags that choose the control plane and the user, for all
-// commands.
+// AddGlobalFlags adds the flags that select the control plane and the user for all commands.
 func (p *Program) AddGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.Kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; if empty $KUBECONFIG, else ~/.kube/config")
@@ -57,8 +57,8 @@ func (p *Program) CheckGlobalFlags() error {
 	return nil
 }
 
-// ResolveImpersonation returns the user of the flags of a single command, or else that of
-// the global flags.
+// ResolveImpersonation returns the user that the flags of a single command set. If they set none,
+// it returns the user that the global flags set.
 func (p *Program) ResolveImpersonation(as rest.ImpersonationConfig) rest.ImpersonationConfig {
 	if as.UserName == "" {
 		return p.As
@@ -66,11 +66,11 @@ func (p *Program) ResolveImpersonation(as rest.ImpersonationConfig) rest.Imperso
 	return as
 }
 
-// contextFlag is the value of --context. It sets the same variables as --karmada-context,
-// for every command, so that the last of both flags takes effect.
+// contextFlag is the value of --context. It sets the same variables as --karmada-context for every
+// command, so that the last of both flags takes effect.
 type contextFlag struct{ program *Program }
 
-// String returns nothing, because the commands hold the value.
+// String returns an empty string, because the commands store the value.
 func (f contextFlag) String() string { return "" }
 
 // Type returns the name of the type in help.
@@ -84,15 +84,15 @@ func (f contextFlag) Set(context string) error {
 	return nil
 }
 
-// AddKarmadaContext adds the flag that chooses the control plane, for the command and its
+// AddKarmadaContext adds the flag that selects the control plane for the command and its
 // subcommands.
 func (p *Program) AddKarmadaContext(cmd *cobra.Command, context *string) {
 	p.contextTargets = append(p.contextTargets, context)
 	p.AddContext(cmd, "karmada-context", context, "context of the control plane in the kubeconfig; the current one if empty", func() string { return p.Kubeconfig })
 }
 
-// AddContext adds a flag that chooses a context of the kubeconfig at path, for the command
-// and its subcommands.
+// AddContext adds a flag for the command and its subcommands. The flag selects a context of the
+// kubeconfig at path.
 func (p *Program) AddContext(cmd *cobra.Command, flag string, context *string, usage string, path func() string) {
 	cmd.PersistentFlags().StringVar(context, flag, "", usage)
 	p.completeContexts(cmd, flag, path)
@@ -153,14 +153,14 @@ func (k Kubeconfig) explainError(err error) error {
 	return contextError(config, where, k.Context, err)
 }
 
-// fileExists also returns true if the file cannot be read. Reading it then returns the
-// error.
+// fileExists reports whether a file exists. It also returns true if the file cannot be read,
+// because reading the file then returns the error.
 func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// contextError returns an error that names the missing context and the existing ones.
+// contextError returns an error that names the missing context and the existing contexts.
 func contextError(config *clientcmdapi.Config, where, context string, err error) error {
 	existing := strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 	switch {

@@ -11,11 +11,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// MemberContextUsage is the help text of the flags that choose a member context with
+// MemberContextUsage is the help text of the flags that select a member context with
 // ChooseContext.
 const MemberContextUsage = "context of the member in its kubeconfig; if empty the one with the name of the cluster, else the only one, else the current one"
 
-// MemberFlags are the flags that choose a member by its own kubeconfig.
+// MemberFlags are the flags that select a member by its own kubeconfig.
 type MemberFlags struct{ Kubeconfig }
 
 // AddFlags adds the flags.
@@ -26,19 +26,20 @@ func (m *MemberFlags) AddFlags(p *Program, cmd *cobra.Command, contextUsage stri
 	p.completeContexts(cmd, "cluster-context", func() string { return m.Path })
 }
 
-// ContextChoice is the chosen context of a member.
+// ContextChoice is the context that ChooseContext selects for a member.
 type ContextChoice struct {
-	// Context is the name of the context. It is empty if the kubeconfig has no current
-	// context and no other rule chooses one.
+	// Context is the name of the context. It is empty if no rule selects a context and the
+	// kubeconfig has no current context.
 	Context string
-	// Reason explains the choice to the user. It is empty if the user named the context.
+	// Reason explains to the user why the context was selected. It is empty if the user named the
+	// context.
 	Reason string
 }
 
-// ChooseContext chooses the context of the member cluster: the context that the user named,
-// else the context with the name of the cluster, else the only context of the kubeconfig,
-// else the current context. An empty cluster matches no name. A named context is returned
-// even if the kubeconfig does not have it.
+// ChooseContext selects the context of the member cluster. It applies the first rule that selects
+// a context: the context that the user named, the context with the name of the cluster, the only
+// context of the kubeconfig, and the current context. If cluster is empty, no context has its
+// name. A named context is returned even if the kubeconfig does not contain it.
 func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextChoice {
 	contexts := slices.Sorted(maps.Keys(config.Contexts))
 	switch {
@@ -57,9 +58,9 @@ func ChooseContext(config *clientcmdapi.Config, named, cluster string) ContextCh
 	}
 }
 
-// MemberConfig returns the client configuration of the member cluster in the context of
-// ChooseContext. The origin names context and kubeconfig for messages. It is empty if there
-// is no kubeconfig, as in a Pod.
+// MemberConfig returns the client configuration of the member cluster in the context that
+// ChooseContext selects. The origin describes the context and the kubeconfig for messages. It is
+// empty if there is no kubeconfig, for example in a Pod.
 func (k Kubeconfig) MemberConfig(cluster string) (config *rest.Config, origin string, err error) {
 	loaded, err := k.loadingRules().Load()
 	if err != nil {
@@ -73,7 +74,7 @@ func (k Kubeconfig) MemberConfig(cluster string) (config *rest.Config, origin st
 	return config, k.describeOrigin(loaded, choice), nil
 }
 
-// describeOrigin names the chosen context, its kubeconfig and the reason of the choice.
+// describeOrigin describes the selected context, its kubeconfig and the reason of the selection.
 func (k Kubeconfig) describeOrigin(config *clientcmdapi.Config, choice ContextChoice) string {
 	context := config.Contexts[choice.Context]
 	if context == nil {

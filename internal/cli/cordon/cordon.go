@@ -1,5 +1,5 @@
-// Package cordon answers: can objects be scheduled to a cluster? Its commands set and
-// remove taints of Clusters.
+// Package cordon answers: can objects be scheduled to a cluster? Its commands set and remove the
+// taints of Clusters.
 package cordon
 
 import (
@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // NewCordon returns the command that marks a cluster as unschedulable.
@@ -72,7 +72,7 @@ func newCommand(program *command.Program, done string, change func([]corev1.Tain
 
 // updateTaints changes the taints of a Cluster and reports whether there was a change.
 func updateTaints(ctx context.Context, clusters command.ClusterClient, name string, dryRun bool, change func([]corev1.Taint) []corev1.Taint) (changed bool, err error) {
-	// Controllers set taints too, so conflicts are common.
+	// Retry, because controllers set taints too, so conflicts are common.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := clusters.Get(ctx, name)
 		if err != nil {

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/retry"
 
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
 // taintCommand is one run of the command.
 type taintCommand struct {
 	clusters command.ClusterClient
 	changes  taintChanges
-	// names, all and selector are alternative ways to choose Clusters.
+	// names, all and selector are alternative ways to select Clusters.
 	names    []string
 	all      bool
 	selector string
@@ -76,7 +76,7 @@ one of several clusters cannot be changed, none is changed.`,
 	return cmd
 }
 
-// check returns a usage error unless the clusters are chosen in exactly one way.
+// check returns a usage error if the user did not select the Clusters in exactly one way.
 func (t *taintCommand) check() error {
 	ways := 0
 	for _, isUsed := range []bool{len(t.names) > 0, t.all, t.selector != ""} {
@@ -96,7 +96,8 @@ func (t *taintCommand) check() error {
 	return nil
 }
 
-// run changes all Clusters. It changes none if the check of one of them fails.
+// run changes the taints of all selected Clusters. If the check of one Cluster fails, it changes
+// none.
 func (t *taintCommand) run(ctx context.Context, report func(name, done string)) error {
 	names, err := t.clusterNames(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (t *taintCommand) clusterNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// changeTaints changes the taints of one Cluster and returns the text of the result.
+// changeTaints changes the taints of one Cluster, and returns a text that describes the result.
 func (t *taintCommand) changeTaints(ctx context.Context, name string, dryRun bool) (done string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cluster, err := t.clusters.Get(ctx, name)

@@ -11,17 +11,18 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// taintChanges are the taints to set and to remove. A taint to remove without an effect
-// stands for all taints with its key.
+// taintChanges contains the taints to set and the taints to remove. If a taint to remove has no
+// effect, all taints with its key are removed.
 type taintChanges struct{ set, remove []corev1.Taint }
 
-// parseTaintArguments parses the arguments: the type, names of clusters, then taints.
+// parseTaintArguments parses the arguments, which are the type, the names of clusters, and the
+// taints.
 func parseTaintArguments(args []string) (names []string, changes taintChanges, err error) {
 	if len(args) == 0 || !slices.Contains([]string{"cluster", "clusters"}, args[0]) {
 		return nil, taintChanges{}, command.NewUsageError("only clusters can be tainted: write clusters, then their names")
 	}
 	for _, arg := range args[1:] {
-		// Names of clusters contain none of these characters.
+		// The name of a cluster contains none of these characters, so the argument is a taint.
 		isTaint := strings.ContainsAny(arg, "=:") || strings.HasSuffix(arg, "-")
 		switch {
 		case !isTaint && len(changes.set)+len(changes.remove) > 0:
@@ -80,12 +81,12 @@ func (c *taintChanges) checkConflicts() error {
 	return nil
 }
 
-// covers reports whether removing a taint includes this one.
+// covers reports whether the removal of one taint includes another taint.
 func covers(removed, taint corev1.Taint) bool {
 	return removed.Key == taint.Key && (removed.Effect == "" || removed.Effect == taint.Effect)
 }
 
-// apply returns the changed taints of a cluster, and the text of the result.
+// apply returns the changed taints of a cluster, and a text that describes the result.
 func (c *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
 	changed = slices.Clone(taints)
 	for _, removed := range c.remove {

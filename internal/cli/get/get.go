@@ -1,9 +1,9 @@
 // Package get results: which objects do the control plane and its members hold?
 //
-// It uses the request builder and the printers of kubectl, so that the output equals that
-// of kubectl except for the two added columns. Members are reached through the cluster
-// proxy with the credentials of the user. The output is ordered: the control plane first,
-// then members by name. The failure of one member does not hide the others.
+// It uses the request builder and the printers of kubectl, so that the output equals the output of
+// kubectl except for two additional columns. Members are reached through the cluster proxy with
+// the credentials of the user. The output is ordered: the control plane first, then members by
+// name. If one member fails, the results of the others are printed nevertheless.
 package get
 
 import (
@@ -15,6 +15,7 @@ import (
 	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/util/completion"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
@@ -25,7 +26,8 @@ type options struct {
 
 	scope   targetcluster.Scope
 	timeout targetcluster.RequestTimeout
-	// completionTarget is the target whose names a shell completes.
+	// completionTarget is the target that contains the names with which a shell completes
+	// arguments.
 	completionTarget  targetcluster.Target
 	clusters          []string
 	allNamespaces     bool
@@ -47,7 +49,7 @@ func New(program *command.Program) *cobra.Command {
 Tables have a column CLUSTER, which is Karmada for the control plane, and a column
 ADOPTION: Y for an object in a member that Karmada manages, N for one that it does
 not, - in the control plane. In other formats an object of a member has the
-annotation resource.karmada.io/query-from-cluster with the name of the member.`,
+annotation ` + clusterv1alpha1.QueryFromClusterAnnotation + ` with the name of the member.`,
 		Example: program.Examples(`
 			# The deployments of the control plane
 			{{program}} get deployments
@@ -87,7 +89,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.Program.CompleteClusters(cmd, "clusters", &o.Context)
 }
 
-// check returns a usage error before any request is sent.
+// check returns a usage error if arguments or flags are wrong. It sends no request.
 func (o *options) check(_ *cobra.Command, args []string) error {
 	o.applyClustersFlag()
 	switch {
@@ -107,7 +109,7 @@ func (o *options) check(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// applyClustersFlag sets the scope members if the user named members and no scope.
+// applyClustersFlag sets the scope to members if the user named members but no scope.
 func (o *options) applyClustersFlag() {
 	if len(o.clusters) > 0 {
 		o.scope.SetDefault(targetcluster.ScopeMembers)
@@ -147,8 +149,8 @@ func (o *options) run(ctx context.Context, args []string) error {
 	return errors.Join(append(mergeErrors(results), err)...)
 }
 
-// listTargets returns the targets that the user chose: the control plane first, then
-// members by name.
+// listTargets returns the targets that the user selected: the control plane first, then members by
+// name.
 func (o *options) listTargets(ctx context.Context) (targets []targetcluster.Target, err error) {
 	if err := o.CheckKubeconfig(); err != nil {
 		return nil, err
@@ -164,7 +166,8 @@ func (o *options) listTargets(ctx context.Context) (targets []targetcluster.Targ
 	return targets, nil
 }
 
-// mergeErrors returns the errors of all targets. Errors of members name the member.
+// mergeErrors returns the errors of all targets. The error of a member contains the name of the
+// member.
 func mergeErrors(results []targetResult) []error {
 	var targets []targetcluster.Target
 	var errs []error
@@ -174,7 +177,8 @@ func mergeErrors(results []targetResult) []error {
 	return targetcluster.MergeErrors(targets, errs)
 }
 
-// complete completes the type of the objects and then their names, from the first target.
+// complete completes the first argument with types, and further arguments with names of objects.
+// It reads them from the first target.
 func (o *options) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	o.applyClustersFlag()
 	if !o.scope.IncludesKarmada() && len(o.clusters) > 0 {

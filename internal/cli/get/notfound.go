@@ -10,15 +10,15 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// objectID identifies an object like the errors of API servers do.
+// objectID identifies an object in the same way as the errors of API servers.
 type objectID struct {
 	resource schema.GroupResource
 	name     string
 }
 
-// dropNotFoundErrors removes the errors about missing objects and unknown types from each
-// result if another target has them. No cluster needs to have all of them. If no target has
-// them, the errors stay.
+// dropNotFoundErrors removes errors about missing objects and unknown types from each result if
+// another target has the object or the type, because not every cluster needs to have it. If no
+// target has it, the error stays.
 func dropNotFoundErrors(results []targetResult) {
 	found, served := map[objectID]bool{}, false
 	for _, a := range results {
@@ -27,7 +27,8 @@ func dropNotFoundErrors(results []targetResult) {
 			if info.Mapping != nil {
 				found[objectID{info.Mapping.Resource.GroupResource(), info.Name}] = true
 			}
-			// A target without the namespace returns this error for each object.
+			// A target without the namespace returns an error about the namespace for each object,
+			// so record that another target has the namespace.
 			found[objectID{corev1.Resource("namespaces"), info.Namespace}] = true
 		}
 	}
@@ -42,7 +43,7 @@ func dropNotFoundErrors(results []targetResult) {
 	}
 }
 
-// notFoundObject returns the object that an API server did not find.
+// notFoundObject returns the object that the error reports as not found.
 func notFoundObject(err error) (objectID, bool) {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -52,11 +53,11 @@ func notFoundObject(err error) (objectID, bool) {
 	return objectID{schema.GroupResource{Group: details.Group, Resource: details.Kind}, details.Name}, details.Name != ""
 }
 
-// isUnknownType reports whether the target does not serve the type. The request builder of
-// kubectl returns only a text.
+// isUnknownType reports whether an error means that the target does not serve the type. It
+// compares the text, because the request builder of kubectl returns only a text.
 func isUnknownType(err error) bool {
 	return strings.HasPrefix(err.Error(), "the server doesn't have a resource type ")
 }
 
-// isNotFound reports whether the target lacks the object or its type.
+// isNotFound reports whether an error means that the target does not have the object or its type.
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) || isUnknownType(err) }

@@ -62,7 +62,8 @@ func (o *options) newPrinter(mapping *meta.RESTMapping, withKind bool) (printers
 	return printer, nil
 }
 
-// printObjects prints the one requested object, or a list of all objects.
+// printObjects prints the requested object if one object was requested by name, and otherwise a
+// list of all objects.
 func (o *options) printObjects(results []targetResult) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
@@ -110,7 +111,8 @@ func itemsOf(object runtime.Object) ([]*unstructured.Unstructured, error) {
 	return items, err
 }
 
-// annotateCluster sets the annotation with the name of the member on an object of a member.
+// annotateCluster sets the annotation that contains the name of the member. It does not change
+// objects of the control plane.
 func annotateCluster(object *unstructured.Unstructured, target targetcluster.Target) *unstructured.Unstructured {
 	if !target.IsMember() {
 		return object
@@ -124,8 +126,8 @@ func annotateCluster(object *unstructured.Unstructured, target targetcluster.Tar
 	return object
 }
 
-// printNoResources prints that there are no objects, unless a target failed or the user set
-// --ignore-not-found.
+// printNoResources prints that no objects were found. It prints nothing if a target failed, or if
+// the user set --ignore-not-found.
 func (o *options) printNoResources(results []targetResult) {
 	namespaced, namespace := !o.allNamespaces, ""
 	for _, a := range results {

@@ -20,13 +20,13 @@ type targetResult struct {
 	infos []*resource.Info
 	// isSingle is true if one object was requested by name.
 	isSingle bool
-	// namespace is the namespace of objects that were requested without one.
+	// namespace is the namespace that was queried if the user named none.
 	namespace string
 	err       error
 }
 
-// queryAll queries all targets. It returns when all have answered or timed out, or ctx
-// ends; it does not wait for pending requests.
+// queryAll queries all targets. It returns when all targets have responded or timed out, or when
+// ctx ends. It does not wait for pending requests.
 func (o *options) queryAll(ctx context.Context, targets []targetcluster.Target, args []string) ([]targetResult, error) {
 	results, errs := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (targetResult, error) {
 		return o.query(ctx, target, args)
@@ -53,8 +53,7 @@ func (o *options) query(ctx context.Context, target targetcluster.Target, args [
 	return a, err
 }
 
-// checkReachable returns an error if the target does not answer, else the namespace to
-// query.
+// checkReachable returns the namespace to query, or an error if the target does not respond.
 func checkReachable(ctx context.Context, factory cmdutil.Factory, target targetcluster.Target) (namespace string, err error) {
 	if err := targetcluster.CheckReachable(ctx, factory, target); err != nil {
 		return "", err

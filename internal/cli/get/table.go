@@ -16,16 +16,16 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// tableSection is one table of the output: rows of one kind with the same columns, from all
-// targets.
+// tableSection is one table of the output. It contains the rows of one kind with the same columns,
+// from all targets.
 type tableSection struct {
 	mapping *meta.RESTMapping
 	columns string
 	table   *metav1.Table
 }
 
-// newSections merges the tables of all targets by kind, in the requested order. A member
-// with another version may have other columns; its rows are in a separate table.
+// newSections merges the tables of all targets by kind, in the requested order. A member of
+// another version may return other columns, so its rows are in a separate table.
 func newSections(results []targetResult) ([]*tableSection, error) {
 	var found []*tableSection
 	form := layout{hidesAdoption: includesPods(results)}
@@ -58,8 +58,8 @@ func addToSections(found []*tableSection, mapping *meta.RESTMapping, table *meta
 	return append(found, &tableSection{mapping: mapping, columns: columns, table: table})
 }
 
-// sortByKind puts tables of the same kind next to each other, in the order of their first
-// occurrence.
+// sortByKind sorts tables so that tables of the same kind are adjacent. Kinds are in the order of
+// their first occurrence.
 func sortByKind(found []*tableSection) []*tableSection {
 	rank := map[string]int{}
 	for _, s := range found {
@@ -82,8 +82,8 @@ func columnNames(table *metav1.Table) string {
 	return strings.Join(names, "\t")
 }
 
-// parseTable converts the response of a server to a table. An object from a server without
-// table support becomes a table with its name and age.
+// parseTable converts the response of a server to a table. If the server does not support tables,
+// the table contains the name and the age of the object.
 func parseTable(object runtime.Object) (*metav1.Table, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -125,13 +125,13 @@ func newPlainTable(object *unstructured.Unstructured) *metav1.Table {
 
 // layout configures the added columns.
 type layout struct {
-	// hidesAdoption is true if ADOPTION is shown in the wide output only. Tables of Pods
-	// are wide enough, and tables next to them use the same layout.
+	// hidesAdoption is true if only the wide output contains the column ADOPTION. Tables of Pods
+	// are wide enough without it, and other tables in the same output use the same layout.
 	hidesAdoption bool
-	// isWatch is true for the rows of a watch. They show for each object whether it is
-	// managed, also in the control plane.
+	// isWatch is true for the rows of a watch. Each row shows whether the object is managed, also
+	// for objects in the control plane.
 	isWatch bool
-	// columns are the columns of tables without definitions. Most events of a watch contain
+	// columns are the columns for tables without column definitions. Most events of a watch contain
 	// such tables.
 	columns []metav1.TableColumnDefinition
 }
@@ -186,7 +186,8 @@ func (l layout) addColumns(table *metav1.Table, target targetcluster.Target) {
 	}
 }
 
-// adoptionCell returns Y if Karmada manages the object, else N or -.
+// adoptionCell returns Y if Karmada manages the object. Otherwise it returns N, or - for objects
+// of the control plane.
 func (l layout) adoptionCell(object runtime.Object, target targetcluster.Target) string {
 	if !target.IsMember() && !l.isWatch {
 		return "-"

@@ -212,7 +212,7 @@ b      east      x       N
 	}
 }
 
-// trimTrailingSpace takes away what pads the last column.
+// trimTrailingSpace removes the spaces that pad the last column.
 func trimTrailingSpace(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -333,8 +333,8 @@ DELETED    web    east      x       Y
 	}
 }
 
-// The server defines the columns only in the first event, which contains the present
-// object. --watch-only skips this event.
+// The server sends the column definitions only in the first event, which contains the existing
+// object. With --watch-only, this event is skipped.
 func TestWatchOnlyHasColumnsOfList(t *testing.T) {
 	present := newServerTable([]string{"Name", "Ready"}, row{name: "web", managed: true})
 	later := present.DeepCopy()

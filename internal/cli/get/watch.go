@@ -19,11 +19,11 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// watchEvent is an event of the watch of one target, or the error that ended it.
+// watchEvent is an event of the watch of one target, or the error that ended the watch.
 type watchEvent struct {
 	watch *targetWatch
 	kind  watch.EventType
-	// object is nil at the end of the watch.
+	// object is the object of the event. It is nil at the end of the watch.
 	object runtime.Object
 	err    error
 }
@@ -40,8 +40,8 @@ type targetWatch struct {
 	skipsInitial bool
 }
 
-// watchTargets prints the present objects and then each change, until ctx ends or all
-// watches have ended.
+// watchTargets prints the existing objects and then each change, until ctx ends or all watches
+// have ended.
 func (o *options) watchTargets(ctx context.Context, targets []targetcluster.Target, args []string) error {
 	if *o.printFlags.HumanReadableFlags.SortBy != "" {
 		o.Program.Messagef("warning: --sort-by has no effect on changes")
@@ -54,7 +54,7 @@ func (o *options) watchTargets(ctx context.Context, targets []targetcluster.Targ
 	if len(watches) == 0 || ctx.Err() != nil {
 		return errors.Join(errs...)
 	}
-	// The user learns at once which targets are not watched.
+	// Print the errors before the watch, so that the user knows which targets are not watched.
 	for _, err := range errs {
 		o.Program.Messagef("error: %s", err)
 	}
@@ -62,7 +62,7 @@ func (o *options) watchTargets(ctx context.Context, targets []targetcluster.Targ
 	if err != nil {
 		return err
 	}
-	// All targets share one writer, which keeps the widths of the columns.
+	// All targets share one writer, so that the columns have the same width.
 	output := &watchPrinter{options: o, printer: printer, out: printers.GetNewTabWriter(o.Program.Out)}
 	if err := output.printInitial(watches); err != nil {
 		return err
@@ -74,9 +74,9 @@ func (o *options) watchTargets(ctx context.Context, targets []targetcluster.Targ
 	return fmt.Errorf("%d of %d clusters could not be watched", len(unwatched), len(targets))
 }
 
-// openWatches opens the watches of all targets and returns the error of each target. The
-// failure of one target does not hide the others. A target without the object is no error
-// if another target has it.
+// openWatches opens the watches of all targets, and returns the errors of the failed targets. If
+// one target fails, the others are still watched. A target without the object is not a failure if
+// another target has the object.
 func (o *options) openWatches(ctx context.Context, targets []targetcluster.Target, args []string) (watches []*targetWatch, failed []error) {
 	opened, failed := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (*targetWatch, error) {
 		return o.openWatch(ctx, target, args)
@@ -97,7 +97,7 @@ func (o *options) openWatches(ctx context.Context, targets []targetcluster.Targe
 
 // openWatch lists the objects of one kind and starts a watch.
 func (o *options) openWatch(ctx context.Context, target targetcluster.Target, args []string) (*targetWatch, error) {
-	// A request timeout would end the watch.
+	// Set no request timeout, because it would end the watch.
 	factory := o.NewFactory(&target, 0)
 	namespace, err := checkReachable(ctx, factory, target)
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *options) openWatch(ctx context.Context, target targetcluster.Target, ar
 	if err != nil {
 		return nil, err
 	}
-	// A watch of one object from version 0 begins with its present state.
+	// A watch of one object from version 0 starts with the current state of the object.
 	version := "0"
 	if !result.TargetsSingleItems() {
 		version = infos[len(infos)-1].ResourceVersion
@@ -133,7 +133,7 @@ func (o *options) openWatch(ctx context.Context, target targetcluster.Target, ar
 	return s, ctx.Err()
 }
 
-// newTargetWatch returns the watch of the listed objects before it is opened.
+// newTargetWatch returns the watch of the listed objects. The watch is not open yet.
 func (o *options) newTargetWatch(target targetcluster.Target, listed []*resource.Info) (*targetWatch, error) {
 	mapping := listed[0].Mapping
 	s := &targetWatch{place: target, mapping: mapping, layout: layout{hidesAdoption: isPod(mapping), isWatch: true}}
@@ -192,7 +192,8 @@ func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) 
 			}
 			if next.object == nil {
 				if open--; open > 0 {
-					// Without this message the output of the other targets would look complete.
+					// Without this message, the output would look complete although one target is
+					// missing.
 					p.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.place)
 				}
 				continue
@@ -208,7 +209,7 @@ func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) 
 	return errs
 }
 
-// forward sends the events of one target to all.
+// forward sends the events of one target to the channel all.
 func (f *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
 	send := func(c watchEvent) bool {
 		c.watch = f
@@ -267,7 +268,7 @@ func (p *watchPrinter) printObject(kind watch.EventType, object runtime.Object) 
 	return p.printer.PrintObj(object, p.out)
 }
 
-// newEventObject returns an event with its kind for the other output formats.
+// newEventObject returns an event as an object with a kind, for output formats other than tables.
 func (p *watchPrinter) newEventObject(kind watch.EventType, event *metav1.WatchEvent) runtime.Object {
 	content, ok := event.Object.Object.(*unstructured.Unstructured)
 	if !ok {

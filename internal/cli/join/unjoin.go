@@ -61,8 +61,8 @@ the accounts that join created in the member are deleted as well.`,
 	return cmd
 }
 
-// loadConfigs loads the client configurations. The member gets none if neither its
-// kubeconfig nor its context was named.
+// loadConfigs loads the client configurations. The client configuration of the member stays nil if
+// the user named neither a kubeconfig nor a context of the member.
 func loadConfigs(unjoin *push.Unjoin, karmada, member command.Kubeconfig) (err error) {
 	if unjoin.Karmada, err = karmadaConfig(karmada); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package kubectl answers: how do the commands of kubectl act on a control plane and its
-// members? It runs the commands of kubectl, with their flags, output and exit codes, with
-// clients of the chosen target.
+// Package kubectl answers: how do the commands of kubectl act on a control plane and its members?
+// It runs the commands of kubectl with their flags, output and exit codes, but with clients of the
+// selected target.
 package kubectl
 
 import (
@@ -18,28 +18,29 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// targets are the clusters in which a verb can act. The zero value is the control plane
-// only: commands that change templates do not act in members.
+// targets specifies in which clusters a verb can act. The zero value means only the control plane,
+// because commands that change templates do not act in members.
 type targets int
 
 const (
-	// karmadaOrMember verbs have the flags --operation-scope and --cluster.
+	// karmadaOrMember means that the verb has the flags --operation-scope and --cluster.
 	karmadaOrMember targets = iota + 1
-	// membersOnly verbs have the flag --cluster.
+	// membersOnly means that the verb has the flag --cluster.
 	membersOnly
 )
 
-// verb is a command of kubectl with the differences of this program.
+// verb is a command of kubectl, with the differences between kubectl and this program.
 type verb struct {
 	newCommand func(parent string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command
-	// use replaces the usage of kubectl if it is not empty.
+	// use replaces the usage line of kubectl unless it is empty.
 	use   string
 	short string
-	// examples precede those of kubectl, or replace them if those do not work here.
+	// examples are printed before the examples of kubectl. If replacesExamples is true, they
+	// replace the examples of kubectl, which do not work in this program.
 	examples         string
 	replacesExamples bool
 	targets          targets
-	// advice is printed after an error in the control plane if it is not empty.
+	// advice is printed after an error in the control plane unless it is empty.
 	advice string
 	// hasNoNamespace is true if the flag --namespace has no meaning.
 	hasNoNamespace bool
@@ -78,7 +79,7 @@ func (v verb) build(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// addCompletions adds completions that kubectl lacks.
+// addCompletions adds completions that the command of kubectl does not have.
 func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 	if _, hasCompletion := cmd.GetFlagCompletionFunc("container"); !hasCompletion && cmd.Flag("container") != nil {
 		_ = cmd.RegisterFlagCompletionFunc("container", completion.ContainerCompletionFunc(factory))
@@ -98,9 +99,9 @@ func addCompletions(cmd *cobra.Command, factory cmdutil.Factory) {
 	}
 }
 
-// Integrate makes a command of kubectl and its subcommands part of the program: the
-// examples contain the name of the program, and the command runs in the chosen target. An
-// interrupt ends it at once, as commands of kubectl expect.
+// Integrate makes a command of kubectl and its subcommands part of the program. The examples
+// contain the name of the program, and the command runs in the selected target. An interrupt ends
+// the command immediately, as commands of kubectl expect.
 func Integrate(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection) {
 	cmd.Example = replaceProgramName(cmd.Example, program.Name)
 	cmd.Long = replaceProgramName(cmd.Long, program.Name)
@@ -125,12 +126,12 @@ func Integrate(cmd *cobra.Command, program *command.Program, selection *targetcl
 	}
 }
 
-// podTimeout is how long Pods are awaited in the control plane, where Pods never run.
+// podTimeout limits how long a command waits for a Pod in the control plane, where Pods never run.
 const podTimeout = "1s"
 
-// addAdvice prints advice after an error of a command in the control plane, and shortens
-// the wait for a Pod there. Commands of kubectl exit after an error, so the advice is
-// printed in their error handler.
+// addAdvice prints advice after an error of a command in the control plane, and limits the wait
+// for a Pod in the control plane. The error handler of the command prints the advice, because
+// commands of kubectl exit after an error.
 func addAdvice(cmd *cobra.Command, program *command.Program, selection *targetcluster.Selection, advice string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -164,12 +165,12 @@ func isOffline(cmd *cobra.Command) bool {
 	return cmd.HasSubCommands() && cmd.Flags().NFlag() == 0
 }
 
-// replaceProgramName replaces kubectl with the name of the program in a text.
+// replaceProgramName replaces kubectl in a text with the name of the program.
 func replaceProgramName(text, program string) string {
 	return strings.ReplaceAll(text, "kubectl ", program+" ")
 }
 
-// ignoringParent adapts a constructor without the parameter for the name of the program.
+// ignoringParent adapts a constructor that has no parameter for the name of the program.
 func ignoringParent(construct func(cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command) func(string, cmdutil.Factory, genericiooptions.IOStreams) *cobra.Command {
 	return func(_ string, factory cmdutil.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 		return construct(factory, streams)

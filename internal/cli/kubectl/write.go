@@ -9,6 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/label"
 	"k8s.io/kubectl/pkg/cmd/patch"
 
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/cli/command"
 )
 
@@ -54,6 +55,7 @@ func NewAnnotate(program *command.Program) *cobra.Command {
 		newCommand: annotate.NewCmdAnnotate, short: "Set or remove annotations of objects of the control plane",
 		examples: `
 			# Take over an object that exists in members
-			{{program}} annotate deployment web work.karmada.io/conflict-resolution=overwrite`,
+			{{program}} annotate deployment web ` +
+			workv1alpha2.ResourceConflictResolutionAnnotation + "=" + workv1alpha2.ResourceConflictResolutionOverwrite,
 	}.build(program)
 }

@@ -20,12 +20,13 @@ type action struct {
 	verb, doneText string
 	// appliesTo reports whether the action applies to the orphan.
 	appliesTo func(*orphan) bool
-	// needsAllWorks is true if the action must not run while Works may be missing.
+	// needsAllWorks is true if the action must not run when Works may be missing.
 	needsAllWorks bool
 	run           func(context.Context, dynamic.ResourceInterface, *orphan) error
 }
 
-// selectedAction returns the action of the flags, or nil to list only.
+// selectedAction returns the action that the flags select. It returns nil if orphans are only
+// listed.
 func (o *options) selectedAction() *action {
 	unwanted := func(one *orphan) bool { return !one.isWanted }
 	switch {
@@ -39,13 +40,13 @@ func (o *options) selectedAction() *action {
 	return nil
 }
 
-// containsOtherObjects reports whether other objects would be deleted with the orphan.
+// containsOtherObjects reports whether the deletion of the orphan would delete other objects too.
 func (one *orphan) containsOtherObjects() bool {
 	return work.DeletionCascades(one.object.GroupVersionKind().GroupKind())
 }
 
-// rejectUnsettled sets the result "refused" of the orphans to which the action applies if
-// Works of the cluster may be missing, and returns the reason.
+// rejectUnsettled rejects the action if Works of the cluster may be missing. It sets the result
+// "refused" for the orphans to which the action applies, and returns the reason.
 func (a *clusterOrphans) rejectUnsettled(action *action) error {
 	if action == nil || !action.needsAllWorks || a.unsettledErr == nil {
 		return nil
@@ -62,8 +63,7 @@ func (a *clusterOrphans) rejectUnsettled(action *action) error {
 	return fmt.Errorf("nothing can be %s: %w", action.doneText, a.unsettledErr)
 }
 
-// runActionInAll runs the action in all clusters and stores the outcome in results and
-// errs.
+// runActionInAll runs the action in all clusters, and writes the outcome to results and errs.
 func (o *options) runActionInAll(ctx context.Context, targets []targetcluster.Target, results []clusterOrphans, errs []error, action *action) {
 	found := map[string]clusterOrphans{}
 	for _, a := range results {
@@ -71,7 +71,7 @@ func (o *options) runActionInAll(ctx context.Context, targets []targetcluster.Ta
 	}
 	treated, failures := targetcluster.QueryAll(ctx, targets, o.timeout, func(ctx context.Context, target targetcluster.Target) (clusterOrphans, error) {
 		a := found[target.Cluster]
-		// A result after the time limit is dropped, so the query works on a copy.
+		// A query that exceeds the time limit continues, so it must work on a copy.
 		a.orphans = slices.Clone(a.orphans)
 		err := a.runAction(ctx, action)
 		return a, err
@@ -81,8 +81,8 @@ func (o *options) runActionInAll(ctx context.Context, targets []targetcluster.Ta
 	}
 }
 
-// runAction does the action to the orphans of a cluster that it is for and that were not
-// refused. The failure of one does not stop the others.
+// runAction runs the action on the orphans of a cluster to which it applies, except for orphans
+// that were refused. If the action fails for one orphan, it continues with the others.
 func (a *clusterOrphans) runAction(ctx context.Context, action *action) error {
 	var failures []error
 	for i := range a.orphans {
@@ -120,8 +120,8 @@ func releaseOrphan(ctx context.Context, resource dynamic.ResourceInterface, one 
 	return updateUnchanged(ctx, resource, one, func(object *unstructured.Unstructured) { work.Release(object) })
 }
 
-// updateUnchanged changes an object if it is still the found object. The update contains
-// the found version, so that the server rejects it after any other change.
+// updateUnchanged changes an object if it has not changed since it was found. The update contains
+// the version that was found, so the server rejects the update after any other change.
 func updateUnchanged(ctx context.Context, resource dynamic.ResourceInterface, one *orphan, change func(*unstructured.Unstructured)) error {
 	object, err := resource.Get(ctx, one.object.GetName(), metav1.GetOptions{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // orphan is an object in a member with the labels of Karmada that no Work describes.
 type orphan struct {
 	resource schema.GroupVersionResource
-	// object has only metadata and kind.
+	// object contains only the kind and the metadata.
 	object *unstructured.Unstructured
 	// claim is the Work that describes the same object, if there is one.
 	claim    work.WorkManifest
@@ -32,17 +32,18 @@ type orphan struct {
 type clusterOrphans struct {
 	cluster string
 	orphans []orphan
-	// awaitedCount is the number of objects without a Work that a binding expects.
+	// awaitedCount is the number of objects that have no Work, but that a binding expects.
 	awaitedCount int
-	// omittedCount is the number of orphans above the limit.
+	// omittedCount is the number of orphans that exceed the limit.
 	omittedCount int
 	member       dynamic.Interface
-	// unsettledErr is why Works of the cluster may be missing, or nil.
+	// unsettledErr is the reason why Works of the cluster may be missing. It is nil if there is
+	// none.
 	unsettledErr error
 }
 
-// findOrphans returns the orphans in a member. The error names the kinds and objects that
-// could not be read.
+// findOrphans returns the orphans in a member. Its error names the kinds and objects that could
+// not be read.
 func (o *options) findOrphans(ctx context.Context, target targetcluster.Target) (clusterOrphans, error) {
 	found := clusterOrphans{cluster: target.Cluster}
 	factory := o.NewFactory(&target, o.timeout.HTTPTimeout())
@@ -67,12 +68,12 @@ func (o *options) findOrphans(ctx context.Context, target targetcluster.Target) 
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
-	// Works are read after the objects, so an object created meanwhile has its Work.
+	// Read the Works after the objects, so that an object that was created meanwhile has its Work.
 	claims, err := karmada.listClaims(ctx, target.Cluster)
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
-	// The namespace is read after the Works. If it is old enough, it held all Works.
+	// Read the namespace after the Works. If the namespace is old enough, it contained all Works.
 	found.unsettledErr = karmada.checkSettled(ctx, target.Cluster)
 	for _, each := range listing.Objects {
 		belongs, claim := claims.OwnershipOf(each.Unstructured)
@@ -84,9 +85,9 @@ func (o *options) findOrphans(ctx context.Context, target targetcluster.Target) 
 	return found, unread
 }
 
-// dropAwaited removes the objects that a binding expects in their cluster, because their
-// Works will be created. Bindings are read after all Works, so a Work created meanwhile has
-// its binding.
+// dropAwaited removes objects that a binding expects in their cluster, because the Works of these
+// objects will be created. Bindings are read after all Works, so that a Work that was created
+// meanwhile has its binding.
 func (o *options) dropAwaited(ctx context.Context, results []clusterOrphans) error {
 	var unsure []string
 	for i := range results {
@@ -114,7 +115,7 @@ func (o *options) dropAwaited(ctx context.Context, results []clusterOrphans) err
 	return nil
 }
 
-// sortAndLimit sorts the orphans and drops those above the limit.
+// sortAndLimit sorts the orphans, and removes those that exceed the limit.
 func (a *clusterOrphans) sortAndLimit(limit int) {
 	slices.SortFunc(a.orphans, compareOrphans)
 	if len(a.orphans) > limit {

@@ -18,7 +18,7 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// pageSize is how many Works or bindings one list request returns.
+// pageSize is the maximum number of Works or bindings that one list request returns.
 const pageSize = 500
 
 // karmadaReader reads Works, bindings and namespaces of the control plane.
@@ -36,7 +36,7 @@ func (o *options) newKarmadaReader() (karmadaReader, error) {
 	return karmadaReader{karmadaClient}, nil
 }
 
-// listClaims reads the Works of a cluster.
+// listClaims reads the Works of a cluster, and returns an index of the manifests in these Works.
 func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.ManifestIndex, error) {
 	namespace := work.ExecutionNamespace(cluster)
 	var works []workv1alpha1.Work
@@ -54,8 +54,7 @@ func (k karmadaReader) listClaims(ctx context.Context, cluster string) (work.Man
 	return work.NewManifestIndex(cluster, works)
 }
 
-// checkSettled returns an error if Works may be missing in the execution namespace of the
-// cluster.
+// checkSettled returns an error if Works may be missing in the execution namespace of the cluster.
 func (k karmadaReader) checkSettled(ctx context.Context, cluster string) error {
 	name := work.ExecutionNamespace(cluster)
 	stored, err := k.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
@@ -96,7 +95,7 @@ func forEachObject(ctx context.Context, stored dynamic.ResourceInterface, call f
 	for page := (metav1.ListOptions{Limit: pageSize}); ; {
 		list, err := stored.List(ctx, page)
 		if err != nil {
-			return err //nolint:wrapcheck // the caller names the collection
+			return err // the caller names the collection
 		}
 		for i := range list.Items {
 			if err := call(&list.Items[i]); err != nil {

@@ -1,10 +1,10 @@
-// Package orphans results: which objects in the members have the labels of Karmada although
-// no Work describes them, and how are they cleaned up?
+// Package orphans results: which objects in the members have the labels of Karmada although no
+// Work describes them, and how are they cleaned up?
 //
-// Invariants: an object is an orphan only if all Works of its cluster were read from the
-// API server after the object, and all bindings after the Works. If Works may be missing,
-// no object is deleted or released. An object that cannot be read is reported as unknown
-// and never changed. A write contains the UID and the version of the found object.
+// Invariants: an object is an orphan only if all Works of its cluster were read from the API
+// server after the object, and all bindings after the Works. If Works may be missing, no object is
+// deleted or released. An object that cannot be read is reported as unknown and never changed. A
+// write contains the UID and the version of the object that was found.
 package orphans
 
 import (
@@ -29,7 +29,7 @@ type options struct {
 
 	adopt, release, remove bool
 	yes, dryRun            bool
-	// limit is the maximum number of orphans of a cluster that are shown or changed.
+	// limit is the maximum number of orphans that are shown or changed in each cluster.
 	limit int
 }
 
@@ -81,7 +81,7 @@ Its objects are unknown: they are neither listed nor changed.`,
 	return cmd
 }
 
-// check finds wrong usage before any request is sent.
+// check returns a usage error if flags are wrong. It sends no request.
 func (o *options) check() error {
 	chosen := 0
 	for _, action := range []bool{o.adopt, o.release, o.remove} {
@@ -130,7 +130,8 @@ func (o *options) run(ctx context.Context, wanted []string) error {
 	return errors.Join(targetcluster.JoinErrors(targets, errs), o.confirmationError(results, action))
 }
 
-// confirmationError returns the error that no object was changed because --yes is missing.
+// confirmationError returns an error that says that no object was changed because --yes is
+// missing.
 func (o *options) confirmationError(results []clusterOrphans, action *action) error {
 	if action == nil || o.yes || o.dryRun {
 		return nil
@@ -149,7 +150,7 @@ func (o *options) confirmationError(results []clusterOrphans, action *action) er
 	return fmt.Errorf("nothing was changed: add --yes to %s the %d objects, or --dry-run to list them", action.verb, count)
 }
 
-// complete completes the names of clusters.
+// complete completes arguments with the names of clusters.
 func (o *options) complete(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	clusters, err := o.ClusterClient()
 	if err != nil {

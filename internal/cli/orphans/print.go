@@ -24,7 +24,7 @@ type outputItem struct {
 	Result     string    `json:"result,omitempty"`
 }
 
-// describe returns kind, namespace and name of the orphan.
+// describe returns the kind, namespace and name of the orphan.
 func (one *orphan) describe() string {
 	name := one.object.GetName()
 	if namespace := one.object.GetNamespace(); namespace != "" {
@@ -38,7 +38,8 @@ func (one *orphan) lastWork() string {
 	return annotations[workv1alpha1.WorkNamespaceAnnotation] + "/" + annotations[workv1alpha1.WorkNameAnnotation]
 }
 
-// print prints the orphans of all clusters, or only those to which the action applies.
+// print prints the orphans of all clusters. If an action is selected, it prints only the orphans
+// to which the action applies.
 func (o *options) print(results []clusterOrphans, now time.Time) error {
 	action := o.selectedAction()
 	table := console.Output{

@@ -32,7 +32,7 @@ func (c clusterClient) checkReachable(ctx context.Context) error {
 	return targetcluster.CheckReachable(ctx, c.factory, c.target)
 }
 
-// findObject reads an object whose type is written as in kubectl.
+// findObject reads an object. The type is written as in kubectl.
 func (c clusterClient) findObject(namespace, kind, name string) (clusterObject, error) {
 	infos, err := c.factory.NewBuilder().Unstructured().
 		NamespaceParam(namespace).DefaultNamespace().
@@ -112,7 +112,7 @@ func (c clusterClient) list(ctx context.Context, mapping *meta.RESTMapping, name
 	return listed.Items, nil
 }
 
-// create stores an object. With dryRun the server only validates it.
+// create stores an object. With dryRun the server validates the object and does not store it.
 func (c clusterClient) create(ctx context.Context, mapping *meta.RESTMapping, object *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	objects, err := c.resourceClient(mapping, object.GetNamespace())
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	domain "karmada.io/karmada/internal/domain/promotion"
 )
 
-// promoteDependencies creates templates of the dependencies of the object. They need no
-// policy, because they are propagated together with the object.
+// promoteDependencies creates templates for the dependencies of the object. These templates need
+// no policy, because they are propagated together with the object.
 func (p promotion) promoteDependencies(ctx context.Context, plan plan, created *createdObjects) error {
 	rule := p.rules.Rules(plan.template.GroupVersionKind()).Dependencies
 	if rule == nil {
@@ -61,8 +61,7 @@ func formatReferences(references []dependency.Reference) string {
 	return strings.Join(names, ", ")
 }
 
-// resolveReference reads the objects of a reference from the member. A missing object is
-// skipped.
+// resolveReference reads the referenced objects from the member. It skips missing objects.
 func (p promotion) resolveReference(ctx context.Context, reference dependency.Reference) ([]clusterObject, error) {
 	kind := dependency.ReferencedKind(reference)
 	mapping, err := p.member.mappingOf(kind)
@@ -118,8 +117,8 @@ func (p promotion) promoteDependency(ctx context.Context, object clusterObject, 
 	return nil
 }
 
-// createIfMissing creates a template, or returns AlreadyExists without a create request if
-// the control plane has it.
+// createIfMissing creates a template. If the control plane has the template already, it sends no
+// create request and returns AlreadyExists.
 func (p promotion) createIfMissing(ctx context.Context, mapping *meta.RESTMapping, template *unstructured.Unstructured, created *createdObjects) error {
 	existing, err := p.karmada.get(ctx, mapping, template.GetNamespace(), template.GetName())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package promote answers: how does a user promote an existing object of a member to a
-// template in the control plane, without recreating the object?
+// Package promote answers: how does a user promote an existing object of a member to a template in
+// the control plane, so that the object is not recreated?
 package promote
 
 import (
@@ -12,10 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/completion"
 
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/targetcluster"
-	"karmada.io/karmada/internal/domain/interpreter"
-	"karmada.io/karmada/internal/domain/interpreter/builtin"
 )
 
 // requestTimeout is the time limit of each request.
@@ -85,7 +84,7 @@ are deleted.`,
 	return cmd
 }
 
-// check returns a usage error before any request is sent.
+// check returns a usage error if arguments or flags are wrong. It sends no request.
 func (o *options) check(args []string) error {
 	switch {
 	case len(args) != 2:
@@ -125,11 +124,12 @@ func (o *options) run(ctx context.Context, kind, name string) error {
 	}
 	return promotion{
 		options: *o, karmada: karmada, member: member,
-		rules: interpreter.New(builtin.New(builtin.Options{Now: time.Now})),
+		rules: interpreters.New(interpreters.Options{}),
 	}.promote(ctx, object)
 }
 
-// complete completes the type of the object and then its name, from the member.
+// complete completes the first argument with types, and the second argument with names of objects.
+// It reads them from the member.
 func (o *options) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if o.cluster == "" || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -143,8 +143,8 @@ func (o *options) newKarmadaClient() clusterClient {
 	return clusterClient{target: target, factory: o.NewFactory(&target, requestTimeout)}
 }
 
-// newMemberClient returns the client of the member: with its own kubeconfig if one is
-// given, else through the cluster proxy.
+// newMemberClient returns the client of the member. The client uses the kubeconfig of the member
+// if one is given, and otherwise the cluster proxy.
 func (o *options) newMemberClient() clusterClient {
 	target := targetcluster.Target{Cluster: o.cluster}
 	if cmp.Or(o.member.Path, o.member.Context) == "" {

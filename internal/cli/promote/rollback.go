@@ -24,9 +24,9 @@ const rollbackTimeout = 30 * time.Second
 // of their creation.
 type createdObjects []clusterObject
 
-// rollBack deletes the objects, the last one first. An object that has changed since, or a
-// template that has a binding already, stays: the deletion of such a template would delete
-// the objects in members.
+// rollBack deletes the objects in reverse order. It keeps objects that have changed since their
+// creation. It also keeps a template that has a binding already, because the deletion of this
+// template would delete the objects in members.
 func (c createdObjects) rollBack(ctx context.Context, karmada clusterClient, messagef func(string, ...any)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
@@ -49,7 +49,8 @@ func (c createdObjects) rollBack(ctx context.Context, karmada clusterClient, mes
 	return errors.Join(errs...)
 }
 
-// deleteUnchanged deletes an object unless it has changed since its creation.
+// deleteUnchanged deletes an object. It returns an error if the object has changed since its
+// creation.
 func (c clusterClient) deleteUnchanged(ctx context.Context, object clusterObject) error {
 	objects, err := c.resourceClient(object.mapping, object.GetNamespace())
 	if err != nil {
@@ -65,8 +66,8 @@ func (c clusterClient) deleteUnchanged(ctx context.Context, object clusterObject
 	return err
 }
 
-// hasBinding reports whether a template has a binding, which propagates it to members.
-// Policies have none.
+// hasBinding reports whether a template has a binding, which propagates the template to members.
+// Policies have no bindings.
 func (c clusterClient) hasBinding(ctx context.Context, object clusterObject) (bool, error) {
 	if tenancy.DefaultSkippedAPIs().Skips(object.GroupVersionKind()) {
 		return false, nil

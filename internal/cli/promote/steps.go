@@ -23,14 +23,14 @@ type promotion struct {
 	rules           interpreter.Source
 }
 
-// plan holds the objects to be created.
+// plan contains the objects that are to be created.
 type plan struct {
 	// object is the object of the member.
 	object   clusterObject
 	template *unstructured.Unstructured
 	// mapping is the REST mapping of the template in the control plane.
 	mapping *meta.RESTMapping
-	// policy is nil if no policy is created.
+	// policy is the policy to be created. It is nil if no policy is created.
 	policy        *unstructured.Unstructured
 	policyMapping *meta.RESTMapping
 }
@@ -65,8 +65,9 @@ func (p promotion) promote(ctx context.Context, object clusterObject) error {
 	return p.createAll(ctx, plan)
 }
 
-// warnAboutManager warns if a control plane manages the object already. If the template
-// exists, that is this control plane, and the warning is not printed.
+// warnAboutManager prints a warning if a control plane manages the object already. promote does
+// not call it if promote knows that the template exists, because then this control plane manages
+// the object.
 func (p promotion) warnAboutManager(object clusterObject) {
 	if manager := domain.ManagingWork(object.Unstructured); manager != "" {
 		p.Program.Messagef("warning: %s is managed by Work %s of a control plane; if that is another control plane that still runs, both will overwrite each other's changes",
@@ -91,8 +92,8 @@ func (p promotion) print(plan plan) error {
 	return nil
 }
 
-// checkControlPlane reports whether the template exists already, and returns an error for
-// any other conflict before objects are created.
+// checkControlPlane reports whether the template exists already. It returns an error for any other
+// conflict. It runs before objects are created.
 func (p promotion) checkControlPlane(ctx context.Context, plan *plan) (exists bool, err error) {
 	if plan.mapping, err = p.karmada.mappingOf(plan.template.GroupVersionKind()); err != nil {
 		return false, err
@@ -130,7 +131,7 @@ func (p promotion) checkNamespace(ctx context.Context, name string) error {
 	}
 	namespace, err := p.karmada.get(ctx, mapping, "", name)
 	if apierrors.IsForbidden(err) {
-		// The creation reports a missing namespace.
+		// The user is not allowed to read namespaces. The creation reports a missing namespace.
 		return nil
 	}
 	if err == nil && namespace == nil {
@@ -175,7 +176,7 @@ func (p promotion) create(ctx context.Context, mapping *meta.RESTMapping, object
 	return nil
 }
 
-// printResult prints what was created.
+// printResult prints which objects were created.
 func (p promotion) printResult(plan plan) {
 	if p.dryRun {
 		p.Program.Messagef("dry run: %s can be promoted, nothing was created", describeObject(plan.mapping, plan.template.GetNamespace(), plan.template.GetName()))

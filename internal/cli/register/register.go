@@ -78,8 +78,8 @@ If the registration fails, the created objects are deleted on both sides.`,
 	return cmd
 }
 
-// completeOptions validates the flags and loads the client configuration of the member,
-// before any request is sent.
+// completeOptions validates the flags and loads the client configuration of the member. It sends
+// no request.
 func completeOptions(register *pull.Register, member command.Kubeconfig, isReplicasSet bool) (err error) {
 	if register.Token == "" {
 		return command.NewUsageError("--token is missing: token create --print-register-command prints the whole command")
@@ -105,8 +105,7 @@ func completeOptions(register *pull.Register, member command.Kubeconfig, isRepli
 	return nil
 }
 
-// clusterNameOf returns the name of the cluster in the context that is chosen for the
-// member.
+// clusterNameOf returns the name of the cluster in the context that is selected for the member.
 func clusterNameOf(member command.Kubeconfig) (string, error) {
 	config, err := member.Loader().RawConfig()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"karmada.io/karmada/internal/registration/pull"
 )
 
-// Files that the register command of other releases leaves on the machine where it
-// is run.
+// Files that the register command of other releases leaves on the machine on which the command is
+// run.
 const (
 	agentFile = "/etc/karmada/karmada-agent.conf"
 	caFile    = "/etc/karmada/pki/ca.crt"
@@ -90,8 +90,8 @@ func loadConfigs(unregister *pull.Unregister, karmada, member command.Kubeconfig
 	if unregister.Member, unregister.MemberOrigin, err = member.MemberConfig(unregister.Name); err != nil {
 		return err
 	}
-	// Scripts may pass the global --kubeconfig and --karmada-context. They have no
-	// effect if the kubeconfig of the agent is used.
+	// Scripts may pass the global --kubeconfig and --karmada-context. These flags have no effect if
+	// the kubeconfig of the agent is used.
 	if karmada.Path == "" {
 		return nil
 	}
@@ -101,7 +101,7 @@ func loadConfigs(unregister *pull.Unregister, karmada, member command.Kubeconfig
 	return nil
 }
 
-// removeAgentFiles deletes the files that other releases leave on this machine if they
+// removeAgentFiles deletes files that other releases left on this machine, but only files that
 // belong to the agent of this cluster.
 func removeAgentFiles(cluster, agentFile, caFile string) []error {
 	config, err := clientcmd.LoadFromFile(agentFile)

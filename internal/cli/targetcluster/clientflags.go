@@ -17,27 +17,27 @@ import (
 	"karmada.io/karmada/internal/registration"
 )
 
-// ClientFlags are the flags that set how a command reaches its targets.
+// ClientFlags are the flags that specify how a command connects to its targets.
 type ClientFlags struct {
 	Program *command.Program
-	// Kubeconfig replaces the kubeconfig of the program if it is not empty.
+	// Kubeconfig replaces the kubeconfig of the program unless it is empty.
 	Kubeconfig string
 	// Context is the context of the control plane. Empty means the current context.
 	Context string
-	// Namespace is the namespace of objects that are named without one. Empty means that of
-	// the context.
+	// Namespace is the namespace of objects for which the user named no namespace. Empty means the
+	// namespace of the context.
 	Namespace string
 
-	// IsMemberContext is true if Context is the context of a member. The flags of
-	// impersonation then have no effect, because they name users of the control plane.
+	// IsMemberContext is true if Context is the context of a member. Then the impersonation flags
+	// have no effect, because they name users of the control plane.
 	IsMemberContext bool
 
-	// setTarget sets the target from the flags before its names are completed.
+	// setTarget sets the target according to the flags before names of objects in the target are
+	// completed.
 	setTarget func()
 }
 
-// AddFlags adds the flags that choose the control plane, for the command and its
-// subcommands.
+// AddFlags adds the flags that select the control plane for the command and its subcommands.
 func (f *ClientFlags) AddFlags(cmd *cobra.Command) {
 	f.Program.AddKarmadaContext(cmd, &f.Context)
 }
@@ -50,9 +50,9 @@ func (f *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Facto
 	})
 }
 
-// NewFactory returns a factory of clients of the target. It reads the flags and the target
-// when the first client is created. timeout is the time limit of each request, including
-// watches; 0 means no limit.
+// NewFactory returns a factory of clients of the target. The factory reads the flags and the
+// target when it creates the first client. timeout is the time limit of each request, including
+// watches. 0 means no limit.
 func (f *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.Factory {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
 	flags.KubeConfig, flags.Context, flags.Namespace = &f.Program.Kubeconfig, &f.Context, &f.Namespace
@@ -75,7 +75,7 @@ func (f *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.
 		config.WarningHandler = f.Program
 		return config
 	}
-	// NewMatchVersionFlags adds settings that commands with streams need.
+	// NewMatchVersionFlags adds settings that commands with streams require.
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
 }
 
@@ -95,8 +95,8 @@ func (f *ClientFlags) ClusterClient() (command.ClusterClient, error) {
 	return command.NewClusterClient(config)
 }
 
-// ListMembers returns the wanted members sorted by name, or all members if none are wanted.
-// If a wanted member does not exist, the error lists the existing ones.
+// ListMembers returns the wanted members sorted by name, or all members if wanted is empty. If a
+// wanted member does not exist, the error lists the existing members.
 func (f *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Target, error) {
 	clusters, err := f.ClusterClient()
 	if err != nil {
@@ -121,7 +121,7 @@ func (f *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	return found, nil
 }
 
-// getMembers reads the wanted members one by one, for a user who may get but not list
+// getMembers reads the wanted members one by one. It is used if the user may get but not list
 // Clusters.
 func getMembers(ctx context.Context, clusters command.ClusterClient, wanted []string) ([]Target, error) {
 	sorted := slices.Sorted(slices.Values(wanted))
@@ -135,8 +135,8 @@ func getMembers(ctx context.Context, clusters command.ClusterClient, wanted []st
 	return found, nil
 }
 
-// CheckReachable returns an error if the target does not answer. Without this check,
-// discovery would fail several times before it gives up.
+// CheckReachable returns an error if the target does not respond. Without this check, discovery
+// would fail several times before it returns an error.
 func CheckReachable(ctx context.Context, factory cmdutil.Factory, target Target) error {
 	api, err := factory.RESTClient()
 	if err != nil {

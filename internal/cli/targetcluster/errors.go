@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MergeErrors returns the errors of the targets, each with the name of its member. Members
-// with the same error share one line, so that a missing object is not reported once for
-// each member. An error of the control plane is returned unchanged.
+// MergeErrors returns the errors of the targets. An error of a member contains the name of the
+// member. Members with the same error share one line, so that a missing object is not reported
+// once for each member. An error of the control plane is returned unchanged.
 func MergeErrors(targets []Target, errs []error) []error {
 	var merged []error
 	isReported := map[string]bool{}
@@ -25,7 +25,7 @@ func MergeErrors(targets []Target, errs []error) []error {
 	return merged
 }
 
-// membersWithError returns the names of the members that failed with the same text.
+// membersWithError returns the names of the members whose errors have the same text.
 func membersWithError(wanted error, targets []Target, errs []error) []string {
 	var names []string
 	for i, err := range errs {
@@ -36,7 +36,7 @@ func membersWithError(wanted error, targets []Target, errs []error) []string {
 	return names
 }
 
-// JoinErrors returns the merged errors as one error, or nil.
+// JoinErrors returns the merged errors as one error, or nil if there are none.
 func JoinErrors(targets []Target, errs []error) error {
 	return errors.Join(MergeErrors(targets, errs)...)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxParallelQueries is how many targets are queried at the same time.
+// maxParallelQueries is the maximum number of targets that are queried concurrently.
 const maxParallelQueries = 50
 
-// RequestTimeout is how long each of several members may take to answer.
+// RequestTimeout is the time limit for the response of each of several members.
 type RequestTimeout struct{ limit time.Duration }
 
 // AddFlag adds the flag --request-timeout.
@@ -21,8 +21,8 @@ func (t *RequestTimeout) AddFlag(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&t.limit, "request-timeout", 30*time.Second, "how long each cluster may take to answer; 0 means no timeout")
 }
 
-// HTTPTimeout is the timeout of the HTTP request. It ends one second after the limit, so
-// that the user sees the error of QueryAll. 0 means no timeout.
+// HTTPTimeout is the timeout of the HTTP request. It is one second longer than the limit, so that
+// the user sees the error of QueryAll. 0 means no timeout.
 func (t *RequestTimeout) HTTPTimeout() time.Duration {
 	if t.limit <= 0 {
 		return 0
@@ -30,9 +30,9 @@ func (t *RequestTimeout) HTTPTimeout() time.Duration {
 	return t.limit + time.Second
 }
 
-// QueryAll queries all targets in parallel and returns their results in the order of
-// targets. A target that does not answer in time gets an error and does not delay the
-// others; its late result is dropped. query should end with its context.
+// QueryAll queries all targets in parallel and returns their results in the order of targets. If a
+// target does not respond in time, its error is set, its late result is dropped, and the other
+// targets are not delayed. query should return when its context ends.
 func QueryAll[T any](ctx context.Context, targets []Target, timeout RequestTimeout, query func(context.Context, Target) (T, error)) ([]T, []error) {
 	results, errs := make([]T, len(targets)), make([]error, len(targets))
 	slots := make(chan struct{}, maxParallelQueries)

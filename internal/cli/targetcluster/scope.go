@@ -22,7 +22,7 @@ type Scope struct {
 	isSet   bool
 }
 
-// AddScope adds the flag. The default is karmada.
+// AddScope adds the flag --operation-scope. The default is karmada.
 func AddScope(cmd *cobra.Command, scope *Scope, usage string, allowed ...string) {
 	*scope = Scope{value: ScopeKarmada, allowed: allowed}
 	cmd.Flags().VarP(scope, "operation-scope", "s", usage)
@@ -45,7 +45,7 @@ func (s *Scope) Set(value string) error {
 	return nil
 }
 
-// SetDefault sets the value unless the user has set the flag.
+// SetDefault sets the value if the user has not set the flag.
 func (s *Scope) SetDefault(value string) {
 	if !s.isSet {
 		s.value = value

@@ -12,32 +12,32 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// memberTimeout is how long a member may take to answer the first request. The cluster
-// proxy gives up earlier and returns a more precise error.
+// memberTimeout is the time limit for the first response of a member. The cluster proxy has a
+// shorter time limit and returns a more precise error.
 const memberTimeout = 20 * time.Second
 
-// Selection is the target that the flags of a command choose.
+// Selection is the target that the flags of a command select.
 type Selection struct {
 	ClientFlags
-	// Target is the chosen target. Resolve sets it.
+	// Target is the selected target. Resolve sets it.
 	Target Target
 
 	scope   Scope
 	cluster string
-	// hasScope is true if the user chooses between the control plane and a member.
+	// hasScope is true if the user can select the control plane or a member.
 	hasScope bool
-	// isMemberRequired is true if the command acts in members only.
+	// isMemberRequired is true if the command acts only in members.
 	isMemberRequired bool
 }
 
-// AddScopeFlags adds the flags that choose the control plane or a member.
+// AddScopeFlags adds the flags that select the control plane or a member.
 func (s *Selection) AddScopeFlags(cmd *cobra.Command) {
 	s.hasScope = true
 	AddScope(cmd, &s.scope, "cluster to act in: karmada for the control plane, or members together with --cluster", ScopeKarmada, ScopeMembers)
 	s.addClusterFlag(cmd, "member to act in")
 }
 
-// AddMemberFlag adds the flag that chooses a member.
+// AddMemberFlag adds the flag that selects a member.
 func (s *Selection) AddMemberFlag(cmd *cobra.Command) {
 	s.isMemberRequired = true
 	s.addClusterFlag(cmd, "member to act in; required")
@@ -49,8 +49,8 @@ func (s *Selection) addClusterFlag(cmd *cobra.Command, usage string) {
 	s.Program.CompleteClusters(cmd, "cluster", &s.Context)
 }
 
-// CheckFlags returns a usage error before any request is sent. A named member implies the
-// scope members unless the user has set the scope.
+// CheckFlags returns a usage error if the flags are wrong. It sends no request. If the user named
+// a member but set no scope, CheckFlags sets the scope to members.
 func (s *Selection) CheckFlags() error {
 	if s.cluster != "" {
 		s.scope.SetDefault(ScopeMembers)
@@ -69,8 +69,8 @@ func (s *Selection) CheckFlags() error {
 	return nil
 }
 
-// Resolve sets Target. It returns an error if there is no control plane, or if the member
-// does not exist; the error lists the existing members.
+// Resolve sets Target. It returns an error if there is no control plane, or if the member does not
+// exist. The latter error lists the existing members.
 func (s *Selection) Resolve(ctx context.Context) error {
 	if s.cluster == "" {
 		return s.CheckKubeconfig()
@@ -86,8 +86,8 @@ func (s *Selection) Resolve(ctx context.Context) error {
 	return s.checkMember(ctx)
 }
 
-// checkMember returns an error early if the member does not answer or rejects the user.
-// kubectl would retry for a long time and return a less precise error.
+// checkMember returns an error if the member does not respond or rejects the user. Without this
+// check, kubectl would retry for a long time and return a less precise error.
 func (s *Selection) checkMember(ctx context.Context) error {
 	timeoutErr := fmt.Errorf("no answer from %s within %s: \"%s get clusters\" shows whether it is ready", s.Target, memberTimeout, s.Program.Name)
 	ctx, cancel := context.WithTimeoutCause(ctx, memberTimeout, timeoutErr)
@@ -99,7 +99,7 @@ func (s *Selection) checkMember(ctx context.Context) error {
 	return err
 }
 
-// SetFromFlags sets Target without a request.
+// SetFromFlags sets Target without sending a request.
 func (s *Selection) SetFromFlags() {
 	if s.CheckFlags() == nil {
 		s.Target = Target{Cluster: s.cluster}

@@ -1,5 +1,6 @@
-// Package targetcluster answers: in which cluster does a command act? In the control plane, or in a
-// member through the cluster proxy with the credentials of the caller.
+// Package targetcluster answers: in which cluster does a command act? It acts in the control
+// plane, or in a member. Members are reached through the cluster proxy with the credentials of the
+// caller.
 package targetcluster
 
 import (
@@ -8,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 )
 
-// KarmadaName is the value of the column CLUSTER for the control plane. No member can have
-// this name because names of Clusters are in lower case.
+// KarmadaName is the value of the column CLUSTER for the control plane. No member can have this
+// name, because names of Clusters are in lower case.
 const KarmadaName = "Karmada"
 
 // Target is the cluster in which a command acts. The zero value is the control plane.
@@ -29,7 +30,7 @@ func (t Target) Name() string {
 	return KarmadaName
 }
 
-// String returns the target for messages.
+// String returns the text that describes the target in messages.
 func (t Target) String() string {
 	if t.IsMember() {
 		return fmt.Sprintf("member %q", t.Cluster)
@@ -37,8 +38,8 @@ func (t Target) String() string {
 	return "the control plane"
 }
 
-// PrefixError adds the name of the member to its error. An error of the control plane is
-// returned unchanged.
+// PrefixError adds the name of the member to the error of a member. It returns an error of the
+// control plane unchanged.
 func (t Target) PrefixError(err error) error {
 	if err == nil || !t.IsMember() {
 		return err
@@ -46,7 +47,7 @@ func (t Target) PrefixError(err error) error {
 	return fmt.Errorf("cluster(%s): %w", t.Cluster, err)
 }
 
-// host returns the address of the target, given that of the control plane.
+// host returns the address of the target. karmada is the address of the control plane.
 func (t Target) host(karmada string) string {
 	if t.IsMember() {
 		return command.ProxyURL(karmada, t.Cluster)

@@ -11,7 +11,7 @@ import (
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
-// listedToken is a token in JSON and YAML output. It has the fields of kubeadm's output.
+// listedToken is a token in JSON and YAML output. It has the same fields as the output of kubeadm.
 type listedToken struct {
 	Token       string     `json:"token"`
 	Description string     `json:"description,omitempty"`
@@ -20,7 +20,7 @@ type listedToken struct {
 	Groups      []string   `json:"groups,omitempty"`
 }
 
-// newTokenList returns the tokens for all output formats. The name of a token is its ID,
+// newTokenList returns the tokens in a form for all output formats. The name of a token is its ID,
 // which token delete accepts.
 func newTokenList(tokens []bootstraptoken.Token, now time.Time) console.Output {
 	list := console.Output{

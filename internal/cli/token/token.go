@@ -1,5 +1,5 @@
-// Package token answers: how does a user manage bootstrap tokens? Its commands create, list
-// and delete the tokens with which clusters register.
+// Package token answers: how does a user manage bootstrap tokens? Its commands create, list and
+// delete the tokens that clusters need for their registration.
 package token
 
 import (
@@ -22,7 +22,7 @@ import (
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 )
 
-// completionTimeout is how long a shell waits for completions.
+// completionTimeout limits how long a shell waits for completions.
 const completionTimeout = 3 * time.Second
 
 // New returns the command that groups the token commands.
@@ -124,8 +124,8 @@ func validateCreate(token bootstraptoken.Token, ttl time.Duration, printCommand 
 	return nil
 }
 
-// registerEndpoint returns the address of the control plane as host:port, as register
-// expects it.
+// registerEndpoint returns the address of the control plane as host:port, the form that the
+// register command requires.
 func registerEndpoint(karmada *rest.Config) (string, error) {
 	server, err := url.Parse(registration.Endpoint(karmada))
 	if err != nil {
@@ -203,7 +203,8 @@ func newDelete(program *command.Program) *cobra.Command {
 			for _, arg := range args {
 				id, err := bootstraptoken.ParseID(arg)
 				if err != nil {
-					// The message does not contain the argument, which may be a mistyped secret.
+					// The error does not contain the argument, because the argument may be a
+					// mistyped secret.
 					return command.NewUsageError("argument %d: %w", len(ids)+1, err)
 				}
 				ids = append(ids, id)
@@ -228,8 +229,8 @@ func newDelete(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-// completeIDs returns the IDs of the tokens that are not given yet, with their
-// descriptions. It returns nothing if the control plane does not answer.
+// completeIDs returns the IDs of the tokens that are not among the arguments yet, with their
+// descriptions. If the control plane does not respond, it returns nothing.
 func completeIDs(ctx context.Context, karmada command.Kubeconfig, given []string) []string {
 	config, err := karmada.Config()
 	if err != nil {
@@ -250,7 +251,7 @@ func completeIDs(ctx context.Context, karmada command.Kubeconfig, given []string
 	return ids
 }
 
-// withAdvice adds advice to an error if there is any.
+// withAdvice adds advice to an error if advice is available.
 func withAdvice(err error) error {
 	if advice := registration.Advice(err, "the control plane"); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)

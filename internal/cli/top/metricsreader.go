@@ -20,11 +20,11 @@ type metricsReader struct {
 	place   targetcluster.Target
 	member  kubernetes.Interface
 	metrics metricsclient.MetricsV1beta1Interface
-	// namespace is the namespace of pods that are requested without one.
+	// namespace is the namespace that is used if the user named none.
 	namespace string
 }
 
-// errNoMetricsYet reports that there are objects but no metrics of them.
+// errNoMetricsYet means that there are objects, but no metrics of these objects.
 var errNoMetricsYet = errors.New("metrics not available yet: the metrics server collects them about once a minute, try again later")
 
 // newMetricsReader connects to a member and checks that it has a metrics server.

@@ -19,8 +19,7 @@ type nodeOptions struct {
 	usesCapacity bool
 }
 
-// nodeUsage is the usage of one node. A nil usage means that there are no metrics of the
-// node.
+// nodeUsage is the usage of one node. The usage is nil if there are no metrics of the node.
 type nodeUsage struct {
 	name, cluster    string
 	usage, available corev1.ResourceList

@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// metricsDelay is the age up to which a pod may have no metrics.
+// metricsDelay is the maximum age at which a missing metric of a pod is expected.
 const metricsDelay = 2 * time.Minute
 
 type podOptions struct {
@@ -127,8 +127,8 @@ func (m metricsReader) readPodMetrics(ctx context.Context, namespace string, que
 	return list.Items, nil
 }
 
-// explainNoMetrics returns why there are no metrics: nil if there are no pods, NotFound if
-// the named pod does not exist, else an error about missing metrics.
+// explainNoMetrics returns the reason why there are no metrics. It returns nil if there are no
+// pods, NotFound if the named pod does not exist, and otherwise an error about missing metrics.
 func (m metricsReader) explainNoMetrics(ctx context.Context, namespace string, query metav1.ListOptions, args []string) error {
 	pods, err := m.member.CoreV1().Pods(namespace).List(ctx, query)
 	if err != nil {

@@ -46,7 +46,8 @@ func formatBytes(usage corev1.ResourceList) string {
 	return fmt.Sprintf("%dMi", usage.Memory().Value()/(1024*1024))
 }
 
-// compareUsage orders by the usage that --sort-by names, highest first.
+// compareUsage compares two usages by the resource that --sort-by names. The higher usage comes
+// first.
 func compareUsage(sortBy string, a, b corev1.ResourceList) int {
 	switch sortBy {
 	case sortByCPU:
@@ -78,7 +79,7 @@ func newNodeTable(nodes []nodeUsage, sortBy string) table {
 	return result
 }
 
-// formatPercentage returns the used part of the available quantity in percent.
+// formatPercentage returns the used quantity in percent of the available quantity.
 func formatPercentage(used, available resource.Quantity) string {
 	if available.IsZero() {
 		return unknownCell
@@ -110,7 +111,7 @@ func (o *podOptions) newPodTable(pods []podUsage) table {
 			cmp.Compare(a.metrics.Namespace, b.metrics.Namespace), cmp.Compare(a.metrics.Name, b.metrics.Name), cmp.Compare(a.cluster, b.cluster),
 		)
 	})
-	// Optional columns precede the name.
+	// Optional columns come before the name.
 	var before []string
 	if o.allNamespaces {
 		before = append(before, "NAMESPACE")

@@ -1,8 +1,8 @@
-// Package top results: how much CPU and memory do nodes and pods of the members use? It
-// reads the metrics of each member through the cluster proxy.
+// Package top results: how much CPU and memory do nodes and pods of the members use? It reads the
+// metrics of each member through the cluster proxy.
 //
-// One table holds the rows of all members. The failure of one member does not hide the
-// others.
+// One table contains the rows of all members. If one member fails, the rows of the others are
+// printed nevertheless.
 package top
 
 import (
@@ -49,7 +49,7 @@ The values come from the metrics servers of the members. They may be some minute
 	return cmd
 }
 
-// options are the options of both commands.
+// options are the options that top node and top pod share.
 type options struct {
 	targetcluster.ClientFlags
 	timeout          targetcluster.RequestTimeout
@@ -75,7 +75,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortByCPU, sortByMemory}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check returns a usage error before any request is sent.
+// check returns a usage error if arguments or flags are wrong. It sends no request.
 func (o *options) check(args []string, fieldSelector string) error {
 	switch {
 	case len(args) > 1:
@@ -94,7 +94,7 @@ func (o *options) check(args []string, fieldSelector string) error {
 	return nil
 }
 
-// complete completes names from the first of the named members.
+// complete completes arguments with names of objects in the first of the named members.
 func (o *options) complete(resource string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 || len(o.clusters) == 0 {
@@ -105,9 +105,8 @@ func (o *options) complete(resource string) cobra.CompletionFunc {
 	}
 }
 
-// queryMembers queries all wanted members. It returns the merged results in the order of
-// the members, and the errors of the failed members. NotFound is an error only if no member
-// has a result.
+// queryMembers queries all wanted members. It returns the results in the order of the members, and
+// the errors of the failed members. It returns NotFound errors only if no member has a result.
 func queryMembers[T any](ctx context.Context, o *options, query func(context.Context, metricsReader) ([]T, error)) (all []T, err error) {
 	members, err := o.ListMembers(ctx, o.clusters)
 	if err != nil {
@@ -129,7 +128,7 @@ func queryMembers[T any](ctx context.Context, o *options, query func(context.Con
 	}
 	all = slices.Concat(results...)
 	if len(all) > 0 {
-		// An object that another member has may be missing here.
+		// Drop NotFound errors, because another member has the object.
 		for i, err := range errs {
 			errs[i] = utilerrors.FilterOut(err, apierrors.IsNotFound)
 		}

@@ -1,10 +1,10 @@
-// Package bootstraptoken answers: how does a new cluster prove that it may register, and
-// how does it verify the control plane? The cluster presents a short-lived token that an
-// administrator created for it. It verifies the control plane by the hash of its
-// certificate authority, which comes with the token.
+// Package bootstraptoken answers: how does a new cluster prove that it may register, and how does
+// it verify the control plane? The cluster presents a short-lived token that an administrator
+// created for it. It verifies the control plane by the hash of its certificate authority. The
+// administrator gets this hash together with the token.
 //
-// A token is a Secret of type bootstrap.kubernetes.io/token in kube-system. Tokens of other
-// tools are therefore listed here, and other tools list these tokens.
+// A token is a Secret of type bootstrap.kubernetes.io/token in kube-system. Other tools use the
+// same type, so this package also lists their tokens, and they list the tokens of this package.
 package bootstraptoken
 
 import (
@@ -30,27 +30,27 @@ const DefaultTTL = 24 * time.Hour
 
 // The usages of a token.
 const (
-	// UsageSigning lets the token sign cluster-info, which proves that it comes from the control
-	// plane.
+	// UsageSigning allows the token to sign cluster-info. The signature proves that cluster-info
+	// comes from the control plane.
 	UsageSigning = "signing"
-	// UsageAuthentication lets the token authenticate requests to the API server.
+	// UsageAuthentication allows the token to authenticate requests to the API server.
 	UsageAuthentication = "authentication"
 )
 
-// createAttempts is how many random IDs Create tries.
+// createAttempts is the number of random IDs that Create tries.
 const createAttempts = 5
 
 // Token is a bootstrap token.
 type Token struct {
-	// ID is the public part, Secret the secret part. If they are empty, Create chooses them
-	// at random.
+	// ID is the public part and Secret the secret part of the token. If they are empty, Create
+	// generates them.
 	ID, Secret string
 	// Expires is the expiration time. The zero time means never.
 	Expires time.Time
 	// Usages are the allowed usages. Empty means all.
 	Usages []string
-	// Groups are the groups of a request with the token. Empty means the group that may
-	// register clusters.
+	// Groups are the groups of a user that authenticates with the token. Empty means the group that
+	// may register clusters.
 	Groups []string
 	// Description is free text for the user.
 	Description string
@@ -68,7 +68,7 @@ func Parse(text string) (Token, error) {
 	return Token{ID: id, Secret: secret}, nil
 }
 
-// ParseID returns the ID of a token, given the ID or the whole token.
+// ParseID returns the ID of a token. text is the ID or the whole token.
 func ParseID(text string) (string, error) {
 	if bootstraputil.IsValidBootstrapTokenID(text) {
 		return text, nil
@@ -79,7 +79,7 @@ func ParseID(text string) (string, error) {
 	return "", errors.New("given token didn't match pattern [a-z0-9]{6} of the ID of a token, nor [a-z0-9]{6}.[a-z0-9]{16} of a token")
 }
 
-// Validate returns an error if a token to be created is invalid.
+// Validate returns an error if the token is not valid for Create.
 func (t Token) Validate() error {
 	if err := bootstraputil.ValidateUsages(t.Usages); err != nil {
 		return fmt.Errorf("usages %s: choose from %s", strings.Join(t.Usages, ","), strings.Join(bootstrapapi.KnownTokenUsages, ", "))
@@ -159,7 +159,7 @@ func Delete(ctx context.Context, karmada *rest.Config, id string) error {
 	}
 	err = secrets.Delete(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
 	if err != nil {
-		// Clients search for "err: " followed by the message of the API server.
+		// Clients search the message for "err: ", which the message of the API server follows.
 		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s), err: %w", id, karmada.Host, err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func ParsePin(text string) (Pin, error) {
 func (p Pin) String() string { return pinPrefix + hex.EncodeToString(p[:]) }
 
 // CAPins returns the pins of the certificate authorities in the client configuration of the
-// control plane. It returns an error if there are none.
+// control plane. It returns an error if the configuration has no certificate authorities.
 func CAPins(karmada *rest.Config) ([]Pin, error) {
 	config := rest.CopyConfig(karmada)
 	if err := rest.LoadTLSFiles(config); err != nil {

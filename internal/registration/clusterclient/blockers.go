@@ -26,8 +26,8 @@ func formatBlockers(blockers []string) string {
 	return "\n- " + strings.Join(blockers, "\n- ")
 }
 
-// blockers returns one line for each object that blocks the deletion of a Cluster. The last
-// line reports what could not be read.
+// blockers returns one line for each object that blocks the deletion of a Cluster. If objects
+// cannot be read, the last line contains the error.
 func (s *Client) blockers(ctx context.Context, removal Removal) []string {
 	leaving, err := s.readLeavingCluster(ctx, removal.Cluster)
 	blockers := leaving.Blockers()

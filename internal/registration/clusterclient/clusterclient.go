@@ -1,8 +1,9 @@
-// Package clusterclient answers: which objects does one of the two clusters of a registration hold,
-// and which of them did this run create?
+// Package clusterclient answers: which objects does one of the two clusters of a registration
+// hold, and which of these objects did this run create?
 //
-// Invariants: an object that existed before is reused or rejected, and a rollback keeps it.
-// Objects in use by others are not deleted. Every request and every wait has a time limit.
+// Invariants: an object that existed before this run is reused or rejected, and a rollback does
+// not delete it. Objects that others use are not deleted. Every request and every wait has a time
+// limit.
 package clusterclient
 
 import (
@@ -30,38 +31,39 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/patch"
 	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 )
 
-// createAttempts is how often Ensure tries again after another writer changed the object.
+// createAttempts is the maximum number of attempts of Ensure. Ensure retries when another client
+// has changed the object.
 const createAttempts = 5
 
 const (
 	// RequestTimeout is the time limit of each request, including watches.
 	RequestTimeout = 40 * time.Second
 
-	// RollbackTimeout is the time limit of the cleanup after a failed run. The cleanup
-	// continues when the context of the caller ends.
+	// RollbackTimeout is the time limit of the cleanup after a failed run. The cleanup continues
+	// after the end of the caller's context.
 	RollbackTimeout = 30 * time.Second
 )
 
 // terminatingTimeout is how long AwaitTerminatingObject waits.
 const terminatingTimeout = 30 * time.Second
 
-// Client is the client of one of the two clusters of a registration. It records the objects
-// that this run creates there.
+// Client is the client of one of the two clusters of a registration. It records the objects that
+// this run creates in this cluster.
 type Client struct {
-	// Name is the name in messages: "the control plane", or "member" and its name.
+	// Name is the name of the cluster in messages: "the control plane", or "member" and its name.
 	Name string
-	// Host is the address in messages.
+	// Host is the address of the cluster in messages.
 	Host string
 	// API is the client of the API server.
 	API client.WithWatch
 	// Log receives progress messages for the user. Nil discards them.
 	Log registration.Log
-	// DryRun makes Ensure log its changes instead of making them.
+	// DryRun makes Ensure log its changes without making them.
 	DryRun bool
 	// NamespacedKinds returns the kinds whose objects are in namespaces.
 	NamespacedKinds func() ([]schema.GroupVersionKind, error)
@@ -114,8 +116,8 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newMapper returns a mapper with the few kinds that a registration uses. It saves the
-// discovery requests.
+// newMapper returns a mapper with the few kinds that a registration uses, so that no discovery
+// requests are necessary.
 func newMapper() *meta.DefaultRESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -151,8 +153,8 @@ func (s *Client) ID(ctx context.Context) (string, error) {
 	return string(system.UID), nil
 }
 
-// Identify returns the identity of the cluster and logs it together with the origin of the
-// configuration. Nothing is logged if origin is empty.
+// Identify returns the identity of the cluster. It also logs the identity and the origin of the
+// client configuration, unless origin is empty.
 func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
 	id, err := s.ID(ctx)
 	switch {
@@ -165,22 +167,22 @@ func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
 	return id, err
 }
 
-// Ensure creates an object if it is missing and returns the stored object. For an existing
-// object it calls adopt, which changes the object or rejects it. With DryRun it only logs
-// what it would do.
+// Ensure creates an object if it does not exist, and returns the stored object. If the object
+// exists, Ensure calls adopt, which changes the object or returns an error to reject it. With
+// DryRun, Ensure only logs what it would do.
 func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	for range createAttempts {
 		have, err := s.Get(ctx, want)
 		if err != nil {
 			return nil, err
 		}
-		if have != nil {
-			if _, is := have.(*corev1.Namespace); is && !have.GetDeletionTimestamp().IsZero() && !s.DryRun {
-				if err := s.AwaitTerminatingObject(ctx, have); err != nil {
-					return nil, err
-				}
-				continue
+		if isTerminatingNamespace(have) && !s.DryRun {
+			if err := s.AwaitTerminatingObject(ctx, have); err != nil {
+				return nil, err
 			}
+			continue
+		}
+		if have != nil {
 			// The other writer may be a run of the same command: read again.
 			if err = s.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
 				continue
@@ -191,7 +193,7 @@ func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			s.Log.Printf("would create %s in %s", s.Describe(want), s.Name)
 			return want, nil
 		}
-		// Create fills in its argument, and the next attempt needs the original.
+		// Create changes its argument, so pass a copy: the next attempt needs the original.
 		created := want.DeepCopyObject().(client.Object)
 		err = s.API.Create(ctx, created)
 		if err == nil {
@@ -199,12 +201,18 @@ func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			s.Log.Printf("created %s in %s", s.Describe(want), s.Name)
 			return created, nil
 		}
-		// Another client, such as a concurrent join, may have created it.
+		// Another client, such as a concurrent join, may have created the object.
 		if !apierrors.IsAlreadyExists(err) {
 			return nil, s.WrapError("creating", want, err)
 		}
 	}
 	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", s.Describe(want), s.Name)
+}
+
+// isTerminatingNamespace reports whether an object, which may be nil, is a namespace in deletion.
+func isTerminatingNamespace(object client.Object) bool {
+	namespace, ok := object.(*corev1.Namespace)
+	return ok && namespace.DeletionTimestamp != nil
 }
 
 // Get returns the stored object of the same kind and name, or nil if it does not exist.
@@ -231,8 +239,8 @@ func (s *Client) Get(ctx context.Context, like client.Object) (client.Object, er
 	return have, nil
 }
 
-// AwaitTerminatingObject waits until an object that is being deleted is gone, such as the
-// execution namespace of a Cluster that was just removed.
+// AwaitTerminatingObject waits until an object that is being deleted no longer exists, for example
+// the execution namespace of a Cluster that was just removed.
 func (s *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
 	s.Log.Printf("waiting until %s in %s, which is being deleted, is gone", s.Describe(object), s.Name)
 	ctx, cancel := context.WithTimeout(ctx, terminatingTimeout)
@@ -244,7 +252,7 @@ func (s *Client) AwaitTerminatingObject(ctx context.Context, object client.Objec
 	return nil
 }
 
-// adoptExisting lets adopt change an existing object and stores the change.
+// adoptExisting calls adopt to change an existing object, and stores the change.
 func (s *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
 	if !have.GetDeletionTimestamp().IsZero() {
 		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.Describe(have), s.Name)
@@ -267,8 +275,8 @@ func (s *Client) adoptExisting(ctx context.Context, have client.Object, adopt fu
 	return nil
 }
 
-// RollBack deletes the objects that this run created, the last one first. A namespace that
-// holds other objects stays.
+// RollBack deletes the objects that this run created, in reverse order. It keeps a namespace that
+// contains other objects.
 func (s *Client) RollBack(ctx context.Context) error {
 	var errs []error
 	for _, object := range slices.Backward(s.created) {
@@ -278,14 +286,14 @@ func (s *Client) RollBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// DeleteUnused deletes an object unless it is a namespace that holds other objects.
+// DeleteUnused deletes an object. It keeps a namespace that contains other objects.
 func (s *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
 		if remaining, err := s.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
 			return err
 		}
 	}
-	// A conflict means that another client has replaced the object since.
+	// A conflict means that another client has replaced the object since this run read it.
 	if err := s.Delete(ctx, object); !apierrors.IsConflict(err) {
 		return err
 	}
@@ -317,8 +325,8 @@ func (w warningLogger) HandleWarningHeaderWithContext(ctx context.Context, _ int
 	}
 }
 
-// warningsDisabled is the context key of requests whose warnings are not logged. The search
-// for remaining objects lists deprecated kinds too, and the user did not request them.
+// warningsDisabled is the context key of requests whose warnings are not logged. The search for
+// remaining objects uses it, because it also lists deprecated kinds that the user did not request.
 type warningsDisabled struct{}
 
 func checkConfig(config *rest.Config, name string) error {
@@ -328,8 +336,8 @@ func checkConfig(config *rest.Config, name string) error {
 	return nil
 }
 
-// WrapError adds the failed action, the cluster and the object to an error, and advice if
-// there is any. The cause stays in the chain.
+// WrapError adds the failed action, the cluster, the object and, if available, advice to an error.
+// The cause stays in the error chain.
 func (s *Client) WrapError(action string, object client.Object, err error) error {
 	err = fmt.Errorf("%s %s in %s (%s): %w", action, s.Describe(object), s.Name, s.Host, err)
 	if advice := registration.Advice(err, s.Name); advice != "" {

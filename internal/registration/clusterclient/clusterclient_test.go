@@ -33,7 +33,7 @@ func TestWrapError(t *testing.T) {
 	}
 }
 
-// The search for remaining objects lists every kind, also deprecated ones.
+// The search for remaining objects lists every kind, including deprecated kinds.
 func TestWarningsOfInternalRequestsAreDropped(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		responses := map[string]string{

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/loop/patch"
 )
 
-// Delete deletes an object. A missing object is no error. An object that was read before is
-// deleted only if its UID is unchanged.
+// Delete deletes an object. It returns no error if the object does not exist. If the object was
+// read before, it is deleted only if its UID has not changed.
 func (s *Client) Delete(ctx context.Context, object client.Object) error {
 	var options []client.DeleteOption
 	if uid := object.GetUID(); uid != "" {
@@ -29,14 +29,14 @@ func (s *Client) Delete(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// AwaitGone waits until an object is deleted, or replaced by another one of the same name.
-// If ctx ends first, wait.Interrupted holds for the error.
+// AwaitGone waits until an object is deleted, or replaced by another object of the same name. If
+// ctx ends first, wait.Interrupted returns true for the error.
 func (s *Client) AwaitGone(ctx context.Context, object client.Object) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		have, err := s.Get(ctx, object)
 		if err != nil {
-			// A failed read does not show that the object is gone: the API server may be
+			// A failed read does not prove that the object is gone, because the API server may be
 			// restarting. The context of the caller limits the wait.
 			if ctx.Err() != nil || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 				return false, err

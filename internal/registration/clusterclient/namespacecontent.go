@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// defaultContent lists the objects that every namespace holds, by kind.
+// defaultContent lists the objects that every namespace contains, by kind.
 var defaultContent = map[string][]string{
 	"ServiceAccount": {"default"},
 	"ConfigMap":      {"kube-root-ca.crt"},
 }
 
-// FindRemainingObject returns the name of an object in the namespace, or an empty string.
-// The default objects of a namespace and objects that are being deleted do not count. It
-// returns an error if a kind cannot be listed, because the deletion of a namespace deletes
-// all its objects.
+// FindRemainingObject returns the name of an object in the namespace, or an empty string if there
+// is none. It ignores the default objects of a namespace and objects that are being deleted. It
+// returns an error if a kind cannot be listed, because the deletion of a namespace would delete
+// objects of this kind too.
 func (s *Client) FindRemainingObject(ctx context.Context, namespace string) (string, error) {
 	kinds, err := s.NamespacedKinds()
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Client) FindRemainingObject(ctx context.Context, namespace string) (str
 	return "", nil
 }
 
-// namespacedKinds returns all namespaced kinds that the API server serves and that can be
-// listed and deleted. It adds them to the mapper.
+// namespacedKinds returns all namespaced kinds that the API server serves and that can be listed
+// and deleted. It adds these kinds to the mapper.
 func namespacedKinds(config *rest.Config, mapper *meta.DefaultRESTMapper) ([]schema.GroupVersionKind, error) {
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

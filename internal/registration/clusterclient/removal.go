@@ -21,32 +21,32 @@ const (
 	// blockersTimeout is the time limit for reading the objects that block the deletion of
 	// a Cluster.
 	blockersTimeout = 10 * time.Second
-	// progressInterval is how long the wait for a deletion goes on without a message.
+	// progressInterval is the maximum time without a message during the wait for a deletion.
 	progressInterval = 5 * time.Second
-	// pageSize is how many objects one list request returns.
+	// pageSize is the maximum number of objects that one list request returns.
 	pageSize = 500
-	// maxListedBindings is how many blocking bindings a message lists.
+	// maxListedBindings is the maximum number of blocking bindings in a message.
 	maxListedBindings = 3
-	// parallelWorkDeletions is how many Works are deleted at the same time.
+	// parallelWorkDeletions is the maximum number of Works that are deleted concurrently.
 	parallelWorkDeletions = 16
 )
 
 // Removal configures the removal of a Cluster from the control plane.
 type Removal struct {
 	Cluster *clusterv1alpha1.Cluster
-	// Wait is how long to wait for the deletion.
+	// Wait is the time limit for the deletion.
 	Wait time.Duration
-	// Force removes the finalizers if the Cluster is not gone after Wait.
+	// Force removes the finalizers if the Cluster still exists after Wait.
 	Force bool
-	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster
-	// is gone. An agent loses its rights together with its Cluster.
+	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster is
+	// gone, because an agent loses its rights together with its Cluster.
 	DeniedMeansGone bool
-	// ExtraBlockers returns further lines about what blocks the deletion, given the number
-	// of remaining Works. It may be nil.
+	// ExtraBlockers returns further lines about what blocks the deletion. works is the number of
+	// remaining Works. ExtraBlockers may be nil.
 	ExtraBlockers func(ctx context.Context, works int) []string
 }
 
-// BlockedRemovalError reports that a Cluster was deleted but is not gone in time.
+// BlockedRemovalError means that a Cluster was deleted but still exists after the time limit.
 type BlockedRemovalError struct {
 	Cluster string
 	Wait    time.Duration
@@ -59,9 +59,9 @@ func (e *BlockedRemovalError) Error() string {
 		e.Cluster, e.Wait, formatBlockers(e.Blockers))
 }
 
-// RemoveCluster deletes a Cluster and waits until it is gone. With Force it then removes
-// the finalizers. It ends within twice the wait plus some seconds, even if no controller or
-// API server responds.
+// RemoveCluster deletes a Cluster and waits until it is gone. With Force, it removes the
+// finalizers if the Cluster still exists after the wait. RemoveCluster returns within twice the
+// wait plus some seconds, even if no controller or API server responds.
 func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 	err := s.DeleteCluster(ctx, removal)
 	var blocked *BlockedRemovalError
@@ -74,14 +74,14 @@ func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 	return s.ForceDeleteCluster(forcing, removal.Cluster)
 }
 
-// LogForcedRemoval logs that the finalizers of a Cluster are removed, and what blocked its
-// deletion.
+// LogForcedRemoval logs that the finalizers of a Cluster are removed, and which objects blocked
+// the deletion of the Cluster.
 func (s *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
 	s.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
 }
 
-// DeleteCluster deletes a Cluster and waits until it is gone. It returns a
-// *BlockedRemovalError if that takes longer than Wait. It ignores Force.
+// DeleteCluster deletes a Cluster and waits until it is gone. It returns a *BlockedRemovalError if
+// the Cluster still exists after Wait. It ignores Force.
 func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
 		s.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
@@ -104,8 +104,8 @@ func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: s.blockers(reading, removal)}
 }
 
-// awaitRemoval waits until a Cluster is gone. While it waits, it logs the blocking objects
-// each time that they change.
+// awaitRemoval waits until a Cluster is gone. During the wait, it logs the blocking objects
+// whenever they change.
 func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 	for logged := ""; ; {
 		quiet, cancel := context.WithTimeout(ctx, progressInterval)
@@ -128,10 +128,10 @@ func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 // isDenied reports whether the API server returned Forbidden or Unauthorized.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes
-// their finalizers. The namespace is deleted first so that no controller can add a
-// finalizer again. An error about a Work or the namespace does not block the removal of the
-// Cluster; the cluster controller cleans up the rest.
+// ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes their
+// finalizers. The namespace is deleted first, so that no controller can add a finalizer again. If
+// the namespace or a Work cannot be deleted, the Cluster is removed nevertheless, and the cluster
+// controller deletes the rest.
 func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := registration.NewExecutionNamespace(cluster.Name)
 	failures := []error{s.Delete(ctx, namespace), s.forceDeleteWorks(ctx, namespace.Name)}

@@ -26,8 +26,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
-// newUnreachableCluster returns a Cluster that no controller removes, with Works and a
-// binding.
+// newUnreachableCluster returns a Cluster with Works and a binding. No controller removes the
+// Cluster.
 func newUnreachableCluster(t *testing.T, works int) (*clusterclient.Client, *clusterv1alpha1.Cluster) {
 	t.Helper()
 	east := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
@@ -86,7 +86,7 @@ func TestRemoveClusterLogsBlockersWhileWaiting(t *testing.T) {
 				return
 			}
 			logged = append(logged, text)
-			// The first message removes one Work, the second one removes the Cluster.
+			// Remove one Work at the first message, and the Cluster at the second message.
 			var err error
 			if len(logged) == 1 {
 				err = karmada.RemoveFinalizers(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w000"}})
@@ -107,7 +107,7 @@ func TestRemoveClusterLogsBlockersWhileWaiting(t *testing.T) {
 	})
 }
 
-// An agent may not list bindings, and loses all its rights with its Cluster.
+// An agent is not allowed to list bindings, and loses all its rights together with its Cluster.
 func TestDeleteClusterWithAgentCredentials(t *testing.T) {
 	karmada, east := newUnreachableCluster(t, 0)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "", errors.New("no"))
@@ -209,7 +209,7 @@ func TestForceDeleteCluster(t *testing.T) {
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w", Finalizers: []string{workv1alpha1.ExecutionFinalizer}}}
 	other := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-west", Name: "w", Finalizers: []string{workv1alpha1.ExecutionFinalizer}}}
 	karmada := clusterclienttest.NewClient(t, "", &east, work, other, registration.NewNamespace("karmada-es-east"))
-	// The API server deletes the objects of a terminating namespace.
+	// Delete the Work as the API server does with the objects of a terminating namespace.
 	if err := karmada.API.Delete(t.Context(), work.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}

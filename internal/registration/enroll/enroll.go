@@ -17,30 +17,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
 	domaincluster "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// Enrollment registers a cluster as a member in pull mode. It runs at every start of the agent
-// and writes only the differences from the stored objects.
+// Enrollment registers a cluster as a member in pull mode. Every start of the agent runs it. It
+// writes only the differences from the stored objects.
 type Enrollment struct {
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace of the created objects on both sides. Default
-	// karmada-cluster.
+	// ClusterNamespace is the namespace of the created objects in the control plane and in the
+	// member. Default karmada-cluster.
 	ClusterNamespace string
-	// Endpoint is the address at which the control plane reaches the API server of the
-	// member, for the features that go through the control plane. If it is empty, the
-	// stored address stays; a new Cluster gets the address in Member.
+	// Endpoint is the address at which the control plane reaches the API server of the member, for
+	// the features that go through the control plane. If it is empty, a stored address does not
+	// change, and a new Cluster gets the address in Member.
 	Endpoint string
-	// ProxyURL is the proxy between the control plane and the member. A proxy in Member
-	// takes precedence.
+	// ProxyURL is the proxy between the control plane and the member. A proxy in Member takes
+	// precedence over it.
 	ProxyURL string
-	// Provider, Region and Zones are the location of the cluster; placements refer to them.
-	// An empty field leaves the stored value unchanged.
+	// Provider, Region and Zones are the location of the cluster. Placements can select clusters by
+	// these fields. If a field is empty, the stored value does not change.
 	Provider, Region string
 	Zones            []string
 	// ReportedAccounts selects the accounts whose tokens are stored in the control plane.
@@ -50,17 +50,17 @@ type Enrollment struct {
 	Karmada, Member *rest.Config
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
-	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
+	// TokenTimeout is the time limit for the member to issue a token. Default 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run registers the cluster and returns its Cluster with the ID of the member. A Cluster
-// that is being deleted is returned unchanged.
+// Run registers the cluster and returns its Cluster with the ID of the member. If the Cluster is
+// being deleted, Run returns it unchanged.
 //
-// The Cluster is created before its Secrets are written. The creation reserves the name, so
-// a second agent with the same name changes nothing of the first one. Run returns a
-// *RegisteredError if the cluster or the name is taken. Created objects stay after a
-// failure because the agent tries again.
+// Run creates the Cluster before it writes the Secrets. The creation reserves the name, so that a
+// second agent with the same name does not change objects of the first agent. Run returns a
+// *RegisteredError if the cluster or the name is registered already. After a failure, Run does not
+// delete the objects that it created, because the agent retries.
 func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	a.TokenTimeout = cmp.Or(a.TokenTimeout, grant.DefaultTokenTimeout)
@@ -95,8 +95,8 @@ func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	return registered, a.storeTokens(ctx, karmada, registered, credentials)
 }
 
-// checkRegistration returns the stored Cluster, or nil if there is none. It returns an
-// error if the name belongs to another cluster or the flags are invalid.
+// checkRegistration returns the stored Cluster, or nil if there is none. It returns an error if
+// the name belongs to another cluster, or if the flags are invalid.
 func (a Enrollment) checkRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
 	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
 	if apierrors.IsForbidden(err) {
@@ -117,9 +117,9 @@ func (a Enrollment) checkRegistration(ctx context.Context, karmada *clusterclien
 	return stored, validate(wanted)
 }
 
-// dryRunCreate returns an error if the Cluster cannot be created, before accounts are
-// created in the member. The identity may be registered under a name that the agent cannot
-// read. Other errors are reported by the creation itself.
+// dryRunCreate returns an error if the Cluster cannot be created. It runs before accounts are
+// created in the member. The API server rejects the dry run if the identity is registered under a
+// name that the agent cannot read. Other errors are ignored, because the creation reports them.
 func (a Enrollment) dryRunCreate(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	wanted := a.newCluster(id)
 	if err := validate(wanted); err != nil {
@@ -135,8 +135,8 @@ func (a Enrollment) newInvalidError(err error) error {
 	return &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
 }
 
-// ReregistrationAdvice returns the advice how to register a cluster again after its Cluster was removed
-// while its agent still runs.
+// ReregistrationAdvice returns advice for a user whose Cluster was removed while its agent still
+// runs: how to register the cluster again.
 func ReregistrationAdvice(name string) string {
 	return fmt.Sprintf("to register it again, run in the cluster: karmadactl unregister %s --force, and then the command that 'karmadactl token create --print-register-command' prints for the control plane; to end the membership, run only the first command", name)
 }
@@ -158,8 +158,8 @@ func (a Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.C
 	_, err := patch.Object(ctx, karmada.API, stored, wanted)
 	switch {
 	case apierrors.IsForbidden(err):
-		// Agents that other releases registered may create their Cluster but not
-		// patch it. They continue with the stored values.
+		// Agents that other releases registered may create their Cluster but not patch it. These
+		// agents continue with the stored values.
 		karmada.Log.Printf("warning: the agent may not change Cluster %q to match its flags: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
 		return stored, nil
 	case err != nil:
@@ -174,7 +174,7 @@ func (a Enrollment) create(ctx context.Context, karmada *clusterclient.Client, i
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Another replica of the agent, or another cluster, has created it.
+		// Another replica of the agent, or another cluster, has created the Cluster meanwhile.
 		return a.checkRegistration(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
 		return nil, a.newInvalidError(err)
@@ -192,7 +192,7 @@ func (a Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-// SetSpec sets the fields of a new Cluster that the agent knows and leaves the others.
+// SetSpec sets the fields of a new Cluster that the agent knows. It does not change other fields.
 func (a Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	a.SetConnection(cluster, id)
 	spec := &cluster.Spec
@@ -202,8 +202,8 @@ func (a Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	}
 }
 
-// SetConnection sets the fields that say how the control plane reaches the cluster. These
-// are the only fields that an agent changes in a stored Cluster.
+// SetConnection sets the fields that specify how the control plane reaches the cluster. An agent
+// changes only these fields of a stored Cluster.
 func (a Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
@@ -221,8 +221,8 @@ func (a Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	}
 }
 
-// storeTokens stores the reported tokens in the control plane as Secrets that the Cluster
-// owns.
+// storeTokens stores the tokens of the reported accounts as Secrets in the control plane. The
+// Cluster owns these Secrets.
 func (a Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
 	credentialsSecret, impersonatorSecret := credentials.Secrets(a.Name, a.ClusterNamespace)
 	var wanted []*corev1.Secret
@@ -246,7 +246,7 @@ func (a Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Clie
 	return nil
 }
 
-// InvalidError reports that the Cluster described by the flags of the agent is invalid.
+// InvalidError means that the flags of the agent describe an invalid Cluster.
 type InvalidError struct{ error }
 
 func (e *InvalidError) Unwrap() error { return e.error }
@@ -259,7 +259,7 @@ func validate(wanted *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// IsPermanent reports whether another try cannot succeed: the name is taken, or the Cluster is
+// IsPermanent reports whether a retry cannot succeed, because the name is taken or the Cluster is
 // invalid.
 func IsPermanent(err error) bool {
 	var taken *registration.RegisteredError

@@ -8,9 +8,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// patchCommand returns the command with which an administrator changes the location fields
-// of the stored Cluster to the flags of the agent. It is empty if nothing differs. A flag
-// that is not set does not differ.
+// patchCommand returns the command that an administrator can use to change the location fields of
+// the stored Cluster to the flags of the agent. Flags that are not set are ignored. The command is
+// empty if all set flags match the stored fields.
 func (a Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	spec := map[string]any{}
 	if a.Provider != "" && a.Provider != stored.Spec.Provider {

@@ -14,17 +14,16 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// Cleanup deletes the objects that a member holds for one Cluster of a control plane.
+// Cleanup deletes the objects in a member that belong to one Cluster of a control plane.
 type Cleanup struct {
-	// Cluster is the name of the Cluster, Namespace the namespace of its accounts in the
-	// member.
+	// Cluster is the name of the Cluster. Namespace is the namespace of its accounts in the member.
 	Cluster, Namespace string
-	// Log receives messages about objects that stay.
+	// Log receives messages about objects that are not deleted.
 	Log registration.Log
 }
 
-// Objects returns the objects that join created in the member for this Cluster alone, in
-// the order of their deletion.
+// Objects returns the objects in the member that join created only for this Cluster, in the order
+// of their deletion.
 func (c Cleanup) Objects() []client.Object {
 	account := registration.NewServiceAccount(c.Namespace, AccountName(c.Cluster))
 	return []client.Object{
@@ -32,8 +31,8 @@ func (c Cleanup) Objects() []client.Object {
 	}
 }
 
-// Run deletes the objects that join created in the member. Objects shared by several
-// control planes are deleted together with the last one.
+// Run deletes the objects that join created in the member. Objects that several control planes
+// share are deleted only if no other control plane uses them.
 func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	var errs []error
 	for _, object := range c.Objects() {
@@ -46,8 +45,8 @@ func (c Cleanup) Run(ctx context.Context, member *clusterclient.Client) error {
 	return nil
 }
 
-// deleteShared deletes the impersonator account and the namespace unless another control
-// plane uses them.
+// deleteShared deletes the impersonator account and the namespace unless another control plane
+// uses these objects.
 func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client) error {
 	accounts := &corev1.ServiceAccountList{}
 	if err := member.API.List(ctx, accounts, client.InNamespace(c.Namespace)); err != nil {
@@ -64,8 +63,8 @@ func (c Cleanup) deleteShared(ctx context.Context, member *clusterclient.Client)
 	return c.deleteNamespace(ctx, member)
 }
 
-// deleteNamespace deletes the namespace if its label says that join created it and no other
-// objects are in it.
+// deleteNamespace deletes the namespace if its label shows that join created it, and if it
+// contains no other objects.
 func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Client) error {
 	object, err := member.Get(ctx, registration.NewNamespace(c.Namespace))
 	if err != nil || object == nil {
@@ -76,7 +75,7 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 	}
 	remaining, err := member.FindRemainingObject(ctx, c.Namespace)
 	if err != nil {
-		// Objects that cannot be listed may exist.
+		// Keep the namespace, because objects that cannot be listed may exist.
 		c.Log.Printf("keeping namespace %s in %s: its objects cannot be listed: %v", c.Namespace, member.Name, err)
 		return nil
 	}
@@ -84,12 +83,12 @@ func (c Cleanup) deleteNamespace(ctx context.Context, member *clusterclient.Clie
 		c.Log.Printf("keeping namespace %s in %s: it holds %s", c.Namespace, member.Name, remaining)
 		return nil
 	}
-	// The deletion takes some seconds. The next join waits for it instead of this run.
+	// The deletion takes some seconds. This run does not wait for it, but the next join does.
 	return member.Delete(ctx, object)
 }
 
-// accountOfOtherControlPlane returns the name of an account that serves another Cluster, or
-// an empty string.
+// accountOfOtherControlPlane returns the name of an account that another Cluster uses, or an empty
+// string if there is none.
 func accountOfOtherControlPlane(accounts []corev1.ServiceAccount, name string) string {
 	for _, account := range accounts {
 		if strings.HasPrefix(account.Name, accountPrefix) && account.Name != ImpersonatorAccount && account.Name != AccountName(name) {

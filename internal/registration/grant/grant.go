@@ -1,9 +1,9 @@
-// Package grant answers: which accounts and roles does the control plane get in a member,
-// and how are they removed?
+// Package grant answers: which accounts and roles does the control plane get in a member, and how
+// are they removed?
 //
-// The control plane gets two service accounts: one for its own requests, and one to
-// impersonate the callers of the cluster proxy. It stores their tokens in Secrets that the
-// Cluster owns.
+// The control plane gets two service accounts: one for its own requests, and one to impersonate
+// the callers of the cluster proxy. The control plane stores the tokens of both accounts in
+// Secrets that the Cluster owns.
 package grant
 
 import (
@@ -34,29 +34,28 @@ type ReportedAccounts struct {
 	Credentials, Impersonator bool
 }
 
-// AllAccounts selects both accounts. The features that go through the control plane need
-// them.
+// AllAccounts selects both accounts, which the features that go through the control plane need.
 func AllAccounts() ReportedAccounts { return ReportedAccounts{Credentials: true, Impersonator: true} }
 
-// DefaultTokenTimeout is how long a member may take to issue a token.
+// DefaultTokenTimeout is the default time limit for a member to issue a token.
 const DefaultTokenTimeout = 30 * time.Second
 
 // Grant creates the accounts of the control plane in a member.
 type Grant struct {
-	// Cluster is the name of the member, Namespace the namespace of the accounts.
+	// Cluster is the name of the member. Namespace is the namespace of the accounts.
 	Cluster, Namespace string
 	Member             *clusterclient.Client
 	// Config is the client configuration of the member.
 	Config *rest.Config
-	// Timeout is how long the member may take to issue a token.
+	// Timeout is the time limit for the member to issue a token.
 	Timeout time.Duration
-	// MemberRole is the ClusterRole of the member that limits what the control plane may do
-	// there. Empty allows everything.
+	// MemberRole is the ClusterRole in the member that limits the rights of the control plane in
+	// the member. Empty allows everything.
 	MemberRole string
 }
 
-// IssueTokens creates the namespace and the reported accounts and returns their tokens.
-// With DryRun it returns no tokens.
+// IssueTokens creates the namespace and the reported accounts, and returns the tokens of the
+// accounts. With DryRun it returns no tokens.
 func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Credentials, error) {
 	keepExisting := func(client.Object) error { return nil }
 	if !reported.Credentials && !reported.Impersonator {
@@ -90,8 +89,8 @@ func (g Grant) IssueTokens(ctx context.Context, reported ReportedAccounts) (Cred
 	return g.collectTokens(ctx, accounts[0], accounts[1])
 }
 
-// CheckMemberRole returns an error if MemberRole is set and the member has no such
-// ClusterRole. It changes nothing.
+// CheckMemberRole returns an error if MemberRole is set and the member has no ClusterRole of this
+// name. It changes nothing.
 func (g Grant) CheckMemberRole(ctx context.Context) error {
 	if g.MemberRole == "" {
 		return nil
@@ -107,7 +106,7 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 	return nil
 }
 
-// bindRoles gives the account of the control plane all rights, or those of MemberRole.
+// bindRoles gives the account of the control plane all rights, or only the rights of MemberRole.
 func (g Grant) bindRoles(ctx context.Context) error {
 	role, binding := NewClusterRole(g.Cluster), NewClusterRoleBinding(g.Cluster, g.Namespace)
 	if g.MemberRole != "" {
@@ -146,17 +145,17 @@ func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.Ser
 		return Credentials{}, err
 	}
 	authorities := slices.DeleteFunc([][]byte{trusted, acting.Data[corev1.ServiceAccountRootCAKey]}, func(ca []byte) bool { return len(ca) == 0 })
-	// A nil CA stands for the CA certificates of the system.
+	// A nil CA means that the CA certificates of the system verify the server.
 	found.CA, err = g.verifyToken(ctx, found.Token, append(authorities, nil)...)
 	return found, err
 }
 
-// verifyTimeout is how long a new token may be rejected. API servers read tokens through a
-// cache.
+// verifyTimeout limits how long a rejection of a new token is retried. The cache of an API server
+// may not have the token yet.
 const verifyTimeout = 10 * time.Second
 
-// verifyToken returns the first CA bundle with which the token works in the member. The
-// check uses only values that will be stored in the control plane.
+// verifyToken returns the first CA bundle with which the token works in the member. The check uses
+// only values that will be stored in the control plane, as later requests do.
 func (g Grant) verifyToken(ctx context.Context, token []byte, authorities ...[]byte) ([]byte, error) {
 	var errs []error
 	for _, ca := range authorities {

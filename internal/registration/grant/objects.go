@@ -15,23 +15,22 @@ const (
 	// ImpersonatorAccount is the service account that impersonates the callers of the
 	// cluster proxy.
 	ImpersonatorAccount = "karmada-impersonator"
-	// ImpersonatorSuffix is appended to the name of the cluster. The result is the name of
-	// the Secret in the control plane with the token of the impersonator account.
+	// ImpersonatorSuffix is appended to the name of the cluster to get the name of a Secret in the
+	// control plane. This Secret contains the token of the impersonator account.
 	ImpersonatorSuffix = "-impersonator"
 
 	accountPrefix = "karmada-"
 	rolePrefix    = "karmada-controller-manager:"
 )
 
-// AccountName returns the name of the service account in the member for the requests of the
-// control plane.
+// AccountName returns the name of the service account in the member that the control plane uses
+// for its own requests.
 func AccountName(cluster string) string { return accountPrefix + cluster }
 
-// roleName returns the name of the ClusterRole of that account, and of its
-// ClusterRoleBinding.
+// roleName returns the name of the ClusterRole of the account, and of its ClusterRoleBinding.
 func roleName(cluster string) string { return rolePrefix + AccountName(cluster) }
 
-// NewTokenSecret returns a Secret in which the member stores a token of the account that
+// NewTokenSecret returns a Secret in which the member stores a token of the account. The token
 // does not expire.
 func NewTokenSecret(account *corev1.ServiceAccount) *corev1.Secret {
 	return &corev1.Secret{
@@ -55,8 +54,8 @@ func NewClusterRole(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
-// BaseRules are the rights that the control plane needs in every member: to verify the
-// identity of the cluster, and to report its health and free capacity.
+// BaseRules returns the rights that the control plane needs in every member to verify the identity
+// of the cluster, and to report the health and free capacity of the cluster.
 func BaseRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
@@ -73,7 +72,7 @@ func NewMemberRoleBinding(cluster, namespace, role string) *rbacv1.ClusterRoleBi
 	return binding
 }
 
-// NewClusterRoleBinding binds the Role to the account of the control plane.
+// NewClusterRoleBinding binds the ClusterRole of roleName to the account of the control plane.
 func NewClusterRoleBinding(cluster, namespace string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: roleName(cluster), Labels: registration.SystemLabels()},

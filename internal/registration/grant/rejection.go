@@ -16,13 +16,13 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// rejectionTimeout is how long a member must reject a token until RejectsToken returns
-// true. An API server that has just started rejects all tokens of service accounts.
+// rejectionTimeout is how long a member must reject a token before RejectsToken returns true. A
+// shorter time would not suffice, because an API server that has just started rejects all tokens
+// of service accounts.
 const rejectionTimeout = 3 * time.Second
 
-// RejectsToken reports whether the member rejects a token because it was revoked, has
-// expired or is malformed. It returns an error if the member does not give a clear
-// response.
+// RejectsToken reports whether the member rejects a token because the token was revoked, has
+// expired or is malformed. It returns an error if the response of the member proves neither.
 func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	if len(bytes.TrimSpace(token)) == 0 {
 		return true, nil
@@ -37,7 +37,7 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	}
 	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, rejectionTimeout, true, func(context.Context) (bool, error) {
-		// The context of the poll would replace the response with its own error at its end.
+		// When its context ends, the poll returns an error of its own, so keep the last response.
 		lastErr = api.Get().AbsPath("/api").Do(ctx).Error()
 		return !apierrors.IsUnauthorized(lastErr), nil
 	})
@@ -45,7 +45,7 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	case apierrors.IsUnauthorized(lastErr) && ctx.Err() == nil:
 		return true, nil
 	case lastErr == nil || apierrors.IsForbidden(lastErr):
-		// Forbidden means that the token was authenticated.
+		// Forbidden means that the member accepted the token and denied the request.
 		return false, err
 	default:
 		return false, fmt.Errorf("trying the token in %s (%s): %w", g.Member.Name, g.Member.Host, lastErr)
@@ -58,8 +58,8 @@ func (g Grant) IsServerTrusted(ctx context.Context, token, ca []byte) bool {
 	return g.Config.Insecure || !registration.IsCertificateUntrusted(g.tryToken(ctx, token, ca))
 }
 
-// DeleteRejectedTokens deletes the token Secrets of the reported accounts in the member
-// that the member rejects, so that IssueTokens creates new ones.
+// DeleteRejectedTokens deletes the token Secrets of the reported accounts in the member if the
+// member rejects their tokens. Then IssueTokens creates new Secrets.
 func (g Grant) DeleteRejectedTokens(ctx context.Context, reported ReportedAccounts) error {
 	for name, wanted := range map[string]bool{ImpersonatorAccount: reported.Impersonator, AccountName(g.Cluster): reported.Credentials} {
 		if !wanted {

@@ -2,9 +2,9 @@ package grant
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -15,25 +15,25 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
 )
 
-// newTokenServer starts an API server whose status code depends on the token of the
-// request. Unknown tokens get Unauthorized.
+// newTokenServer starts an API server whose response has a status code that depends on the token
+// of the request. Requests with unknown tokens get Unauthorized.
 func newTokenServer(t *testing.T, codes map[string]int) *rest.Config {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	config := clusterclienttest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 		code, known := codes[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
 		if !known {
 			code = http.StatusUnauthorized
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-	}))
-	t.Cleanup(server.Close)
-	// BearerToken is the token of the user. The tested token must replace it.
-	return &rest.Config{Host: server.URL, BearerToken: "admin"}
+	})
+	// BearerToken is the token of the user. Requests must use the tested token instead.
+	config.BearerToken = "admin"
+	return config
 }
 
 func TestRejectsToken(t *testing.T) {
-	config := newTokenServer(t, map[string]int{"admin": http.StatusOK, "fine": http.StatusOK, "narrow": http.StatusForbidden, "broken": http.StatusInternalServerError})
+	codes := map[string]int{"admin": http.StatusOK, "fine": http.StatusOK, "narrow": http.StatusForbidden, "broken": http.StatusInternalServerError}
 	tests := map[string]struct {
 		token       string
 		want, fails bool
@@ -46,11 +46,12 @@ func TestRejectsToken(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := Grant{Cluster: "east", Namespace: "ns", Member: clusterclienttest.NewClient(t, ""), Config: config}.RejectsToken(t.Context(), []byte(test.token))
-			if got != test.want || (err != nil) != test.fails {
-				t.Errorf("rejected: %t, error %v", got, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				got, err := Grant{Cluster: "east", Namespace: "ns", Member: clusterclienttest.NewClient(t, ""), Config: newTokenServer(t, codes)}.RejectsToken(t.Context(), []byte(test.token))
+				if got != test.want || (err != nil) != test.fails {
+					t.Errorf("rejected: %t, error %v", got, err)
+				}
+			})
 		})
 	}
 }
@@ -73,15 +74,16 @@ func TestDeleteRejectedTokens(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			member := clusterclienttest.NewClient(t, "", newSecret("karmada-east", test.own), newSecret("karmada-impersonator", test.impersonator))
-			g := Grant{Cluster: "east", Namespace: "ns", Member: member, Config: newTokenServer(t, map[string]int{"fine": http.StatusOK})}
-			if err := g.DeleteRejectedTokens(t.Context(), test.reported); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, member)); diff != "" {
-				t.Errorf("content (-want +got):\n%s", diff)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				member := clusterclienttest.NewClient(t, "", newSecret("karmada-east", test.own), newSecret("karmada-impersonator", test.impersonator))
+				g := Grant{Cluster: "east", Namespace: "ns", Member: member, Config: newTokenServer(t, map[string]int{"fine": http.StatusOK})}
+				if err := g.DeleteRejectedTokens(t.Context(), test.reported); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, clusterclienttest.ListContent(t, member)); diff != "" {
+					t.Errorf("content (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

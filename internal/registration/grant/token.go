@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// issueToken creates a token Secret for the account and waits until the member has filled
-// it. The token does not expire.
+// issueToken creates a token Secret for the account and waits until the member has written the
+// token into the Secret. The token does not expire.
 func issueToken(ctx context.Context, s *clusterclient.Client, account *corev1.ServiceAccount, timeout time.Duration) (*corev1.Secret, error) {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -34,7 +34,7 @@ func issueToken(ctx context.Context, s *clusterclient.Client, account *corev1.Se
 		if err != nil || secret != nil {
 			return secret, err
 		}
-		// The watch may end early, and the deletion of a Secret may take some time.
+		// Retry, because the watch may end early, and the deletion of a Secret may take some time.
 		select {
 		case <-waiting.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -49,8 +49,8 @@ func issueToken(ctx context.Context, s *clusterclient.Client, account *corev1.Se
 	}
 }
 
-// checkTokenSecret returns an error unless an existing Secret is a token Secret of the
-// wanted account.
+// checkTokenSecret returns an error if an existing Secret is not a token Secret of the wanted
+// account.
 func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok || secret.Type != want.Type {
@@ -62,11 +62,11 @@ func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 	return nil
 }
 
-// awaitToken waits until the Secret holds the token of the account with this UID. It
-// returns nil if the watch ends or the Secret is deleted. The latter happens to a Secret of
-// an earlier account with the same name.
+// awaitToken waits until the Secret contains the token of the account with this UID. It returns
+// nil if the watch ends or the Secret is deleted. A Secret is deleted if it belongs to an earlier
+// account with the same name.
 func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
-	// A watch without a resource version begins with the existing objects.
+	// A watch without a resource version first returns the existing objects.
 	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
 	if ctx.Err() != nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Se
 	return nil, nil
 }
 
-// caBundle returns the CA certificates of the kubeconfig.
+// caBundle returns the CA certificates in the client configuration.
 func caBundle(config *rest.Config) ([]byte, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -120,9 +120,9 @@ func EnsureSecret(ctx context.Context, s *clusterclient.Client, secret *corev1.S
 	return err
 }
 
-// AdoptSecret sets the data and labels of an existing Secret of the control plane to the
-// wanted ones. It returns an error if another Cluster owns the Secret. An owner reference
-// to the Cluster with the given UID stays.
+// AdoptSecret sets the data and labels of an existing Secret of the control plane to the wanted
+// ones. It returns an error if another Cluster owns the Secret. It keeps an owner reference to the
+// Cluster with the given UID.
 func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner types.UID) error {
 	secret, ok := have.(*corev1.Secret)
 	if !ok {
@@ -137,8 +137,8 @@ func AdoptSecret(have client.Object, want *corev1.Secret, cluster string, owner 
 		if reference.Name != cluster {
 			return fmt.Errorf("it belongs to Cluster %q", reference.Name)
 		}
-		// The owner is a deleted Cluster of the same name. Garbage collection would
-		// delete the Secret because of this reference.
+		// The owner is a deleted Cluster of the same name. The reference is dropped, because
+		// garbage collection would delete a Secret with this reference.
 	}
 	secret.OwnerReferences = owners
 	secret.Data = want.Data

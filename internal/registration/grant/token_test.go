@@ -86,7 +86,8 @@ func TestVerifyTokenSelectsCA(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		// hasOtherCA is true if the kubeconfig trusts another CA than that of the member.
+		// hasOtherCA is true if the kubeconfig trusts a CA that did not sign the member's
+		// certificate.
 		hasOtherCA bool
 		code       int
 		stored     bool

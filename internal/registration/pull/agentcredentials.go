@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// openKarmada creates the client of the control plane, with the credentials of the agent if
-// no kubeconfig was given.
+// openKarmada creates the client of the control plane. If no kubeconfig was given, the client uses
+// the credentials of the agent.
 func (d *unregistration) openKarmada(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
@@ -56,8 +56,8 @@ type installedAgent struct {
 	container  *corev1.Container
 }
 
-// findAgent returns the installed agent of the Cluster, or nil if there is none. It returns
-// an error if the Deployment serves another Cluster.
+// findAgent returns the installed agent of the Cluster, or nil if there is none. It returns an
+// error if the Deployment is the agent of another Cluster.
 func (d *unregistration) findAgent(ctx context.Context) (*installedAgent, error) {
 	if d.memberID == "" {
 		return nil, nil
@@ -80,8 +80,8 @@ func (d *unregistration) findAgent(ctx context.Context) (*installedAgent, error)
 	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", d.member.Describe(deployment), d.member.Name)
 }
 
-// readAgentKubeconfig reads the kubeconfig of the agent. An argument of the agent contains
-// its path, which is in a volume of a Secret.
+// readAgentKubeconfig reads the kubeconfig of the agent. An argument of the agent contains the
+// path of the kubeconfig, which a volume mounts from a Secret.
 func (d *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found == nil {
 		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", d.Namespace, d.AgentName, d.member.Name)
@@ -111,10 +111,10 @@ func parseKubeconfig(kubeconfig []byte, context string) (*rest.Config, error) {
 	return clientcmd.NewDefaultClientConfig(*loaded, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 }
 
-// readOrphanedKubeconfig returns the configuration in the kubeconfig Secret of a
-// registration that was interrupted before it installed the agent, or nil if there is none.
-// It returns an error if the Secret belongs to another Cluster, because that cluster may be
-// registering now.
+// readOrphanedKubeconfig returns the client configuration in the kubeconfig Secret of a registration
+// that was interrupted before the agent was installed. It returns nil if there is no such Secret. It
+// returns an error if the Secret belongs to another Cluster, because that Cluster may be registering
+// at this moment.
 func (d *unregistration) readOrphanedKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found != nil || d.memberID == "" {
 		return nil, nil
@@ -163,7 +163,7 @@ func mountedSecret(pod corev1.PodSpec, container corev1.Container, file string) 
 	return "", ""
 }
 
-// mountedKey returns the key of a Secret that a volume mounts at the path.
+// mountedKey returns the key of the Secret that the volume mounts at the path.
 func mountedKey(volume *corev1.SecretVolumeSource, file string) string {
 	for _, item := range volume.Items {
 		if item.Path == file {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
@@ -21,8 +21,8 @@ import (
 
 // Names of the objects of the agent in a member. Other releases use the same names.
 const (
-	// AgentKubeconfig is the name of the Secret with the kubeconfig of the agent, and of
-	// its key.
+	// AgentKubeconfig is the name of the Secret with the kubeconfig of the agent, and the key of
+	// the kubeconfig in this Secret.
 	AgentKubeconfig = "karmada-kubeconfig"
 	// AgentAccount is the service account of the agent in the member.
 	AgentAccount  = "karmada-agent-sa"
@@ -90,7 +90,7 @@ func (r Register) agentBinding() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// addSubjects adds the agent to the subjects of the binding that allows everything. The
+// addSubjects adds the agent to the subjects of the ClusterRoleBinding that allows everything. The
 // agents of several control planes share this binding.
 func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
@@ -105,7 +105,7 @@ func addSubjects(have client.Object, want *rbacv1.ClusterRoleBinding) error {
 	return nil
 }
 
-// withoutSubjects returns the subjects without those to be removed.
+// withoutSubjects returns the subjects without the removed subjects.
 func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject) {
 	for _, subject := range subjects {
 		if !slices.Contains(removed, subject) {
@@ -115,7 +115,7 @@ func withoutSubjects(subjects, removed []rbacv1.Subject) (kept []rbacv1.Subject)
 	return kept
 }
 
-// deleteFromBinding removes the agent from the binding that agents of several control
+// deleteFromBinding removes the agent from the ClusterRoleBinding that agents of several control
 // planes share. If no subject remains, it deletes the binding and the role.
 func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.Client) error {
 	have, err := member.Get(ctx, r.agentBinding())
@@ -137,7 +137,7 @@ func (r Register) deleteFromBinding(ctx context.Context, member *clusterclient.C
 	return r.keepSubjects(ctx, member, binding, others)
 }
 
-// keepSubjects stores the binding with the remaining subjects.
+// keepSubjects updates the binding so that it contains only the remaining subjects.
 func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client, binding *rbacv1.ClusterRoleBinding, others []rbacv1.Subject) error {
 	changed := binding.DeepCopy()
 	changed.Subjects = others
@@ -147,7 +147,7 @@ func (r Register) keepSubjects(ctx context.Context, member *clusterclient.Client
 	return nil
 }
 
-// revertBinding removes the agent from a binding that existed before this run.
+// revertBinding removes the agent from a ClusterRoleBinding that existed before this run.
 func (r Register) revertBinding(ctx context.Context, member *clusterclient.Client) error {
 	have, err := member.Get(ctx, r.agentBinding())
 	binding, ok := have.(*rbacv1.ClusterRoleBinding)
@@ -211,7 +211,7 @@ func (r Register) agentCommand() []string {
 		"--v=2",
 	}
 	if r.MemberRole != "" {
-		// The agent may not create accounts with more rights than its own.
+		// The agent cannot create accounts with more rights than it has, so it reports no accounts.
 		command = append(command, "--report-secrets=None")
 	}
 	return command

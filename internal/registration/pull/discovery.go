@@ -35,16 +35,18 @@ import (
 // discoveryBackoff is the delay between requests for cluster-info.
 var discoveryBackoff = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.6, Jitter: 0.3, Cap: 5 * time.Second, Steps: 30}
 
-// discoveredEndpoint is how the control plane is reached before the agent has a credential.
+// discoveredEndpoint contains the address and the CA bundle of the control plane. They suffice to
+// connect to the control plane before the agent has a credential.
 type discoveredEndpoint struct {
-	// host is the URL of the API server, ca the CA bundle that verifies its certificate.
+	// host is the URL of the API server. ca is the CA bundle that verifies the certificate of the
+	// API server.
 	host string
 	ca   []byte
 }
 
-// discoverControlPlane returns the CA bundle of the control plane. The cluster-info that
-// holds it must be signed with the secret of the token. Unless the verification is skipped,
-// the CA must also match one of the pins, and the control plane must return the same
+// discoverControlPlane returns the CA bundle of the control plane. It reads the CA bundle from
+// cluster-info, which must be signed with the secret of the token. Unless the verification is
+// skipped, the CA must also match one of the pins, and the control plane must return the same
 // cluster-info over a connection that this CA verifies.
 func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint, error) {
 	token, err := bootstraptoken.Parse(r.Token)
@@ -84,14 +86,13 @@ func (r Register) discoverControlPlane(ctx context.Context) (*discoveredEndpoint
 	return &discoveredEndpoint{host: host, ca: ca}, nil
 }
 
-// untrustedError adds to an error that the control plane cannot be trusted.
+// untrustedError adds the message that the control plane cannot be trusted to an error.
 func (r Register) untrustedError(err error) error {
 	return fmt.Errorf("the control plane at %s cannot be trusted: %w", r.Endpoint, err)
 }
 
-// awaitClusterInfo reads cluster-info until it has a signature of the token, and returns
-// the signed kubeconfig. A wrong signature or an untrusted certificate ends the wait at
-// once.
+// awaitClusterInfo reads cluster-info until it has a signature of the token, and returns the
+// signed kubeconfig. A wrong signature or an untrusted certificate ends the wait immediately.
 func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, token bootstraptoken.Token) ([]byte, error) {
 	api, err := corev1client.NewForConfig(karmada)
 	if err != nil {
@@ -137,16 +138,16 @@ func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, to
 	return nil, r.untrustedError(err)
 }
 
-// tokenRejectionTimeout is how long a new token may be rejected. API servers read tokens
-// through a cache.
+// tokenRejectionTimeout limits how long a rejection of a new token is retried. The cache of an API
+// server may not have the token yet.
 const tokenRejectionTimeout = 3 * time.Second
 
-// errTokenRejected reports that the verified control plane rejects the token.
+// errTokenRejected means that the verified control plane rejects the token.
 var errTokenRejected = apierrors.NewUnauthorized("the control plane does not know the token")
 
-// checkTokenKnown returns a permanent error if the control plane rejects the token, so that
-// the wait for a signature ends early. The token is sent only to a control plane whose CA
-// matches a pin. Otherwise it returns the error unsigned.
+// checkTokenKnown returns a permanent error if the control plane rejects the token, so that the
+// wait for a signature ends early. Otherwise it returns the error unsigned. It sends the token
+// only to a control plane whose CA matches a pin.
 func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
 	pins, err := r.parsePins()
 	if err != nil || len(pins) == 0 {
@@ -174,8 +175,8 @@ func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, u
 	return unsigned
 }
 
-// canCreateRequests reports whether the client may create certificate signing requests, or
-// the given subresource of them.
+// canCreateRequests reports whether the client may create certificate signing requests, or the
+// given subresource of certificate signing requests.
 func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, subresource string) (bool, error) {
 	config := rest.CopyConfig(karmada)
 	config.Timeout = clusterclient.RequestTimeout
@@ -194,8 +195,9 @@ func (r Register) canCreateRequests(ctx context.Context, karmada *rest.Config, s
 	return review.Status.Allowed, nil
 }
 
-// checkTokenRights returns an error if the token lacks a right, before anything is created.
-// An error of the check itself is ignored; the registration reports it later.
+// checkTokenRights returns an error if the token lacks a right. It runs before anything is
+// created. It ignores an error of the check itself, because the registration reports such an error
+// later.
 func (r Register) checkTokenRights(ctx context.Context, found *discoveredEndpoint) error {
 	holder := found.newConfig(r.Token, nil, nil)
 	isAllowed, err := r.canCreateRequests(ctx, holder, "")
@@ -215,7 +217,7 @@ func (r Register) checkTokenRights(ctx context.Context, found *discoveredEndpoin
 
 var errMissingRight = apierrors.NewForbidden(certificatesv1.Resource("certificatesigningrequests"), "", nil)
 
-// explainDiscoveryError adds advice to the error that cluster-info did not appear in time.
+// explainDiscoveryError returns the error that cluster-info did not appear in time, with advice.
 func (r Register) explainDiscoveryError(lastErr error) error {
 	err := fmt.Errorf("the control plane at %s could not be discovered within %s: %w", r.Endpoint, r.Timeout, lastErr)
 	var (
@@ -235,10 +237,10 @@ func (r Register) explainDiscoveryError(lastErr error) error {
 	return fmt.Errorf("%w\n%s", err, advice)
 }
 
-// errUnsigned reports that cluster-info has no signature of the token.
+// errUnsigned means that cluster-info has no signature of the token.
 var errUnsigned = errors.New("it has no signature of this token")
 
-// permanentError is an error that another try cannot resolve.
+// permanentError is an error that a retry cannot resolve.
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
@@ -260,7 +262,7 @@ func verifyClusterInfo(info *corev1.ConfigMap, token bootstraptoken.Token) ([]by
 	return []byte(kubeconfig), nil
 }
 
-// caBundle returns the certificate authorities of the only cluster of a kubeconfig.
+// caBundle returns the certificate authorities of a kubeconfig that contains only one cluster.
 func caBundle(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -278,8 +280,8 @@ func caBundle(kubeconfig []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// onlyPinned returns the certificate authorities that match one of the pins. Others are
-// rejected although they are signed, because the token may be widely known.
+// onlyPinned returns the certificate authorities that match one of the pins. Other authorities are
+// rejected although the token signed them, because many people may know the token.
 func onlyPinned(ca []byte, pins []bootstraptoken.Pin) ([]byte, error) {
 	certificates, err := cert.ParseCertsPEM(ca)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 
 var testToken = bootstraptoken.Token{ID: "abcdef", Secret: "0123456789abcdef"}
 
-// newClusterInfoKubeconfig returns a kubeconfig with one cluster for each certificate
+// newClusterInfoKubeconfig returns a kubeconfig that contains one cluster for each certificate
 // authority.
 func newClusterInfoKubeconfig(t *testing.T, authorities ...[]byte) string {
 	t.Helper()
@@ -59,7 +59,7 @@ func newSignedClusterInfo(t *testing.T, kubeconfig string, by bootstraptoken.Tok
 	}
 }
 
-// newOtherCA returns a certificate authority that is not that of the server.
+// newOtherCA returns a certificate authority that differs from the authority of the server.
 func newOtherCA(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,8 +77,8 @@ func newOtherCA(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// writeAccessReview writes an access review that allows everything, or Unauthorized if the
-// token is unknown.
+// writeAccessReview writes an access review that allows everything. If the token is unknown, it
+// writes Unauthorized instead.
 func writeAccessReview(w http.ResponseWriter, isKnown bool) {
 	w.Header().Set("Content-Type", "application/json")
 	if !isKnown {
@@ -91,8 +91,8 @@ func writeAccessReview(w http.ResponseWriter, isKnown bool) {
 }
 
 func TestDiscoverControlPlane(t *testing.T) {
-	// responses are the responses to the first request, the second one and so on. The
-	// last one is repeated.
+	// responses are the responses to the first request, the second request and so on. The last
+	// response is repeated.
 	var responses []func() (int, corev1.ConfigMap)
 	var (
 		requests atomic.Int32

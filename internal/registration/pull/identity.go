@@ -30,20 +30,21 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
 )
 
 const (
-	// generatorPrefix, followed by the name of the cluster and five characters, is the name
-	// of the certificate signing request of the Generator.
+	// generatorPrefix is the prefix of the name of the Generator's certificate signing request. The
+	// name of the cluster and five characters follow the prefix.
 	generatorPrefix = "agent-rbac-generator-"
 	generatorBits   = 3072
 )
 
-// agentIdentity is the user of the agent in the control plane, and the objects that this
-// run created there for it.
+// agentIdentity is the user of the agent in the control plane, with the objects that this run
+// created for this user in the control plane.
 type agentIdentity struct {
 	register Register
 	// id is the identity of the member.
@@ -53,14 +54,13 @@ type agentIdentity struct {
 	certificate, key []byte
 	// request is the certificate signing request of the agent.
 	request *certificatesv1.CertificateSigningRequest
-	// karmada is the client of the control plane with the rights of the agent. generator is
-	// the client that grants these rights; it is nil if the control plane grants them
-	// itself.
+	// karmada is the client of the control plane with the rights of the agent. generator is the
+	// client that grants these rights. generator is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
 }
 
-// obtain gets the certificate of the agent. It then ensures that the agent has its rights
-// and that no Cluster has its name.
+// obtain requests the certificate of the agent. It then ensures that the agent has its rights, and
+// that no Cluster with the name of the agent's Cluster exists.
 func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
 	r := i.register
 	holder, err := clusterclient.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
@@ -96,8 +96,8 @@ func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	return i.dryRunCluster(ctx)
 }
 
-// newConfig returns a client configuration of the control plane with a token or a
-// certificate.
+// newConfig returns a client configuration of the control plane, with a token or a certificate as
+// credential.
 func (d *discoveredEndpoint) newConfig(token string, certificate, key []byte) *rest.Config {
 	return &rest.Config{
 		Host: d.host, BearerToken: token,
@@ -115,7 +115,7 @@ func newKey() (key *ecdsa.PrivateKey, encoded []byte, err error) {
 	return key, encoded, nil
 }
 
-// signingRequest returns a request for a client certificate of the user.
+// signingRequest returns a request for a client certificate of the given user.
 func (r Register) signingRequest(name, user string, key any) (*certificatesv1.CertificateSigningRequest, error) {
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: []string{agent.Group}}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -133,13 +133,13 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 		},
 	}
 	if r.ClusterNamespace != clusterv1alpha1.NamespaceKarmadaCluster {
-		request.Annotations = map[string]string{agent.ClusterNamespaceAnnotation: r.ClusterNamespace}
+		request.Annotations = map[string]string{clusterv1alpha1.ClusterNamespaceAnnotation: r.ClusterNamespace}
 	}
 	return request, nil
 }
 
-// requestCertificate creates a certificate signing request and waits for the certificate. A
-// denial ends the wait at once and its reason is in the error.
+// requestCertificate creates a certificate signing request and waits for the certificate. If the
+// request is denied, it immediately returns an error with the reason.
 func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.Client, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	if err := holder.API.Create(ctx, request); err != nil {
 		return nil, r.explainTokenError(holder.WrapError("creating", request, err), err)
@@ -151,7 +151,7 @@ func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := holder.Get(ctx, request)
 		if err != nil {
-			// A single failed read does not show that the request is gone.
+			// Retry, because a single failed read does not prove that the request is gone.
 			return false, onlyDenied(err)
 		}
 		if have == nil {
@@ -173,7 +173,7 @@ func (r Register) requestCertificate(ctx context.Context, holder *clusterclient.
 	return nil, fmt.Errorf("the control plane (%s) does not accept %q as a member: %w", holder.Host, r.Name, err)
 }
 
-// onlyDenied returns Forbidden and Unauthorized errors and nil for all others.
+// onlyDenied returns err if it is a Forbidden or Unauthorized error. Otherwise it returns nil.
 func onlyDenied(err error) error {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		return err
@@ -181,7 +181,8 @@ func onlyDenied(err error) error {
 	return nil
 }
 
-// denialReason returns why the certificate will not be issued, or nil.
+// denialReason returns an error with the reason why the certificate will not be issued. It returns
+// nil if no condition of the request excludes that the certificate is issued.
 func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		switch condition.Type {
@@ -194,7 +195,7 @@ func denialReason(request *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// explainTokenError adds the likely problem of the token to an error.
+// explainTokenError adds the probable problem of the token to an error.
 func (r Register) explainTokenError(explained, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -214,8 +215,8 @@ func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclien
 	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantRights gives the agent its rights in a control plane that does not grant them
-// itself.
+// grantRights gives the agent its rights. It is used if the control plane does not grant the
+// rights itself.
 func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := i.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
@@ -238,7 +239,8 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 		return err
 	}
 	defer func() {
-		// The certificate has all rights in the control plane and is no longer needed.
+		// The certificate of the Generator has all rights in the control plane, and is no longer
+		// needed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()
 		if err := i.generator.Delete(ctx, request); err != nil {
@@ -249,7 +251,7 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 		return err
 	}
 	keepExisting := func(client.Object) error { return nil }
-	for _, name := range []string{r.ClusterNamespace, agent.ExecutionNamespace(r.Name)} {
+	for _, name := range []string{r.ClusterNamespace, work.ExecutionNamespace(r.Name)} {
 		if _, err := i.generator.Ensure(ctx, registration.NewNamespace(name), keepExisting); err != nil {
 			return err
 		}
@@ -266,8 +268,8 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 	return err
 }
 
-// adoptRight adds missing rules or subjects to an existing role or binding. Nothing is
-// removed because another registration may use the object.
+// adoptRight adds missing rules or subjects to an existing role or binding. It removes nothing,
+// because another registration may use the object.
 func adoptRight(have client.Object, want agent.Object) error {
 	registration.AddLabels(have, want)
 	switch have := have.(type) {
@@ -292,8 +294,8 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return have
 }
 
-// rollBack deletes the Cluster of the agent in the control plane, and its rights if this
-// run granted them.
+// rollBack deletes the Cluster of the agent in the control plane. It also deletes the rights of
+// the agent if this run granted them.
 func (i *agentIdentity) rollBack(ctx context.Context) error {
 	if i.karmada == nil {
 		return nil
@@ -309,7 +311,7 @@ func (i *agentIdentity) rollBack(ctx context.Context) error {
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(i.register.Name)}}
 	have, err := i.karmada.Get(ctx, role)
-	if have != nil && have.GetLabels()[agent.ManagedLabel] == i.register.Name && have.GetAnnotations()[agent.RequestAnnotation] == string(i.request.UID) {
+	if have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == i.register.Name && have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == string(i.request.UID) {
 		errs = append(errs, i.karmada.Delete(ctx, have))
 	}
 	return errors.Join(append(errs, ignoreForbidden(err))...)

@@ -12,9 +12,9 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// limitedRole returns the role and the bindings of an agent with MemberRole. Their names
-// contain the name of the cluster, because the agent of another control plane in the same
-// member may have all rights.
+// limitedRole returns the role and the bindings of an agent with MemberRole. Their names contain
+// the name of the cluster, because another control plane may have an agent with all rights in the
+// same member.
 func (r Register) limitedRole() (base *rbacv1.ClusterRole, bindings []*rbacv1.ClusterRoleBinding) {
 	base, baseBinding, memberRoleBinding := r.agentRole(), r.agentBinding(), r.agentBinding()
 	base.Name += ":" + r.Name

@@ -1,13 +1,13 @@
-// Package pull answers: how does a cluster register in pull mode, with an agent that polls
-// the control plane, and how does it unregister?
+// Package pull answers: how does a cluster register in pull mode, with an agent that polls the
+// control plane, and how does it unregister?
 //
-// Registering begins with a bootstrap token. The token verifies the control plane, and the
-// agent uses it to request its certificate. Unregistering deletes the propagated objects
-// first and the agent last.
+// A registration starts with a bootstrap token. The token is used to verify the control plane and
+// to request the certificate of the agent. Unregistering deletes the propagated objects first and
+// the agent last.
 //
-// Invariants: no data is sent to a control plane that is not verified. A failed
-// registration deletes the objects that it and its agent created on both sides, and no
-// others.
+// Invariants: no data is sent to a control plane that is not verified. A failed registration
+// deletes exactly the objects that it and its agent created in the control plane and in the
+// member.
 package pull
 
 import (
@@ -44,17 +44,16 @@ const (
 	// DefaultCertExpiration is the requested lifetime of the agent's certificate.
 	DefaultCertExpiration = 365 * 24 * time.Hour
 
-	// AgentName is the name of the agent's Deployment and roles in the member.
+	// AgentName is the name of the agent's Deployment and of the agent's roles in the member.
 	AgentName = "karmada-agent"
 )
 
-// DefaultAgentImage returns the image of the agent of this version.
+// DefaultAgentImage returns the image of the agent that has the version of this program.
 func DefaultAgentImage() string {
 	return "docker.io/karmada/karmada-agent:" + version.Get().GitVersion
 }
 
-// Register registers a cluster in pull mode, with nothing but a bootstrap token as
-// credential.
+// Register registers a cluster in pull mode. Its only credential is a bootstrap token.
 type Register struct {
 	// Endpoint is host:port of the control plane.
 	Endpoint string
@@ -65,32 +64,32 @@ type Register struct {
 	// ClusterNamespace is the namespace of the cluster's Secrets in the control plane.
 	// Default karmada-cluster.
 	ClusterNamespace string
-	// Token is the bootstrap token. CAHashes are pins; the certificate authority of the
-	// control plane must match one of them. They may be empty only with SkipCAVerification,
-	// which allows a man-in-the-middle attack by anyone who knows the token.
+	// Token is the bootstrap token. CAHashes are pins. The certificate authority of the control
+	// plane must match one of the pins. CAHashes may be empty only with SkipCAVerification, which
+	// allows a man-in-the-middle attack by everyone who knows the token.
 	Token              string
 	CAHashes           []string
 	SkipCAVerification bool
 	// Provider, Region and Zones are the location of the cluster. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole of the member that limits what the agent may do there.
-	// Empty allows everything. If it is set, the control plane gets no account in the
-	// member.
+	// MemberRole is the ClusterRole in the member that limits the rights of the agent in the
+	// member. Empty allows everything. If MemberRole is set, the control plane gets no account in
+	// the member.
 	MemberRole string
 	// ProxyURL is the proxy through which the control plane reaches the member.
 	ProxyURL string
-	// Image is the image of the agent, Replicas the number of its replicas. Default: the
-	// image of this version, 1.
+	// Image is the image of the agent. Default: the image of this version. Replicas is the number
+	// of replicas of the agent. Default: 1.
 	Image    string
 	Replicas int32
-	// CertExpiration is the requested lifetime of the agent's certificate. Default one
-	// year. The control plane may shorten it.
+	// CertExpiration is the requested lifetime of the agent's certificate. Default one year. The
+	// control plane may issue a certificate with a shorter lifetime.
 	CertExpiration time.Duration
 	// CertRotation makes the agent renew its certificate before it expires.
 	CertRotation bool
-	// DryRun makes the checks that need no certificate, changes nothing and logs what would
-	// be created.
+	// DryRun makes only the checks that need no certificate. It changes nothing, and logs what
+	// would be created.
 	DryRun bool
 	// Timeout is the time limit of each wait. Default 5 minutes.
 	Timeout time.Duration
@@ -102,8 +101,9 @@ type Register struct {
 	Log func(format string, args ...any)
 }
 
-// Run registers the cluster. It returns when the agent is ready and has created the
-// Cluster. If it fails or ctx ends, it deletes the created objects on both sides.
+// Run registers the cluster. It returns when the agent is ready and has created the Cluster. If
+// Run fails or ctx ends, it deletes the objects that were created in the control plane and in the
+// member.
 func (r Register) Run(ctx context.Context) (err error) {
 	r = r.withDefaults()
 	if err := r.validate(); err != nil {
@@ -157,8 +157,8 @@ func (r Register) Run(ctx context.Context) (err error) {
 	return r.awaitCluster(ctx, identity.karmada)
 }
 
-// awaitCluster waits until the agent has created the Cluster. An available Pod shows that
-// the agent runs, but not that it reaches the control plane.
+// awaitCluster waits until the agent has created the Cluster, because an available Pod does not
+// prove that the agent reaches the control plane.
 func (r Register) awaitCluster(ctx context.Context, karmada *clusterclient.Client) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
@@ -166,7 +166,7 @@ func (r Register) awaitCluster(ctx context.Context, karmada *clusterclient.Clien
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	err := pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
 		have, err := karmada.Get(ctx, cluster)
-		// A single failed read does not show that the Cluster is missing.
+		// Retry, because a single failed read does not prove that the Cluster is missing.
 		return have != nil, onlyDenied(err)
 	})
 	switch {
@@ -225,7 +225,7 @@ func (r Register) validate() error {
 // minExpiration is the shortest lifetime of a certificate that can be requested.
 const minExpiration = 10 * time.Minute
 
-// validateEndpoint returns an error unless the endpoint is host:port.
+// validateEndpoint returns an error if the endpoint is not of the form host:port.
 func validateEndpoint(endpoint string) error {
 	if strings.Contains(endpoint, "/") {
 		return fmt.Errorf("endpoint %q: write host:port, without scheme and path", endpoint)
@@ -238,7 +238,7 @@ func validateEndpoint(endpoint string) error {
 	return nil
 }
 
-// parsePins parses CAHashes.
+// parsePins parses CAHashes and returns the pins.
 func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 	var pins []bootstraptoken.Pin
 	for _, hash := range r.CAHashes {
@@ -251,9 +251,9 @@ func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 	return pins, nil
 }
 
-// rollBack deletes the created objects. The agent is deleted first so that it does not use
-// deleted credentials. The objects that the agent created are deleted last, when the agent
-// has no rights to create them again.
+// rollBack deletes the created objects. It deletes the agent first, so that the agent does not use
+// deleted credentials. It deletes the objects that the agent created last, when the agent has no
+// rights to create them again.
 func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *clusterclient.Client, agentObjects []client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()
@@ -268,8 +268,8 @@ func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member 
 	return errors.Join(errs...)
 }
 
-// missingAgentObjects returns the objects that the agent will create in the member at its
-// start, without those that exist already. Among them are accounts with all rights.
+// missingAgentObjects returns the objects that the agent will create in the member at its start,
+// except for objects that exist already. Some of the objects are accounts with all rights.
 func (r Register) missingAgentObjects(ctx context.Context, member *clusterclient.Client) (absent []client.Object, err error) {
 	accounts, shared := grant.Cleanup{Cluster: r.Name, Namespace: r.ClusterNamespace}, registration.NewServiceAccount(r.ClusterNamespace, grant.ImpersonatorAccount)
 	for _, object := range append(accounts.Objects(), grant.NewTokenSecret(shared), shared, registration.NewNamespace(r.ClusterNamespace)) {
@@ -324,10 +324,9 @@ func (r Register) preflight(ctx context.Context, member *clusterclient.Client) (
 	return id, nil
 }
 
-// rejectControlPlane returns an error if the member is the control plane itself. Only the
-// control plane holds a cluster-info that is signed with the secret of the token. Missing
-// rights to read cluster-info are no error, because this check only catches the wrong
-// kubeconfig.
+// rejectControlPlane returns an error if the member is the control plane itself. Only the control
+// plane has a cluster-info that is signed with the secret of the token. Without the right to read
+// cluster-info it returns nil, because this check only detects a wrong kubeconfig.
 func (r Register) rejectControlPlane(ctx context.Context, member *clusterclient.Client) error {
 	token, err := bootstraptoken.Parse(r.Token)
 	if err != nil {

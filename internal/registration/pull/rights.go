@@ -16,19 +16,20 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/enroll"
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// rightsTimeout is how long the control plane may take to grant the rights of an agent.
-// Authorizers read them through a cache.
+// rightsTimeout is the time limit for the control plane to grant the rights of an agent. The cache
+// of an authorizer may not have the rights yet.
 const rightsTimeout = 5 * time.Second
 
 // requiredRights returns the rights without which an agent cannot work, in the order of
 // their use.
 func requiredRights(cluster, clusterNamespace string) []authorizationv1.ResourceAttributes {
-	namespace := agent.ExecutionNamespace(cluster)
+	namespace := work.ExecutionNamespace(cluster)
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "get", Group: clusterv1alpha1.GroupName, Resource: "clusters", Name: cluster},
 		{Verb: "create", Group: clusterv1alpha1.GroupName, Resource: "clusters"},
@@ -43,9 +44,9 @@ func requiredRights(cluster, clusterNamespace string) []authorizationv1.Resource
 	}
 }
 
-// awaitRights waits until the agent has its rights. It returns the missing right after a
-// short time limit, or an empty string. It returns an error if a Cluster of this name
-// exists.
+// awaitRights waits until the agent has its rights. If a right is still missing after a short time
+// limit, awaitRights returns this right, and otherwise an empty string. It returns an error if a
+// Cluster of this name exists.
 func (i *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
@@ -68,9 +69,9 @@ func (i *agentIdentity) awaitRights(ctx context.Context) (missing string, err er
 	return "", err
 }
 
-// findMissingRight returns a right that the agent lacks, or an empty string. If the control
-// plane does not serve access reviews to the agent, the right to list Works is tried
-// instead.
+// findMissingRight returns a right that the agent lacks, or an empty string if the agent lacks
+// none. If the control plane does not serve access reviews to the agent, findMissingRight lists
+// Works instead, to check this right.
 func (i *agentIdentity) findMissingRight(ctx context.Context) (missing string, err error) {
 	for _, each := range requiredRights(i.register.Name, i.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
@@ -86,9 +87,9 @@ func (i *agentIdentity) findMissingRight(ctx context.Context) (missing string, e
 		}
 	}
 	works := &workv1alpha1.WorkList{}
-	err = i.karmada.API.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(i.register.Name)), client.Limit(1))
+	err = i.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(i.register.Name)), client.Limit(1))
 	if apierrors.IsForbidden(err) {
-		return "list works in namespace " + agent.ExecutionNamespace(i.register.Name), nil
+		return "list works in namespace " + work.ExecutionNamespace(i.register.Name), nil
 	}
 	return "", err
 }
@@ -108,8 +109,8 @@ func formatRight(right authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-// dryRunCluster creates the Cluster of the agent as a dry run. A rejection is reported at
-// once and not only in the log of an agent that does not become ready.
+// dryRunCluster creates the Cluster of the agent as a dry run. So a rejection is reported
+// immediately, and not only in the log of an agent that does not become ready.
 func (i *agentIdentity) dryRunCluster(ctx context.Context) error {
 	r := i.register
 	enrollment := enroll.Enrollment{
@@ -122,7 +123,7 @@ func (i *agentIdentity) dryRunCluster(ctx context.Context) error {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", i.karmada.Host, r.Name, err)
 	}
-	// Any other error is reported again if the agent meets it.
+	// Ignore other errors. If the agent gets the same error, the error is reported later.
 	return nil
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// logTailLines and logTailBytes limit how much of a log a message contains,
-	// describeTimeout how long reading it may take.
+	// logTailLines and logTailBytes limit how much of a log a message contains. describeTimeout is
+	// the time limit for reading the reason of a failure.
 	logTailLines    = 5
 	logTailBytes    = 2048
 	describeTimeout = 5 * time.Second
@@ -69,16 +69,15 @@ func desiredReplicas(deployment *appsv1.Deployment) int32 {
 	return *deployment.Spec.Replicas
 }
 
-// isRolledOut reports whether all desired replicas are available and belong to the current
-// template.
+// isRolledOut reports whether all desired replicas are available and use the current Pod template.
 func isRolledOut(deployment *appsv1.Deployment) bool {
 	status, want := deployment.Status, desiredReplicas(deployment)
 	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == want &&
 		status.Replicas == want && status.AvailableReplicas == want
 }
 
-// describeFailure returns why the agent is not ready, from the status of its Deployment and
-// Pods and the end of their logs.
+// describeFailure returns the reason why the agent is not ready. The reason contains the status of
+// the Deployment and of its Pods, and the end of the logs of the Pods.
 func (r Register) describeFailure(ctx context.Context, member *clusterclient.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
@@ -118,8 +117,8 @@ func replicaFailure(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// podFailure returns why a Pod is not ready, and whether its container has restarted. The
-// reason is empty if the Pod is ready.
+// podFailure returns the reason why a Pod is not ready, and reports whether its container has
+// restarted. The reason is empty if the Pod is ready.
 func podFailure(pod *corev1.Pod) (reason string, isRestarted bool) {
 	for _, status := range pod.Status.ContainerStatuses {
 		switch ended := status.LastTerminationState.Terminated; {
@@ -146,8 +145,8 @@ func joinReason(reason, message string) string {
 	return strings.Trim(reason+": "+strings.TrimSpace(message), ": ")
 }
 
-// logTail returns the end of the log of a Pod, or an empty string if it cannot be read in
-// time.
+// logTail returns the end of the log of a Pod. It returns an empty string if the log cannot be
+// read in time.
 func (r Register) logTail(ctx context.Context, pod string, previous bool) string {
 	api, err := corev1client.NewForConfig(rest.CopyConfig(r.Member))
 	if err != nil {

@@ -20,32 +20,33 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/admission"
 	"karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// Unregister ends the membership of a cluster in pull mode.
+// Unregister removes a cluster in pull mode from the control plane.
 type Unregister struct {
 	// Name is the name of the Cluster.
 	Name string
-	// Namespace is the namespace of the agent in the member, AgentName the name of its
-	// Deployment. Default karmada-system, karmada-agent.
+	// Namespace is the namespace of the agent in the member. Default karmada-system. AgentName is
+	// the name of the agent's Deployment. Default karmada-agent.
 	Namespace, AgentName string
-	// ClusterNamespace is the namespace of the cluster's Secrets. Default: that of the flag
-	// of the agent, or karmada-cluster.
+	// ClusterNamespace is the namespace of the cluster's Secrets. The default is the value in the
+	// flag of the agent, or karmada-cluster.
 	ClusterNamespace string
-	// Wait is the time limit of the removal from the control plane, and again of the
-	// removal from the member. Default 60 s.
+	// Wait is the time limit of the removal from the control plane, and also of the removal from
+	// the member. Default 60 s.
 	Wait time.Duration
-	// Force continues if one of the clusters cannot be reached. It removes the finalizers
-	// that no controller removes in time, which leaves the propagated objects in the
+	// Force makes Run continue if one of the clusters cannot be reached. It also removes the
+	// finalizers that no controller removes in time. Then the propagated objects stay in the
 	// member.
 	Force bool
-	// DryRun makes all checks, changes nothing and logs what would be deleted.
+	// DryRun makes all checks, changes nothing, and logs what would be deleted.
 	DryRun bool
-	// Karmada is the client configuration of the control plane. Nil means the kubeconfig of
-	// the agent with the context that the agent uses.
+	// Karmada is the client configuration of the control plane. Nil means the kubeconfig of the
+	// agent, with the context that the agent uses.
 	Karmada *rest.Config
 	// Member is the client configuration of the cluster.
 	Member *rest.Config
@@ -86,7 +87,7 @@ func (u Unregister) Run(ctx context.Context) error {
 	return run.cleanUpMember(ctx)
 }
 
-// unregistration is a run of Unregister.
+// unregistration is one run of Unregister.
 type unregistration struct {
 	Unregister
 	member *clusterclient.Client
@@ -97,7 +98,7 @@ type unregistration struct {
 	karmada *clusterclient.Client
 	// usesAgentCredentials is true if karmada uses the credentials of the agent.
 	usesAgentCredentials bool
-	// cluster is the Cluster, nil if there is none.
+	// cluster is the Cluster, or nil if there is none.
 	cluster *clusterv1alpha1.Cluster
 	// karmadaManagesRights is true if the control plane revokes the rights of the agent
 	// itself.
@@ -127,8 +128,9 @@ func (d *unregistration) findCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	object, err := d.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
-	// A user without the right to read the Cluster has set the wrong kubeconfig. The
-	// agent may have lost this right together with its Cluster.
+	// If a user has no right to read the Cluster, the user has set the wrong kubeconfig. If an
+	// agent has no right to read the Cluster, the Cluster may have been deleted together with the
+	// rights of the agent.
 	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	if err != nil && d.Force && (d.usesAgentCredentials || !isDenied) {
 		d.logf("warning: the control plane will not be cleaned up: %v", err)
@@ -157,7 +159,8 @@ func (d *unregistration) findCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	// This check comes before any deletion: with Force the member would lose its agent.
+	// Check before any deletion, because with Force the member would lose its agent although the
+	// Cluster stays.
 	if err := admission.CheckDeletionProtection(found); err != nil {
 		return fmt.Errorf("cluster %q: %w", d.Name, err)
 	}
@@ -180,9 +183,9 @@ func (d *unregistration) removeFromKarmada(ctx context.Context) error {
 	return d.removeRights(ctx)
 }
 
-// continueWithMember returns nil if Force is set and the control plane rejected the
-// credentials of the agent, so that the member is still cleaned up. It may be impossible to
-// get other credentials.
+// continueWithMember returns nil if Force is set and the control plane rejected the credentials of
+// the agent. Then the member is cleaned up nevertheless, because the user may not be able to get
+// other credentials.
 func (d *unregistration) continueWithMember(ctx context.Context, err error) error {
 	if !d.Force || !d.usesAgentCredentials || ctx.Err() != nil {
 		return err
@@ -193,8 +196,8 @@ func (d *unregistration) continueWithMember(ctx context.Context, err error) erro
 	return nil
 }
 
-// removeCluster deletes the Cluster first. Its Works are deleted with it, and as long as it
-// exists, bindings create new ones.
+// removeCluster deletes the Cluster before the Works, because bindings create new Works as long as
+// the Cluster exists. The Works are deleted together with the Cluster.
 func (d *unregistration) removeCluster(ctx context.Context) error {
 	err := d.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: d.cluster, Wait: d.Wait, DeniedMeansGone: d.usesAgentCredentials, ExtraBlockers: d.agentBlockers})
 	var blocked *clusterclient.BlockedRemovalError
@@ -205,9 +208,9 @@ func (d *unregistration) removeCluster(ctx context.Context) error {
 	return d.forceRemoval(ctx)
 }
 
-// agentBlockers returns the Deployment of the agent if not all of its replicas are
-// available and Works are left. Only the agent deletes the objects of these Works in the
-// member.
+// agentBlockers returns a line about the Deployment of the agent if Works remain and not all
+// replicas of the agent are available, because only the agent deletes the objects of these Works
+// in the member.
 func (d *unregistration) agentBlockers(ctx context.Context, works int) []string {
 	if works == 0 || d.memberID == "" {
 		return nil
@@ -224,8 +227,9 @@ func (d *unregistration) agentBlockers(ctx context.Context, works int) []string 
 	return []string{line}
 }
 
-// awaitClusterGone waits until the Cluster is gone. The agent loses its rights with the
-// Cluster, so with its credentials a denied request means the same.
+// awaitClusterGone waits until the Cluster is gone. With the credentials of the agent, a denied
+// request also means that the Cluster is gone, because the agent loses its rights together with
+// the Cluster.
 func (d *unregistration) awaitClusterGone(ctx context.Context) error {
 	err := d.karmada.AwaitGone(ctx, d.cluster)
 	if d.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
@@ -244,9 +248,10 @@ func (d *unregistration) forceRemoval(ctx context.Context) error {
 	if !d.usesAgentCredentials {
 		return d.karmada.ForceDeleteCluster(ctx, d.cluster)
 	}
-	// The agent may not delete its namespace. The control plane deletes it later.
+	// The agent is not allowed to delete its execution namespace. The control plane deletes the
+	// namespace later.
 	works := &workv1alpha1.WorkList{}
-	if err := d.karmada.API.List(ctx, works, client.InNamespace(agent.ExecutionNamespace(d.Name))); err != nil {
+	if err := d.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(d.Name))); err != nil {
 		return fmt.Errorf("listing the Works of cluster %q: %w", d.Name, err)
 	}
 	for i := range works.Items {
@@ -257,17 +262,17 @@ func (d *unregistration) forceRemoval(ctx context.Context) error {
 	return d.awaitClusterGone(ctx)
 }
 
-// hasManagedRights reports whether the control plane granted the rights of the agent and
-// therefore revokes them itself.
+// hasManagedRights reports whether the control plane granted the rights of the agent. In this
+// case, the control plane also revokes them.
 func (d *unregistration) hasManagedRights(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
 	have, err := d.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
-	return err == nil && have != nil && have.GetLabels()[agent.ManagedLabel] == d.Name
+	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == d.Name
 }
 
-// removeRights deletes the rights of the agent. The credentials of the agent do not suffice
-// for this.
+// removeRights deletes the rights of the agent. The credentials of the agent are not allowed to
+// delete all of them.
 func (d *unregistration) removeRights(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.Wait)
 	defer cancel()
@@ -276,8 +281,9 @@ func (d *unregistration) removeRights(ctx context.Context) error {
 		d.logRemainingObjects()
 		return nil
 	case d.usesAgentCredentials && d.cluster == nil:
-		// The rights are deleted together with the Cluster, but there was none. The agent may
-		// delete its own role. Until then no other cluster can register under this name.
+		// Without a Cluster, no deletion of a Cluster deletes the rights. Delete the agent's role,
+		// which the agent may delete itself, because no other cluster can register under this name
+		// while the role exists.
 		return d.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
 	case d.usesAgentCredentials:
 		return nil
@@ -310,8 +316,8 @@ func (d *unregistration) logRemainingObjects() {
 	}
 }
 
-// cleanUpMember deletes the objects that register created in the member. The agent is
-// deleted first so that it cannot create them again.
+// cleanUpMember deletes the objects that register created in the member. It deletes the agent
+// first, so that the agent cannot create objects again.
 func (d *unregistration) cleanUpMember(ctx context.Context) error {
 	if d.memberID == "" {
 		return nil
@@ -324,7 +330,7 @@ func (d *unregistration) cleanUpMember(ctx context.Context) error {
 		case *rbacv1.ClusterRoleBinding:
 			errs = append(errs, d.newRegister().deleteFromBinding(ctx, d.member))
 		case *rbacv1.ClusterRole:
-			// deleteFromBinding deletes the role with the last subject.
+			// deleteFromBinding deletes the role together with the last subject.
 		default:
 			errs = append(errs, d.member.Delete(ctx, object))
 		}
@@ -352,7 +358,7 @@ func (d *unregistration) agentObjects() []client.Object {
 	}
 }
 
-// newRegister returns the Register with the fields that the objects of the agent depend on.
+// newRegister returns a Register with the fields that determine the objects of the agent.
 func (d *unregistration) newRegister() Register {
 	return Register{Name: d.Name, Namespace: d.Namespace}
 }

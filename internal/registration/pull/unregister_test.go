@@ -58,7 +58,7 @@ func TestFailedRegisterDeletesAgentObjects(t *testing.T) {
 			if err := r.installAgent(t.Context(), member, []byte("kubeconfig")); err != nil {
 				t.Fatal(err)
 			}
-			// The agent runs in another process.
+			// The agent runs in another process, so it has its own client.
 			agentClient := &clusterclient.Client{Name: "it", Host: "https://it", Log: t.Logf, API: member.API}
 			account, impersonator := registration.NewServiceAccount("ns", grant.AccountName("east")), registration.NewServiceAccount("ns", grant.ImpersonatorAccount)
 			for _, object := range []client.Object{registration.NewNamespace("ns"), impersonator, account, grant.NewClusterRole("east"), grant.NewClusterRoleBinding("east", "ns"), grant.NewTokenSecret(account), grant.NewTokenSecret(impersonator)} {
@@ -109,7 +109,7 @@ func TestAgentBlockers(t *testing.T) {
 	}
 }
 
-// boundNamespaces returns the namespaces of the subjects of the binding of agents.
+// boundNamespaces returns the namespaces of the subjects in the ClusterRoleBinding of agents.
 func boundNamespaces(t *testing.T, member *clusterclient.Client) (namespaces []string) {
 	t.Helper()
 	have, err := member.Get(t.Context(), Register{}.agentBinding())
@@ -172,8 +172,8 @@ func TestAgentsOfTwoControlPlanesShareBinding(t *testing.T) {
 	}
 }
 
-// newAgentSecret returns the Secret of a registration that was interrupted before it
-// installed the agent.
+// newAgentSecret returns the Secret that a registration leaves if it is interrupted before it
+// installs the agent.
 func newAgentSecret(t *testing.T, user string) *corev1.Secret {
 	t.Helper()
 	dir := pki.Dir{Path: t.TempDir()}
@@ -238,7 +238,7 @@ func TestUnregisterAfterInterruptedRegister(t *testing.T) {
 }
 
 func TestUnregisterWithoutClusterDeletesManagedRole(t *testing.T) {
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Labels: map[string]string{agent.ManagedLabel: "east"}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName("east"), Labels: map[string]string{clusterv1alpha1.AgentLabel: "east"}}}
 	karmada := clusterclienttest.NewClient(t, "", role)
 	run := &unregistration{
 		Unregister: Unregister{Name: "east", Wait: registration.DefaultWait, Log: t.Logf},

@@ -19,7 +19,8 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// storedTokens returns the tokens in the Secrets of a cluster, by the name of the Secret.
+// storedTokens returns the tokens in the Secrets to which the client s has access, by the name of
+// the Secret.
 func storedTokens(t *testing.T, s *clusterclient.Client) map[string]string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
@@ -44,7 +45,7 @@ func TestConcurrentJoinKeepsSecretsOfRegisteredCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The second join has read the Clusters before the first one was created.
+	// The second join has listed the Clusters before the first Cluster was created.
 	second := clusterclienttest.NewCluster("east", "the second", clusterv1alpha1.Push)
 	err := Join{Name: "east", ClusterNamespace: "ns"}.register(t.Context(), karmada, &second, grant.Credentials{Token: []byte("second"), ImpersonatorToken: []byte("second")})
 	var registered *registration.RegisteredError

@@ -1,13 +1,13 @@
 // Package push answers: how does a cluster join in push mode, and how does it unjoin?
 //
-// Join creates two service accounts for the control plane in the member: one for its own
-// requests, and one to impersonate the callers of the cluster proxy. It stores their tokens
-// in the control plane and creates the Cluster that refers to them. Unjoin deletes these
-// objects again.
+// Join creates two service accounts for the control plane in the member: one for its own requests,
+// and one to impersonate the callers of the cluster proxy. Join stores the tokens of these
+// accounts in the control plane, and creates the Cluster that refers to the tokens. Unjoin deletes
+// these objects.
 //
 // Invariants: a cluster has one name. The Cluster is created last, after a request with its
-// credentials succeeded. A failed join deletes the objects that it created on both sides,
-// and no others. Nothing is deleted in a cluster whose identity differs from that of the
+// credentials succeeded. A failed join deletes exactly the objects that it created in the control
+// plane and in the member. Nothing is deleted in a cluster whose identity differs from that of the
 // Cluster.
 package push
 
@@ -40,18 +40,18 @@ import (
 type Join struct {
 	// Name is the name of the Cluster: a DNS label of at most 48 characters.
 	Name string
-	// ClusterNamespace is the namespace of the created objects on both sides. Default
-	// karmada-cluster.
+	// ClusterNamespace is the namespace of the created objects in the control plane and in the
+	// member. Default karmada-cluster.
 	ClusterNamespace string
-	// Provider, Region and Zones are the location of the cluster; placements refer to them.
-	// All may be empty.
+	// Provider, Region and Zones are the location of the cluster. Placements can select clusters by
+	// these fields. All may be empty.
 	Provider, Region string
 	Zones            []string
-	// MemberRole is the ClusterRole of the member that limits what the control plane may do
-	// there. Empty allows everything.
+	// MemberRole is the ClusterRole in the member that limits the rights of the control plane in
+	// the member. Empty allows everything.
 	MemberRole string
-	// DryRun makes all checks, changes nothing on either side and logs what would be
-	// created.
+	// DryRun makes all checks, changes nothing in the control plane and in the member, and logs
+	// what would be created.
 	DryRun bool
 	// Karmada and Member are the client configurations of the control plane and of the
 	// cluster.
@@ -60,15 +60,16 @@ type Join struct {
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
-	// TokenTimeout is how long the member may take to issue a token. Default 30 s.
+	// TokenTimeout is the time limit for the member to issue a token. Default 30 s.
 	TokenTimeout time.Duration
 }
 
-// Run joins the cluster. It returns when a request with the new credentials succeeded and
-// the Cluster is stored; it does not wait until the Cluster is Ready. If the cluster is
-// registered under this name already and rejects the stored credentials, Run replaces them.
-// It returns a *RegisteredError if they work, or if the name or the cluster is taken. If it
-// fails or ctx ends, it deletes the objects that it created.
+// Run joins the cluster. It returns when a request with the new credentials has succeeded and the
+// Cluster is stored. It does not wait until the Cluster is Ready. If the cluster is registered
+// under this name already, Run replaces the stored credentials if the cluster rejects them, and
+// returns a *RegisteredError if they work. Run also returns a *RegisteredError if the name or the
+// cluster is registered otherwise. If Run fails or ctx ends, it deletes the objects that it
+// created.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
@@ -111,8 +112,8 @@ func (j Join) openClusters() (karmada, member *clusterclient.Client, err error) 
 	return karmada, member, nil
 }
 
-// checkClusters reads both clusters and returns the Cluster to be created. It returns an
-// error if the cluster must not join.
+// checkClusters reads both clusters and returns the Cluster to be created. It returns an error if
+// the member must not join.
 func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	id, err := member.Identify(ctx, j.MemberOrigin)
 	if err != nil {
@@ -131,8 +132,8 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	if err := j.newGrant(member, j.ClusterNamespace).CheckMemberRole(ctx); err != nil {
 		return nil, err
 	}
-	// This check only catches the wrong kubeconfig. Missing rights to read the
-	// identity of the control plane are therefore no error.
+	// Without the right to read the identity of the control plane, continue, because this check
+	// only detects a wrong kubeconfig.
 	if karmadaID, err := karmada.ID(ctx); err == nil && karmadaID == id {
 		return nil, fmt.Errorf("the kubeconfig of %s leads to the control plane itself (%s): choose the context of the member", member.Name, member.Host)
 	}
@@ -146,9 +147,9 @@ func (j Join) checkClusters(ctx context.Context, karmada, member *clusterclient.
 	return wanted, nil
 }
 
-// checkNameUnusedByAgent returns an error if an agent without a Cluster has rights under
-// this name, because it could read the credentials that join stores. If the rights have an
-// owner, the check waits until garbage collection deletes them.
+// checkNameUnusedByAgent returns an error if an agent without a Cluster has rights under this
+// name, because this agent could read the credentials that join stores. If the rights have an
+// owner, checkNameUnusedByAgent waits until garbage collection deletes the rights.
 func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient.Client) error {
 	role := agent.RoleName(j.Name)
 	for _, right := range []client.Object{
@@ -157,7 +158,7 @@ func (j Join) checkNameUnusedByAgent(ctx context.Context, karmada *clusterclient
 	} {
 		have, err := karmada.Get(ctx, right)
 		if apierrors.IsForbidden(err) {
-			// A user without the right to read roles may still join.
+			// A user who has no right to read roles may still join a cluster.
 			continue
 		}
 		if err != nil {
@@ -178,7 +179,7 @@ func (j Join) grantAccess(ctx context.Context, member *clusterclient.Client) (gr
 	return j.newGrant(member, j.ClusterNamespace).IssueTokens(ctx, grant.AllAccounts())
 }
 
-// newGrant returns the accounts of the control plane in the namespace of the member.
+// newGrant returns the Grant for the accounts of the control plane in the namespace of the member.
 func (j Join) newGrant(member *clusterclient.Client, namespace string) grant.Grant {
 	return grant.Grant{Cluster: j.Name, Namespace: namespace, Member: member, Config: j.Member, Timeout: j.TokenTimeout, MemberRole: j.MemberRole}
 }
@@ -214,9 +215,8 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	if err := j.checkStillUnique(ctx, karmada, wanted.Spec.ID); err != nil {
 		return err
 	}
-	// A concurrent join of another cluster under the same name may have overwritten
-	// the Secrets. The creation of the Cluster reserves the name, so the Secrets are
-	// written again after it.
+	// A concurrent join of another cluster under the same name may have overwritten the Secrets.
+	// The creation of the Cluster has now reserved the name, so write the Secrets again.
 	registered, ok := stored.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return fmt.Errorf("%s in %s is a %T", karmada.Describe(stored), karmada.Name, stored)
@@ -229,9 +229,10 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	return nil
 }
 
-// checkStillUnique returns an error if the cluster was meanwhile registered under another
-// name. Two replicas of the API server may both accept such Clusters. Each join lists the
-// Clusters after its own creation, so at least one of them finds the other and rolls back.
+// checkStillUnique returns an error if the cluster was registered under another name meanwhile.
+// Two replicas of the API server may accept two Clusters with the same identity. Each join lists
+// the Clusters after it created its own Cluster, so at least one of the two joins finds the other
+// Cluster and rolls back.
 func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
@@ -257,10 +258,10 @@ func (j Join) checkSecretOwner(ctx context.Context, karmada *clusterclient.Clien
 	return err
 }
 
-// awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this
-// name is gone. No Work can be created in a terminating namespace.
+// awaitExecutionNamespace waits until the execution namespace of a deleted Cluster of this name is
+// gone, because no Work can be created in a terminating namespace.
 func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *clusterclient.Client) error {
-	// A user without the right to read the namespace may still join.
+	// A user who has no right to read the namespace may still join a cluster.
 	namespace, err := karmada.Get(ctx, registration.NewExecutionNamespace(j.Name))
 	if err == nil && namespace != nil && !namespace.GetDeletionTimestamp().IsZero() && !j.DryRun {
 		return karmada.AwaitTerminatingObject(ctx, namespace)
@@ -268,8 +269,8 @@ func (j Join) awaitExecutionNamespace(ctx context.Context, karmada *clusterclien
 	return nil
 }
 
-// rollBack deletes the created objects on both sides. It begins with the control plane so
-// that the control plane does not use deleted accounts.
+// rollBack deletes the created objects in the control plane and in the member. It starts with the
+// control plane, so that the control plane does not use deleted accounts.
 func rollBack(ctx context.Context, karmada, member *clusterclient.Client) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// These tests check the requests and their order. The integration tests check the
+// The tests of this file check the requests and their order. The integration tests check the
 // responses of an API server.
 
 func TestFailedJoinIsRolledBack(t *testing.T) {
@@ -212,7 +212,7 @@ func TestUnjoinRejectsWrongMember(t *testing.T) {
 			}
 		}
 	}
-	// With Force, and without a Cluster of that name.
+	// Unjoin with Force a name for which no Cluster exists.
 	west := clusterclienttest.NewCluster("west", "id", clusterv1alpha1.Push)
 	unjoin := Unjoin{Name: "east", Force: true, Member: &rest.Config{Host: member.URL}, Log: t.Logf}
 	if _, err := unjoin.openMember(t.Context(), clusterclienttest.NewClient(t, "", &west), nil); err == nil || !strings.Contains(err.Error(), `leads to Cluster "west"`) {

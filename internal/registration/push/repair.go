@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/access/patch"
+	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
 	"karmada.io/karmada/internal/registration/grant"
@@ -21,17 +21,17 @@ import (
 type credentialCheck struct {
 	// cluster is the stored Cluster.
 	cluster *clusterv1alpha1.Cluster
-	// credentials and impersonator are the Secrets of the control plane that the Cluster
-	// refers to, with their stored data.
+	// credentials and impersonator are the Secrets of the control plane that the Cluster refers to,
+	// with their stored data.
 	credentials, impersonator *corev1.Secret
 	// reissue selects the accounts that need a new token.
 	reissue grant.ReportedAccounts
-	// causes has one line for each finding.
+	// causes has one line for each reason why an account needs a new token.
 	causes []string
 }
 
-// repair replaces the credentials of a registered cluster if the member rejects the stored
-// ones. It returns the RegisteredError if they work.
+// repair replaces the stored credentials of a registered cluster if the member rejects them. It
+// returns the RegisteredError if the credentials work.
 func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client, registered *registration.RegisteredError) error {
 	found, err := j.checkCredentials(ctx, karmada, member, &registered.Existing)
 	if err != nil {
@@ -56,7 +56,8 @@ func (j Join) repair(ctx context.Context, karmada, member *clusterclient.Client,
 	return j.storeCredentials(ctx, karmada, found, credentials)
 }
 
-// checkCredentials reads the stored credentials of a Cluster and tries them in the member.
+// checkCredentials reads the stored credentials of a Cluster and uses them for requests to the
+// member.
 func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclient.Client, cluster *clusterv1alpha1.Cluster) (*credentialCheck, error) {
 	credentials, impersonator := grant.Credentials{}.Secrets(j.Name, j.ClusterNamespace)
 	found := &credentialCheck{cluster: cluster, credentials: credentials, impersonator: impersonator}
@@ -79,8 +80,8 @@ func (j Join) checkCredentials(ctx context.Context, karmada, member *clusterclie
 	return found, nil
 }
 
-// setReferencedName sets the namespace and name of a Secret to those that the Cluster
-// refers to.
+// setReferencedName sets the namespace and name of a Secret to those in the reference of the
+// Cluster.
 func setReferencedName(secret *corev1.Secret, reference *clusterv1alpha1.LocalSecretReference) {
 	if reference != nil {
 		secret.Namespace, secret.Name = reference.Namespace, reference.Name
@@ -93,7 +94,7 @@ func (c *credentialCheck) addCause(reissue *bool, cause string) {
 	c.causes = append(c.causes, cause)
 }
 
-// checkSecret reads a Secret of the control plane and tries its token in the member.
+// checkSecret reads a Secret of the control plane and uses its token for requests to the member.
 func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmada *clusterclient.Client, secret *corev1.Secret, reissue *bool) error {
 	have, err := karmada.Get(ctx, secret)
 	if err != nil {
@@ -121,8 +122,9 @@ func (c *credentialCheck) checkSecret(ctx context.Context, g grant.Grant, karmad
 	return nil
 }
 
-// isSameEndpoint reports whether the control plane verifies the member at the address in
-// the kubeconfig. At another address the member may present another certificate.
+// isSameEndpoint reports whether the control plane reaches the member at the address in the
+// kubeconfig and verifies its certificate. At another address the member may present another
+// certificate.
 func (c *credentialCheck) isSameEndpoint(g grant.Grant) bool {
 	return !c.cluster.Spec.InsecureSkipTLSVerification && c.cluster.Spec.APIEndpoint == registration.Endpoint(g.Config)
 }
@@ -179,9 +181,9 @@ func (c *credentialCheck) setSecretRef(ctx context.Context, karmada *clusterclie
 	return nil
 }
 
-// asRepairable returns the RegisteredError in err and whether join can repair the
-// registration. It can if the Cluster is the same cluster, in push mode, and not being
-// deleted.
+// asRepairable returns the RegisteredError in err, and reports whether join can repair the
+// registration. Join can repair the registration of the same cluster in push mode, unless its
+// Cluster is being deleted.
 func asRepairable(err error) (*registration.RegisteredError, bool) {
 	var registered *registration.RegisteredError
 	if !errors.As(err, &registered) {

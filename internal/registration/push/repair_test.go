@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +21,7 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// newJoinedCluster returns a Cluster with its Secrets as join stores them.
+// newJoinedCluster returns a Cluster and its Secrets in the form in which join stores them.
 func newJoinedCluster(credentials, impersonator string) []client.Object {
 	cluster := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Push)
 	cluster.UID = "uid of east"
@@ -42,14 +42,12 @@ func newJoinedCluster(credentials, impersonator string) []client.Object {
 // newMemberServer starts an API server that accepts the tokens that begin with "fine".
 func newMemberServer(t *testing.T) *rest.Config {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return clusterclienttest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer fine") {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
-	}))
-	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL}
+	})
 }
 
 func getCluster(t *testing.T, karmada *clusterclient.Client) *clusterv1alpha1.Cluster {
@@ -89,87 +87,94 @@ func TestCheckCredentials(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			karmada := clusterclienttest.NewClient(t, "", newJoinedCluster(test.credentials, test.impersonator)...)
-			cluster := getCluster(t, karmada)
-			if test.change != nil {
-				test.change(cluster)
-			}
-			found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, found.causes); diff != "" {
-				t.Errorf("causes (-want +got):\n%s", diff)
-			}
-			if found.reissue != test.reissue {
-				t.Errorf("reissued are %+v, want %+v", found.reissue, test.reissue)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				karmada := clusterclienttest.NewClient(t, "", newJoinedCluster(test.credentials, test.impersonator)...)
+				cluster := getCluster(t, karmada)
+				if test.change != nil {
+					test.change(cluster)
+				}
+				found, err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, found.causes); diff != "" {
+					t.Errorf("causes (-want +got):\n%s", diff)
+				}
+				if found.reissue != test.reissue {
+					t.Errorf("reissued are %+v, want %+v", found.reissue, test.reissue)
+				}
+			})
 		})
 	}
 }
 
 func TestRejoinWithValidCredentials(t *testing.T) {
-	karmada, member := clusterclienttest.NewClient(t, "", newJoinedCluster("fine", "fine")...), clusterclienttest.NewClient(t, "")
-	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
-	err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.repair(t.Context(), karmada, member, registered)
-	if !errors.Is(err, registered) {
-		t.Errorf("got %v, want the RegisteredError", err)
-	}
-	if diff := cmp.Diff([]string(nil), clusterclienttest.ListContent(t, member)); diff != "" {
-		t.Errorf("the member holds (-want +got):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		karmada, member := clusterclienttest.NewClient(t, "", newJoinedCluster("fine", "fine")...), clusterclienttest.NewClient(t, "")
+		registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
+		err := Join{Name: "east", ClusterNamespace: "ns", Member: newMemberServer(t)}.repair(t.Context(), karmada, member, registered)
+		if !errors.Is(err, registered) {
+			t.Errorf("got %v, want the RegisteredError", err)
+		}
+		if diff := cmp.Diff([]string(nil), clusterclienttest.ListContent(t, member)); diff != "" {
+			t.Errorf("the member holds (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestRepairStoresTokensInReferencedSecrets(t *testing.T) {
-	karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine and old")...)
-	cluster := getCluster(t, karmada)
-	join := Join{Name: "east", ClusterNamespace: "elsewhere", Member: newMemberServer(t)}
-	found, err := join.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := join.storeCredentials(t.Context(), karmada, found, grant.Credentials{Token: []byte("new"), CA: []byte("new CA")}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"east": "new", "east-impersonator": "fine and old"}, storedTokens(t, karmada)); diff != "" {
-		t.Errorf("tokens (-want +got):\n%s", diff)
-	}
-	secret := &corev1.Secret{}
-	if err := karmada.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "east"}, secret); err != nil {
-		t.Fatal(err)
-	}
-	// The address in the kubeconfig differs from that of the Cluster.
-	if got := string(secret.Data[clusterv1alpha1.SecretCADataKey]); got != "stored CA" {
-		t.Errorf("the CA is %q, want the one of the address of the Cluster", got)
-	}
-	if owner := metav1.GetControllerOf(secret); owner == nil || owner.UID != cluster.UID {
-		t.Errorf("its owner is %v", owner)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine and old")...)
+		cluster := getCluster(t, karmada)
+		join := Join{Name: "east", ClusterNamespace: "elsewhere", Member: newMemberServer(t)}
+		found, err := join.checkCredentials(t.Context(), karmada, clusterclienttest.NewClient(t, ""), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := join.storeCredentials(t.Context(), karmada, found, grant.Credentials{Token: []byte("new"), CA: []byte("new CA")}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"east": "new", "east-impersonator": "fine and old"}, storedTokens(t, karmada)); diff != "" {
+			t.Errorf("tokens (-want +got):\n%s", diff)
+		}
+		secret := &corev1.Secret{}
+		if err := karmada.API.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "east"}, secret); err != nil {
+			t.Fatal(err)
+		}
+		// The address in the kubeconfig differs from the address of the Cluster.
+		if got := string(secret.Data[clusterv1alpha1.SecretCADataKey]); got != "stored CA" {
+			t.Errorf("the CA is %q, want the one of the address of the Cluster", got)
+		}
+		if owner := metav1.GetControllerOf(secret); owner == nil || owner.UID != cluster.UID {
+			t.Errorf("its owner is %v", owner)
+		}
+	})
 }
 
 func TestRepairDryRun(t *testing.T) {
-	karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine")...)
-	var logged []string
-	join := Join{Name: "east", ClusterNamespace: "ns", DryRun: true, Member: newMemberServer(t), Log: func(format string, args ...any) {
-		logged = append(logged, fmt.Sprintf(format, args...))
-	}}
-	member := clusterclienttest.NewClient(t, "")
-	karmada.DryRun, member.DryRun = true, true
-	registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
-	if err := join.repair(t.Context(), karmada, member, registered); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"east": "revoked", "east-impersonator": "fine"}, storedTokens(t, karmada)); diff != "" {
-		t.Errorf("tokens (-want +got):\n%s", diff)
-	}
-	want := []string{
-		"Cluster \"east\" is this cluster, but its credentials do not work:\n- it rejects the token in Secret ns/east",
-		"would store a new token in Secret ns/east in it",
-	}
-	if diff := cmp.Diff(want, logged); diff != "" {
-		t.Errorf("logged (-want +got):\n%s", diff)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		karmada := clusterclienttest.NewClient(t, "", newJoinedCluster("revoked", "fine")...)
+		var logged []string
+		join := Join{Name: "east", ClusterNamespace: "ns", DryRun: true, Member: newMemberServer(t), Log: func(format string, args ...any) {
+			logged = append(logged, fmt.Sprintf(format, args...))
+		}}
+		member := clusterclienttest.NewClient(t, "")
+		karmada.DryRun, member.DryRun = true, true
+		registered := &registration.RegisteredError{Name: "east", ID: "id", Existing: *getCluster(t, karmada)}
+		if err := join.repair(t.Context(), karmada, member, registered); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"east": "revoked", "east-impersonator": "fine"}, storedTokens(t, karmada)); diff != "" {
+			t.Errorf("tokens (-want +got):\n%s", diff)
+		}
+		want := []string{
+			"Cluster \"east\" is this cluster, but its credentials do not work:\n- it rejects the token in Secret ns/east",
+			"would store a new token in Secret ns/east in it",
+		}
+		if diff := cmp.Diff(want, logged); diff != "" {
+			t.Errorf("logged (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestAsRepairable(t *testing.T) {

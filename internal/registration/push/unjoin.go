@@ -23,7 +23,7 @@ import (
 // identifyTimeout is the time limit for reading the identity of the member.
 const identifyTimeout = 15 * time.Second
 
-// Unjoin ends the membership of a cluster in push mode.
+// Unjoin removes a cluster in push mode from the control plane.
 type Unjoin struct {
 	// Name is the name of the Cluster.
 	Name string
@@ -32,14 +32,14 @@ type Unjoin struct {
 	ClusterNamespace string
 	// Wait is the time limit of the removal. Default 60 s.
 	Wait time.Duration
-	// Force removes the finalizers if the Cluster is not gone in time, which leaves the
-	// propagated objects in the member. It also ignores a failed cleanup of the member. If
-	// there is no Cluster, it deletes the objects that an interrupted run left.
+	// Force removes the finalizers if the Cluster still exists after Wait. Then the propagated
+	// objects stay in the member. Force also ignores a failed cleanup of the member. If there is no
+	// Cluster, Run with Force deletes the objects that an interrupted run left.
 	Force bool
-	// DryRun makes all checks, changes nothing and logs what would be deleted.
+	// DryRun makes all checks, changes nothing, and logs what would be deleted.
 	DryRun bool
-	// Karmada and Member are the client configurations of the control plane and of the
-	// cluster. Without Member nothing is deleted in the cluster.
+	// Karmada and Member are the client configurations of the control plane and of the cluster.
+	// Without Member, nothing is deleted in the cluster.
 	Karmada, Member *rest.Config
 	// MemberOrigin is the source of Member in messages. It may be empty.
 	MemberOrigin string
@@ -68,15 +68,15 @@ func (u Unjoin) Run(ctx context.Context) error {
 	return u.removeCluster(ctx, karmada, member, found)
 }
 
-// removeCluster deletes the Cluster if it was found, and cleans up the member if it is not
+// removeCluster deletes the Cluster if found is not nil, and cleans up the member if member is not
 // nil.
 func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclient.Client, found *clusterv1alpha1.Cluster) error {
 	if u.DryRun {
 		u.logPlan(karmada, member, found)
 		return nil
 	}
-	// The member is cleaned up last: the control plane needs the credentials to
-	// delete the propagated objects.
+	// The member is cleaned up last, because the control plane needs the credentials in the member
+	// to delete the propagated objects.
 	if found != nil {
 		if err := karmada.RemoveCluster(ctx, clusterclient.Removal{Cluster: found, Wait: u.Wait, Force: u.Force}); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclien
 		u.logRemainingObjects(karmada)
 		return nil
 	}
-	// The cleanup gets a new time limit: with Force the first one may have expired.
+	// The cleanup gets a new time limit, because with Force the first limit may have expired.
 	cleaning, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	if err := u.memberCleanup().Run(cleaning, member); err != nil {
@@ -101,7 +101,8 @@ func (u Unjoin) removeCluster(ctx context.Context, karmada, member *clusterclien
 	return nil
 }
 
-// findCluster returns the Cluster, or nil if there is none and Force is set.
+// findCluster returns the Cluster. If there is none, it returns nil with Force, and an error
+// otherwise.
 func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) (*clusterv1alpha1.Cluster, error) {
 	object, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
 	if err != nil {
@@ -124,8 +125,9 @@ func (u Unjoin) findCluster(ctx context.Context, karmada *clusterclient.Client) 
 	return found, nil
 }
 
-// openMember returns the client of the member, or nil if nothing can be deleted there. It
-// verifies the identity of the member before anything is deleted on either side.
+// openMember returns the client of the member, or nil if nothing can be deleted in the member. It
+// verifies the identity of the member before anything is deleted in the control plane or in the
+// member.
 func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, found *clusterv1alpha1.Cluster) (*clusterclient.Client, error) {
 	if u.Member == nil {
 		return nil, nil
@@ -149,8 +151,8 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	return member, registration.CheckMemberIdentity(member.Name, member.Host, actual, found)
 }
 
-// checkNotRegistered returns an error if the member is registered under another name. It
-// protects that member if there is no Cluster whose identity could be compared.
+// checkNotRegistered returns an error if the member is registered under another name. It is used
+// if there is no Cluster whose identity can be compared with the member.
 func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {
@@ -164,8 +166,8 @@ func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *cluster
 	return nil
 }
 
-// deleteOrphanedSecrets deletes the credentials in the control plane that no Cluster owns.
-// A join that was interrupted before it created the Cluster leaves such Secrets.
+// deleteOrphanedSecrets deletes the credentials in the control plane that no Cluster owns. A join
+// leaves such Secrets if it is interrupted before it creates the Cluster.
 func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclient.Client, deleted *clusterv1alpha1.Cluster) error {
 	namespace := u.ClusterNamespace
 	if deleted != nil && deleted.Spec.SecretRef != nil {
@@ -182,7 +184,8 @@ func (u Unjoin) deleteOrphanedSecrets(ctx context.Context, karmada *clusterclien
 	}
 	err := errors.Join(errs...)
 	if apierrors.IsForbidden(err) {
-		// Most Secrets are deleted together with their Cluster, so this right is optional.
+		// Most Secrets are deleted together with their Cluster, so the right to list Secrets is
+		// optional.
 		u.logf("warning: the search for remaining credentials of cluster %q in %s failed: %v", u.Name, karmada.Name, err)
 		return nil
 	}
@@ -208,8 +211,8 @@ func (u Unjoin) logPlan(karmada, member *clusterclient.Client, found *clusterv1a
 	}
 }
 
-// logRemainingObjects logs the objects that stay in a member that is not cleaned up, and
-// the command that deletes them.
+// logRemainingObjects logs the objects that stay in a member that is not cleaned up, and logs the
+// command that deletes these objects.
 func (u Unjoin) logRemainingObjects(karmada *clusterclient.Client) {
 	var names []string
 	for _, object := range append(u.memberCleanup().Objects(), registration.NewServiceAccount(u.ClusterNamespace, grant.ImpersonatorAccount)) {

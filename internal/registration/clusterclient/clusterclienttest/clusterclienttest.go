@@ -24,10 +24,10 @@ import (
 	"karmada.io/karmada/internal/registration/clusterclient"
 )
 
-// FailingObject makes the creation and the patch of the object with this name fail.
+// FailingObject is the name of an object whose creation and patch fail.
 type FailingObject string
 
-// Funcs returns the interceptor that makes these requests fail.
+// Funcs returns the interceptor that makes the creation and the patch of the object fail.
 func (f FailingObject) Funcs() interceptor.Funcs {
 	fail := func(object client.Object) error {
 		if object.GetName() == string(f) {

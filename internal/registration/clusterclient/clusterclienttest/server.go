@@ -1,0 +1,66 @@
+package clusterclienttest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// StartServer starts an API server in memory and returns a client configuration for it. The server
+// ends with the test. The connections are pipes, so that a test can start and use the server in a
+// bubble of testing/synctest: the virtual clock of the bubble stands still while the server
+// handles a request.
+func StartServer(t *testing.T, handler http.HandlerFunc) *rest.Config {
+	t.Helper()
+	listener := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: handler} // no client is slow
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+	})
+	return &rest.Config{Host: "http://server", Dial: listener.dial}
+}
+
+// pipeListener accepts a connection for each call of dial.
+type pipeListener struct {
+	connections chan net.Conn
+	closeOnce   sync.Once
+	closed      chan struct{}
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.connections <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements net.Listener.
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case connection := <-l.connections:
+		return connection, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *pipeListener) Close() error {
+	l.closeOnce.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "server", Net: "pipe"} }
