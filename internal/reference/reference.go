@@ -1,0 +1,66 @@
+// Package reference answers: which flags, feature gates, metrics, conditions and events does this
+// version have? It writes the pages of docs/reference.
+//
+// Each page is derived from the tables that the programs use, or from the comments of the
+// constants of api. A page has no other source, so it cannot differ from the code.
+package reference
+
+import (
+	"fmt"
+	"path"
+
+	"karmada.io/karmada/internal/programs/components"
+)
+
+// Folder is the folder of the pages, relative to the root directory of the repository.
+const Folder = "docs/reference"
+
+// Page is a page of the reference.
+type Page struct {
+	// Path is the path of the page, relative to the root directory of the repository.
+	Path    string
+	Content string
+}
+
+// Pages returns all pages. root is the root directory of the repository. There is no page for the
+// flags of karmada, because its command links kube-apiserver, and then the generator would link it
+// too.
+func Pages(root string) ([]Page, error) {
+	source, err := readSource(root)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := metricsPage()
+	if err != nil {
+		return nil, fmt.Errorf("page of metrics: %w", err)
+	}
+	events, err := eventsPage(source)
+	if err != nil {
+		return nil, fmt.Errorf("page of events: %w", err)
+	}
+	pages := []Page{newPage("README.md", indexPage()), newPage("gates.md", gatesPage()), newPage("metrics.md", metrics), newPage("conditions.md", conditionsPage(source)), newPage("events.md", events)}
+	return append(pages, flagPages()...), nil
+}
+
+// indexPage returns the page that lists the other pages.
+func indexPage() *markdown {
+	text := newMarkdown("Reference", "These pages are generated from the tables of the programs, and `make verify` compares them.")
+	rows := [][]string{
+		{"[Feature gates](gates.md)", "stages and defaults"},
+		{"[Metrics](metrics.md)", "types, labels and programs"},
+		{"[Conditions](conditions.md)", "types, reasons and situations"},
+		{"[Events](events.md)", "reasons, types, objects and situations"},
+	}
+	for _, program := range components.Programs() {
+		rows = append(rows, []string{"[" + program.Name + "](flags/" + program.Name + ".md)", "flags"})
+	}
+	rows = append(rows, []string{"[karmadactl](flags/karmadactl.md)", "commands and flags"})
+	text.addTable([]string{"page", "content"}, rows)
+	text.addParagraph("The flags of `karmada` are in `karmada up --help`: the generator does not link its API server. [Try it](../try-it.md) explains them.")
+	return text
+}
+
+// newPage returns a page of the reference. name is the path of the page relative to Folder.
+func newPage(name string, text *markdown) Page {
+	return Page{Path: path.Join(Folder, name), Content: text.String()}
+}
