@@ -10,24 +10,27 @@ import (
 
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/gates"
+	"karmada.io/karmada/internal/programs/scheduling"
 )
 
-// components are the running components of Karmada, from one start to the next stop.
+// components are the running components of Karmada, from their start to their next stop.
 type components struct {
 	stop context.CancelFunc
 	done chan error
 }
 
-// StartComponents starts the components with FeatureGates and Settings. They have no state but
-// the stored objects. It returns when their caches are synced.
+// StartComponents starts the components with FeatureGates and Options, and returns when their
+// caches are synced. The components have no state except for the stored objects.
 func (e *Env) StartComponents(ctx context.Context) error {
-	settings := programs.DefaultSettings(gates.New())
-	if err := settings.Gates.Set(e.FeatureGates); err != nil {
+	set := gates.New()
+	if err := set.Set(e.FeatureGates); err != nil {
 		return fmt.Errorf("setting feature gates: %w", err)
 	}
-	if e.Settings != nil {
-		e.Settings(&settings)
+	manager := controllermanager.Default(set)
+	if e.Options != nil {
+		e.Options(manager)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	karmada := rest.CopyConfig(e.Config)
@@ -35,13 +38,13 @@ func (e *Env) StartComponents(ctx context.Context) error {
 		karmada.Host = e.Through
 	}
 	karmada.Wrap(e.Wrap)
-	options := programs.HostOptions{Settings: &settings, WrapMemberTransport: e.Wrap, EpochMemory: &epoch.StorageRecord{}}
+	options := programs.HostOptions{Gates: set, WrapMemberTransport: e.Wrap, EpochMemory: &epoch.StorageRecord{}}
 	lives, err := programs.NewRestartingHost(life, func(ctx context.Context) (*programs.Host, error) {
 		host, err := programs.NewHost(ctx, karmada, options)
 		if err != nil {
 			return nil, err
 		}
-		return host, host.Add(programs.ControllerManager, programs.Scheduler)
+		return host, host.Add(manager.Component(), scheduling.New(set))
 	})
 	if err != nil {
 		stop()
@@ -53,8 +56,8 @@ func (e *Env) StartComponents(ctx context.Context) error {
 	return lives.Ready(ctx)
 }
 
-// StopComponents stops the components in the middle of their work. The API servers keep
-// running.
+// StopComponents stops the components, also in the middle of their work. The API servers continue
+// to run.
 func (e *Env) StopComponents() error {
 	running := e.components
 	if running == nil {

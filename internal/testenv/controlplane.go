@@ -19,10 +19,11 @@ import (
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
 
-// childVariable holds the options of the control plane that a child process runs.
+// childVariable is the environment variable with the options of the control plane that a child
+// process runs.
 const childVariable = "KARMADA_TEST_CONTROL_PLANE"
 
-// childStopTimeout bounds the stop of a child process, which is killed after that time.
+// childStopTimeout limits the time in which a child process stops. After that time it is killed.
 const childStopTimeout = 30 * time.Second
 
 // childOptions are the options of a control plane in a child process.
@@ -31,8 +32,8 @@ type childOptions struct {
 	Ports                  map[string]int
 }
 
-// childControlPlane is a control plane in a child process. kube-controller-manager runs at
-// most once in a process: it registers global names.
+// childControlPlane is a control plane in a child process. It needs its own process, because
+// kube-controller-manager registers global names and can run only once in a process.
 type childControlPlane struct {
 	process *exec.Cmd
 	stdin   io.Closer
@@ -41,9 +42,10 @@ type childControlPlane struct {
 	config  *rest.Config
 }
 
-// RunControlPlane runs a control plane until the parent process closes the standard input,
-// if this process was started for that. A test program that uses a Pool calls
-// RunControlPlane first in TestMain, and exits with the returned code if isChild is true.
+// RunControlPlane runs a control plane until the parent process closes the standard input. It does
+// nothing and returns isChild false if this process was not started for this purpose. The TestMain
+// of a test program that uses a Pool calls RunControlPlane first, and exits with the returned code
+// if isChild is true.
 func RunControlPlane() (code int, isChild bool) {
 	encoded, isChild := os.LookupEnv(childVariable)
 	if !isChild {
@@ -70,16 +72,16 @@ func runControlPlane(encoded string) error {
 		Dir: options.Dir, Ports: options.Ports, AuditLog: options.AuditLog, AuditPolicy: writesOnly,
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // the parent adds the directory
+		return err // the parent adds the directory
 	}
 	defer control.Stop()
 	fmt.Println(control.Port())
 	_, err = io.Copy(io.Discard, os.Stdin)
-	return err //nolint:wrapcheck // the end of a test
+	return err // the end of a test
 }
 
-// startChild starts a control plane in a child process. The child ends at the latest when
-// this process ends.
+// startChild starts a control plane in a child process. The child ends when this process ends, or
+// earlier.
 func startChild(ctx context.Context, options childOptions) (*childControlPlane, error) {
 	starting.Lock()
 	defer starting.Unlock()
@@ -87,7 +89,7 @@ func startChild(ctx context.Context, options childOptions) (*childControlPlane, 
 	if err != nil {
 		return nil, fmt.Errorf("encoding the options of a control plane: %w", err)
 	}
-	c := &childControlPlane{process: exec.Command(os.Args[0]), ended: make(chan struct{})} //nolint:gosec // this program
+	c := &childControlPlane{process: exec.Command(os.Args[0]), ended: make(chan struct{})} // this program
 	c.process.Env = append(os.Environ(), childVariable+"="+string(encoded))
 	c.process.Stderr = os.Stderr
 	stdout, err := c.process.StdoutPipe()

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// firstPoll and longestPoll are the shortest and the longest time between two checks. The
-	// time grows while a test waits, because the checks of many waiting tests would use the
-	// processor time of the components.
+	// firstPoll and longestPoll are the shortest and the longest time between two checks. This time
+	// grows while a test waits, because the checks of many waiting tests would use the processor
+	// time that the components need.
 	firstPoll   = 20 * time.Millisecond
 	longestPoll = 250 * time.Millisecond
-	// The next check follows after 1/pollShare of the time waited so far.
+	// pollShare determines the time until the next check, which is 1/pollShare of the time waited
+	// so far.
 	pollShare = 10
 	// holdPoll is the time between two checks of Held.
 	holdPoll = 50 * time.Millisecond
@@ -28,7 +29,7 @@ const (
 // Eventually waits until check returns nil. The test fails with the last error of check.
 func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	// A test's context ends before its cleanup begins.
+	// The context of a test ends before the cleanup of the test starts.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
 	defer cancel()
 	began := time.Now()
@@ -45,7 +46,7 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			// The machine may have been suspended since the last check.
+			// Check once more, because the machine may have been suspended since the last check.
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 			defer cancel()
 			if check(late) == nil {
@@ -112,7 +113,7 @@ func (e *Env) Create(t testing.TB, objects ...client.Object) {
 	}
 }
 
-// Update reads an object, changes it and updates it. It retries conflicts.
+// Update reads an object, changes it, and writes the change. It retries after conflicts.
 func Update[T client.Object](t testing.TB, side client.Client, object T, change func(T)) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("updating %T %s", object, object.GetName()), func(ctx context.Context) error {

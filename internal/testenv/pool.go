@@ -2,135 +2,249 @@ package testenv
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/klog/v2"
 )
 
-// Pool leases environments to the tests of a package. It starts an environment when a test
-// needs one, and later tests use it again.
+// Pool provides environments for the tests of a package. It starts an environment when a test
+// needs one, and later tests use the same environment. When no test shares an environment anymore,
+// the pool gives this environment to tests that need an environment for themselves.
 type Pool struct {
-	dir, logFile string
-	members      []string
-
-	// leases holds one token for each test that has an environment for itself.
-	leases  chan struct{}
-	sharers int
-
-	mu      sync.Mutex
+	options PoolOptions
 	shared  map[string]*sharedEnv
-	idle    []*Env
-	started []*Env
+
+	mu sync.Mutex
+	// free contains the environments that no test uses. An element is nil if its environment is not
+	// started.
+	free []*Env
+	// waitingLong and waiting are the tests that wait for a free environment. Long tests get an
+	// environment first, so that no long test is the last test to run.
+	waitingLong, waiting []chan *Env
+	started              []*Env
 }
 
-// sharedEnv is an environment that several tests use at the same time. Each of them holds one
-// token.
+// PoolOptions are the options of a Pool.
+type PoolOptions struct {
+	// Dir is the directory for the files of all environments.
+	Dir string
+	// LogFile is the file to which control planes append their logs. Empty means that the logs are
+	// dropped.
+	LogFile string
+	// Members are the names of the members of each environment.
+	Members []string
+	// Single is the number of environments for tests that need an environment for themselves, in
+	// addition to the shared environments.
+	Single int
+	// Sharers contains the names of the shared environments. The value is the maximum number of
+	// tests that use the environment at the same time.
+	Sharers map[string]int
+}
+
+// sharedEnv is an environment that several tests use at the same time. Each of these tests holds
+// one token.
 type sharedEnv struct {
 	tokens chan struct{}
-	start  func() (*Env, error)
+
+	mu sync.Mutex
+	// users is the number of tests that use the environment or wait for it.
+	users int
+	env   *Env
+	// isReserved is true until the environment is used for the first time. hasFailed is true if a
+	// test has failed after that.
+	isReserved, hasFailed bool
 }
 
-// NewPool returns a pool whose environments keep their files below dir, append the logs of
-// control planes to logFile, and have the named members. At most leases tests have an environment for themselves at a time, and at most
-// sharers tests use each shared one.
-func NewPool(dir, logFile string, leases, sharers int, members ...string) *Pool {
-	return &Pool{dir: dir, logFile: logFile, members: members, leases: make(chan struct{}, leases), sharers: sharers, shared: map[string]*sharedEnv{}}
+// NewPool returns a pool without running environments.
+func NewPool(options PoolOptions) *Pool {
+	p := &Pool{options: options, free: make([]*Env, options.Single), shared: map[string]*sharedEnv{}}
+	for name, sharers := range options.Sharers {
+		p.shared[name] = &sharedEnv{tokens: make(chan struct{}, sharers), isReserved: true}
+	}
+	return p
 }
 
 // Share returns the shared environment with this name.
 func (p *Pool) Share(t testing.TB, name string) *Env {
 	t.Helper()
-	shared := p.sharedEnv(name)
-	Acquire(t, shared.tokens)
-	env, err := shared.start()
-	if err != nil {
-		t.Fatal(err)
+	shared := p.shared[name]
+	if shared == nil {
+		t.Fatalf("there is no shared environment %q, but %v", name, slices.Sorted(maps.Keys(p.shared)))
 	}
+	shared.addUser()
+	t.Cleanup(func() { p.removeUser(t, shared) })
+	began := time.Now()
+	Acquire(t, shared.tokens)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.env == nil {
+		shared.env = p.startShared(t, shared)
+	}
+	logWait(t, began)
+	return shared.env
+}
+
+func (s *sharedEnv) addUser() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+}
+
+// startShared returns the environment, and starts it for its first user. The caller must hold
+// shared.mu.
+func (p *Pool) startShared(t testing.TB, shared *sharedEnv) *Env {
+	t.Helper()
+	if !shared.isReserved {
+		return p.take(t, false)
+	}
+	env := p.start(t)
+	shared.isReserved = false
 	return env
 }
 
-func (p *Pool) sharedEnv(name string) *sharedEnv {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shared[name] == nil {
-		p.shared[name] = &sharedEnv{tokens: make(chan struct{}, p.sharers), start: sync.OnceValues(p.start)}
+// removeUser ends the use of a shared environment by a test. When the last test ends its use,
+// other tests may use the environment.
+func (p *Pool) removeUser(t testing.TB, shared *sharedEnv) {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.users--
+	shared.hasFailed = shared.hasFailed || t.Failed()
+	if shared.users == 0 && shared.env != nil {
+		p.release(shared.env, shared.hasFailed)
+		shared.env, shared.hasFailed = nil, false
 	}
-	return p.shared[name]
 }
 
-// Reserve counts the test as one that has an environment for itself. It is for tests that start
-// servers of their own.
+// Reserve counts the test as a test that has an environment for itself. It is used by tests that
+// start their own servers.
 func (p *Pool) Reserve(t testing.TB) {
 	t.Helper()
-	Acquire(t, p.leases)
+	began := time.Now()
+	env := p.await(true)
+	t.Cleanup(func() { p.release(env, false) })
+	logWait(t, began)
 }
 
 // Lease returns an environment that the test has for itself until its cleanup is done.
-// The environment of a test that failed is stopped, because it may be in any state.
 func (p *Pool) Lease(t testing.TB) *Env {
 	t.Helper()
-	Acquire(t, p.leases)
-	env := p.takeIdle()
-	if env == nil {
-		var err error
-		if env, err = p.start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			env.Stop()
-			return
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.idle = append(p.idle, env)
-	})
+	return p.lease(t, false)
+}
+
+// LeaseForLong does the same as Lease for a test that takes much longer than most other tests.
+func (p *Pool) LeaseForLong(t testing.TB) *Env {
+	t.Helper()
+	return p.lease(t, true)
+}
+
+func (p *Pool) lease(t testing.TB, isLong bool) *Env {
+	t.Helper()
+	began := time.Now()
+	env := p.take(t, isLong)
+	t.Cleanup(func() { p.release(env, t.Failed()) })
+	logWait(t, began)
 	return env
 }
 
-// Acquire waits until the channel takes a token, and removes the token when the test
-// ends. The timeout of the test program bounds the wait.
+// take waits for a free environment. If the environment does not run, take starts it.
+func (p *Pool) take(t testing.TB, isLong bool) *Env {
+	t.Helper()
+	env := p.await(isLong)
+	if env != nil {
+		return env
+	}
+	isStarted := false
+	defer func() {
+		if !isStarted {
+			p.release(nil, false)
+		}
+	}()
+	env = p.start(t)
+	isStarted = true
+	return env
+}
+
+// await waits until an environment is free. The wait ends at the latest with the timeout of the
+// test program.
+func (p *Pool) await(isLong bool) *Env {
+	p.mu.Lock()
+	if last := len(p.free) - 1; last >= 0 {
+		env := p.free[last]
+		p.free = p.free[:last]
+		p.mu.Unlock()
+		return env
+	}
+	turn := make(chan *Env, 1)
+	if isLong {
+		p.waitingLong = append(p.waitingLong, turn)
+	} else {
+		p.waiting = append(p.waiting, turn)
+	}
+	p.mu.Unlock()
+	return <-turn
+}
+
+// release makes an environment available for other tests. If a test failed, release stops the
+// environment, because it may be in any state.
+func (p *Pool) release(env *Env, hasFailed bool) {
+	if hasFailed {
+		env.Stop()
+		env = nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, queue := range []*[]chan *Env{&p.waitingLong, &p.waiting} {
+		if len(*queue) > 0 {
+			(*queue)[0] <- env
+			*queue = (*queue)[1:]
+			return
+		}
+	}
+	p.free = append(p.free, env)
+}
+
+// Acquire sends a token to the channel, waits until the channel has room for it, and removes the
+// token when the test ends. The wait ends at the latest with the timeout of the test program.
 func Acquire(t testing.TB, tokens chan struct{}) {
 	t.Helper()
 	select {
 	case tokens <- struct{}{}:
 		t.Cleanup(func() { <-tokens })
 	case <-t.Context().Done():
-		t.Fatal("waiting for an environment:", context.Cause(t.Context()))
+		t.Fatal("waiting for other tests:", context.Cause(t.Context()))
 	}
 }
 
-func (p *Pool) takeIdle() *Env {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		return nil
-	}
-	env := p.idle[len(p.idle)-1]
-	p.idle = p.idle[:len(p.idle)-1]
-	return env
+// logWait logs how long the test waited for its environment and for the start of the environment.
+// The duration of a test that the testing package reports includes this wait.
+func logWait(t testing.TB, began time.Time) {
+	t.Helper()
+	t.Logf("waited %s for an environment", time.Since(began).Round(time.Second))
 }
 
-func (p *Pool) start() (*Env, error) {
-	dir, err := os.MkdirTemp(p.dir, "environment-")
+func (p *Pool) start(t testing.TB) *Env {
+	t.Helper()
+	dir, err := os.MkdirTemp(p.options.Dir, "environment-") //nolint:usetesting // the environment outlives the test
 	if err != nil {
-		return nil, fmt.Errorf("making the directory of an environment: %w", err)
+		t.Fatalf("making the directory of an environment: %v", err)
 	}
-	// The environment is used after the end of the test that starts it.
-	env, err := start(context.Background(), dir, p.logFile, p.members...)
+	// The environment is used after the end of the test that starts it, so it does not get the
+	// context of this test.
+	env, err := start(context.Background(), dir, p.options.LogFile, p.options.Members...)
 	if err != nil {
-		return nil, fmt.Errorf("starting an environment in %s: %w", filepath.Base(dir), err)
+		t.Fatalf("starting an environment in %s: %v", filepath.Base(dir), err)
 	}
 	klog.Background().Info("Started an environment", "dir", dir)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.started = append(p.started, env)
-	return env, nil
+	return env
 }
 
 // Stop stops all environments of the pool.

@@ -13,11 +13,12 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// stateLimit is how many objects of each kind are logged for a failed test.
+// stateLimit is the maximum number of objects of each kind that are logged for a failed test.
 const stateLimit = 6
 
-// showState logs the bindings and Works of a namespace, with the writers and times of their
-// fields. The error of a failed wait shows only the last missing step of the propagation.
+// showState logs the bindings and Works of a namespace, with the managers of their fields and the
+// times of their changes. This is necessary because the error of a failed wait shows only the last
+// missing step of the propagation.
 func (e *Env) showState(t testing.TB, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), lastLook)

@@ -19,8 +19,9 @@ func (e *Env) Storage() string { return filepath.Join(e.dir, "etcd") }
 // Certificates returns the directory of the control plane's certificate authority.
 func (e *Env) Certificates() pki.Dir { return pki.Dir{Path: filepath.Join(e.dir, "pki")} }
 
-// Replace stops the control plane, calls replace, which may change its storage, and starts it
-// again at the same address. Components, members and agents keep running.
+// Replace stops the control plane, calls replace, and starts the control plane again at the same
+// address. replace may change the storage of the control plane. Components, members and agents
+// continue to run.
 func (e *Env) Replace(ctx context.Context, replace func() error) error {
 	ports := map[string]int{controlplane.APIServer: e.control.port}
 	e.control.Stop()

@@ -1,9 +1,9 @@
-// Package testenv answers "what does a test run against?": a real control plane
-// with all components in this process, and members that are real API servers.
+// Package testenv answers "what does a test run against?": a real control plane with all
+// components in this process, and members that are real API servers.
 //
-// Members run no controllers: only Karmada and the test change them. For example, the test sets
-// the status of a Deployment. Environments are expensive; a test package starts one in its
-// TestMain and gives each test a namespace.
+// Members run no controllers, so only Karmada and the test change objects in a member. For
+// example, the test sets the status of a Deployment. Environments are expensive, so a test package
+// starts one environment in its TestMain and gives each test a namespace.
 package testenv
 
 import (
@@ -27,7 +27,7 @@ import (
 
 	"karmada.io/karmada/api"
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/standalone"
 	"karmada.io/karmada/internal/standalone/controlplane"
 )
@@ -40,17 +40,17 @@ type Env struct {
 	Config *rest.Config
 	// Members are the member clusters by name.
 	Members map[string]*Member
-	// FeatureGates are the feature gates of the components from their next start, in the format
-	// of the flag --feature-gates; empty means the defaults.
+	// FeatureGates are the feature gates of the components, in the format of the flag
+	// --feature-gates. A change applies from their next start. Empty means the defaults.
 	FeatureGates string
-	// Settings changes the default settings of the components from their next start; nil
-	// changes nothing.
-	Settings func(*programs.Settings)
-	// Through is the URL at which the components reach the control plane from their next start;
-	// empty means its own URL.
+	// Options changes the default options of the controller manager. A change of this field applies
+	// from the next start of the components. nil changes nothing.
+	Options func(*controllermanager.Options)
+	// Through is the URL at which the components reach the control plane. A change applies from
+	// their next start. Empty means the URL of the control plane itself.
 	Through string
-	// Wrap wraps the transports of the components to the control plane and to the members from
-	// their next start; nil wraps nothing.
+	// Wrap wraps the transports of the components to the control plane and to the members. A change
+	// applies from their next start. nil wraps nothing.
 	Wrap transport.WrapperFunc
 
 	dir        string
@@ -64,7 +64,7 @@ type Env struct {
 type Member struct {
 	// Client reads and writes the member, without a cache.
 	Client client.WithWatch
-	// Config is the administrator's client configuration. Token is a token with all
+	// Config is the administrator's client configuration. Token is a token that has all
 	// permissions.
 	Config *rest.Config
 	Token  string
@@ -74,9 +74,8 @@ type Member struct {
 	cluster *standalone.Cluster
 }
 
-// start starts a control plane and registered members in dir. The control plane appends
-// its logs to logFile; empty drops them. The caller must
-// stop the environment.
+// start starts a control plane and registered members in dir. The control plane appends its logs
+// to logFile. An empty logFile drops the logs. The caller must stop the environment.
 func start(ctx context.Context, dir, logFile string, members ...string) (_ *Env, err error) {
 	env := &Env{Members: map[string]*Member{}, dir: filepath.Join(dir, "control-plane"), logFile: logFile}
 	defer func() {
@@ -148,8 +147,8 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 		Name: name, CommonName: name, Dir: dir, Port: port,
 		AuditLog: filepath.Join(dir, "writes.log"), AuditPolicy: writesOnly,
 		APIServerFlags: []string{"--token-auth-file=" + tokens, "--disable-admission-plugins=ServiceAccount",
-			// The server watches these files although no test extends its API, and the kernel
-			// gives a user 128 watchers.
+			// Without these flags, the server watches the files although no test extends its API,
+			// and the kernel gives a user only 128 watchers.
 			"--requestheader-client-ca-file=", "--proxy-client-cert-file=", "--proxy-client-key-file="},
 	}}
 	member.writes.path = member.options.AuditLog
@@ -159,25 +158,27 @@ func StartMember(ctx context.Context, dir, name string) (*Member, error) {
 	return member, nil
 }
 
-// starting is held while a server of a test program starts. Kubernetes gives an API server one
-// minute to start, which is too short when many start at the same time on a small machine.
+// starting is locked while a server of a test program starts. Kubernetes gives an API server one
+// minute to start, which is too short if many API servers start at the same time on a small
+// machine.
 var starting sync.Mutex
 
-// StartCluster is standalone.Start for parallel tests.
+// StartCluster does the same as standalone.Start, and parallel tests may call it.
 func StartCluster(ctx context.Context, options standalone.Options) (*standalone.Cluster, error) {
 	starting.Lock()
 	defer starting.Unlock()
-	return standalone.Start(ctx, options) //nolint:wrapcheck // a replacement
+	return standalone.Start(ctx, options) // a replacement
 }
 
-// StartControlPlane is controlplane.Start for parallel tests.
+// StartControlPlane does the same as controlplane.Start, and parallel tests may call it.
 func StartControlPlane(ctx context.Context, options controlplane.Options) (*controlplane.ControlPlane, error) {
 	starting.Lock()
 	defer starting.Unlock()
-	return controlplane.Start(ctx, options) //nolint:wrapcheck // a replacement
+	return controlplane.Start(ctx, options) // a replacement
 }
 
-// Start starts the member. After Stop it starts on the same port and with the stored objects.
+// Start starts the member. After Stop, it starts the member on the same port and with the stored
+// objects.
 func (m *Member) Start(ctx context.Context) error {
 	cluster, err := StartCluster(ctx, m.options)
 	if err != nil {
@@ -206,7 +207,7 @@ func (e *Env) Register(ctx context.Context, name string, member *Member) error {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"member": name}},
 		Spec: clusterv1alpha1.ClusterSpec{
-			// Without an ID, because tests also register the same member under other names.
+			// The Cluster has no ID, because tests also register the same member under other names.
 			SyncMode: clusterv1alpha1.Push, APIEndpoint: member.cluster.Server(),
 			SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: secret.Namespace, Name: secret.Name},
 		},
@@ -239,7 +240,7 @@ func (e *Env) Stop() {
 // Stop stops the member. Its stored objects stay in its directory.
 func (m *Member) Stop() { m.cluster.Stop() }
 
-// Patience is how long a test waits for an expected result. The namespace controller begins 5
-// seconds after a deletion and retries every 8 seconds. So the deletion of a namespace with
-// several finalizers takes 30 seconds, and longer on a busy machine.
+// Patience is how long a test waits for an expected result. The namespace controller starts to
+// delete the objects of a deleted namespace after 5 seconds, and retries every 8 seconds. So the
+// deletion of a namespace with several finalizers takes 30 seconds, and longer on a busy machine.
 const Patience = 2 * time.Minute

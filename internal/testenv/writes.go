@@ -14,9 +14,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// writesOnly is the audit policy of the servers of an environment: they record requests that
-// change objects of users. Leases are excluded because they change all the time, reviews
-// because they change nothing.
+// writesOnly is the audit policy of the servers of an environment. It records requests that change
+// objects of users. Leases are excluded because they change often, and reviews because they change
+// nothing.
 const writesOnly = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -43,8 +43,8 @@ type writeLog struct {
 	counts map[string]int
 }
 
-// Writes returns how many write requests the control plane, its members and further members
-// have answered, by request and user agent.
+// Writes returns the number of write requests that the control plane, its members and further
+// members have answered, by request and user agent.
 func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	total := map[string]int{}
 	err := e.writes.addTo(total, "karmada")
@@ -57,7 +57,8 @@ func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	return total, err
 }
 
-// addTo reads the new entries of the audit log and adds all counts to total.
+// addTo reads the new entries of the audit log, and adds the counts of all entries so far to
+// total.
 func (l *writeLog) addTo(total map[string]int, server string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

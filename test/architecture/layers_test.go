@@ -31,13 +31,13 @@ var foundations = []string{"internal/pki", "internal/version"}
 
 var (
 	decisionImports   = append([]string{"api", "internal/domain"}, foundations...)
-	controllerImports = append([]string{"internal/access", "internal/step"}, decisionImports...)
+	controllerImports = append([]string{"internal/access", "internal/loop"}, decisionImports...)
 )
 
 // assemblyImports lists the allowed imports of packages that assemble programs: all folders
 // except main packages and commands.
 var assemblyImports = append([]string{
-	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
+	"internal/controllers", "internal/scheduler", "internal/servers",
 	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
 }, controllerImports...)
 
@@ -62,31 +62,53 @@ var layers = []layer{
 	{folder: "internal/pki", allowedFolders: []string{}, reason: "a foundation does not depend on Karmada: pass in the values that it needs"},
 	{folder: "internal/version", allowedFolders: []string{}, allowedLibraries: []string{}, reason: "a foundation does not depend on Karmada: pass in the values that it needs"},
 	{
-		folder: "internal/step", allowedFolders: append([]string{"internal/access"}, decisionImports...),
-		reason: "the step runner does not depend on controllers: pass in the step as a function",
+		folder: "internal/loop", allowedFolders: append([]string{"internal/loop"}, decisionImports...),
+		reason: "the controller kit does not depend on its users: pass in a function or a value",
 	},
 	{
-		folder: "internal/access", allowedFolders: append([]string{"internal/access"}, decisionImports...),
+		folder: "internal/access", allowedFolders: append([]string{"internal/access", "internal/loop"}, decisionImports...),
 		reason: "access wraps one external system: move the loop that uses it into a controller",
 	},
 	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers communicate through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
-	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers are independent of each other: move shared code into internal/domain or internal/access"},
 	{folder: "internal/programs", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/programs"},
 	{folder: "internal/standalone", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/standalone"},
 	{folder: "internal/registration", allowedFolders: controllerImports, reason: "commands and programs join clusters: pass in the values that only one of them has"},
 	{folder: "internal/install", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/install"},
 	{folder: "internal/testenv", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/testenv"},
+	{folder: "internal/reference", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "the reference reads the tables of the programs: no package depends on it"},
 	{folder: "internal/cli", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package cannot be imported: move the code below internal/cli"},
 	{folder: "cmd/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package has only a few lines: move the code into internal"},
 	{folder: "test/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "test packages are independent of each other: move shared code into internal/testenv"},
-	{folder: "tools/*", allowedFolders: []string{"api"}, reason: "tools depend on the API only"},
 }
 
 func TestLayerImports(t *testing.T) {
 	for _, violation := range importViolations(mustLoadGraph(t)) {
 		t.Error(violation)
+	}
+}
+
+// TestLayersHavePackages requires that each row of the table applies to a package, so that
+// the table describes the repository as it is.
+func TestLayersHavePackages(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range mustLoadGraph(t).modulePackages(true) {
+		if l, _ := layerOf(relativePath(strings.TrimSuffix(p.ImportPath, ".test"))); l != nil {
+			used[l.folder] = true
+		}
+	}
+	for _, l := range layers {
+		if !used[l.folder] {
+			t.Errorf("the layer %s has no package: remove its row from the table of layers", l.folder)
+		}
+	}
+	for name, list := range map[string][]string{"controllers": controllerImports, "assembly": assemblyImports} {
+		for _, allowed := range list {
+			if l, _ := layerOf(allowed + "/x"); l == nil && !slices.Contains(foundations, allowed) {
+				t.Errorf("the imports of %s allow %s, which is no layer: remove it", name, allowed)
+			}
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // retryPackage is the only package that defines retry delays.
-const retryPackage = "internal/access/queues"
+const retryPackage = "internal/loop"
 
 func TestControllersUseRetryOptions(t *testing.T) {
 	for _, s := range readSources(t) {

@@ -129,7 +129,7 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 		t.Fatalf("found only %q: the search for listeners is incomplete", listeners)
 	}
 	anonymous := &http.Client{
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // an anonymous client needs no verification
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, // an anonymous client needs no verification
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var clusterInfoPorts, conversionPorts int

@@ -329,7 +329,7 @@ func httpGet(ctx context.Context, url string) (string, error) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))) //nolint:gosec // no secret
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000))) // no secret
 		if err == nil {
 			defer func() { _ = listener.Close() }()
 			return listener.Addr().String()

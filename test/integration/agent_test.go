@@ -321,7 +321,7 @@ func TestAgentWorksWithAgentRBACOnly(t *testing.T) {
 }
 
 func TestAgentSurvivesControlPlaneOutage(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	for name, c := range map[string]struct {
 		startOutage func(*testing.T, *tcpProxy) (endOutage func())
 	}{
@@ -384,7 +384,7 @@ func (p *pullCluster) checkReplicas(ctx context.Context, template *appsv1.Deploy
 }
 
 func TestAgentWaitsForControlPlaneAndMember(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-waits")
 	g := newTCPProxy(t, env.Config.Host)
 	address := g.listener.Addr().String()
@@ -408,7 +408,7 @@ func TestAgentWaitsForControlPlaneAndMember(t *testing.T) {
 }
 
 func TestAgentUsesRenewedCredentials(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-renews")
 	running := p.startAgent(t)
 	p.awaitReady(t)
@@ -439,7 +439,7 @@ func TestAgentUsesRenewedCredentials(t *testing.T) {
 }
 
 func TestAgentDoesNotRecreateDeletedCluster(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-leaves")
 	running := p.startAgent(t)
 	before := p.awaitReady(t)
@@ -470,7 +470,7 @@ func TestAgentDoesNotRecreateDeletedCluster(t *testing.T) {
 }
 
 func TestAgentReportsSecrets(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-reports")
 	ctx, cancel := context.WithCancel(t.Context())
 	var issuing sync.WaitGroup
@@ -561,7 +561,7 @@ func podEnvironment(t *testing.T) []string {
 }
 
 func TestAgentResumesAfterKill(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-killed")
 	pod := podEnvironment(t)
 	// The Lease is too long to wait for its expiry.
@@ -585,7 +585,7 @@ func TestAgentResumesAfterKill(t *testing.T) {
 }
 
 func TestAgentLosesNoChangesOnConnectionReset(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-resets")
 	g := newTCPProxy(t, env.Config.Host)
 	p.writeKubeconfig(t, g.URL(), time.Hour)

@@ -6,7 +6,7 @@ import (
 )
 
 func TestAgentFollowsControlPlaneAddressChange(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := newPullCluster(t, env, "pull-moves")
 	g := newTCPProxy(t, env.Config.Host)
 	p.writeKubeconfig(t, g.URL(), time.Hour)

@@ -118,7 +118,7 @@ func (p *pullCluster) awaitRotations(t *testing.T, first *x509.Certificate, temp
 }
 
 func TestAgentRotatesCertificateWhileDelivering(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	p := startPullMember(t, env, "pull-rotates")
 	p.writeKubeconfig(t, env.Config.Host, firstCertLifetime)
 	p.storeKubeconfigSecret(t)

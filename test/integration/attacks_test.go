@@ -21,6 +21,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -190,8 +191,8 @@ func (a attack) send(ctx context.Context, agentConfig *rest.Config) error {
 func newAttackTargets() []client.Object {
 	token := map[string][]byte{"token": []byte("secret")}
 	return []client.Object{
-		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(member1), Name: "victim"}},
-		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(newcomer), Name: "own", Finalizers: []string{"theirs.example.com/x"}}},
+		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: "victim"}},
+		&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(newcomer), Name: "own", Finalizers: []string{"theirs.example.com/x"}}},
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: member1}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: newcomer}, Data: token},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: newcomer + "-impersonator"}, Data: token},
@@ -231,14 +232,14 @@ func testAgentAttacks(t *testing.T, env *testenv.Env, config *rest.Config) {
 		}
 	})
 	// The foreign finalizer of the Work would block the deletion of the Cluster.
-	testenv.Update(t, env.Karmada, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(newcomer), Name: "own"}},
+	testenv.Update(t, env.Karmada, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(newcomer), Name: "own"}},
 		func(w *workv1alpha1.Work) { w.Finalizers = nil })
 	t.Run("objects of other clusters are unchanged", func(t *testing.T) {
 		now := await(t, env.Karmada, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secretBefore.Namespace, Name: secretBefore.Name}}, exists)
 		if !bytes.Equal(now.Data[clusterv1alpha1.SecretTokenKey], secretBefore.Data[clusterv1alpha1.SecretTokenKey]) {
 			t.Error("the credentials of another cluster were changed")
 		}
-		for _, victim := range append(newAttackTargets(), clusterNamed(member1), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}) {
+		for _, victim := range append(newAttackTargets(), clusterNamed(member1), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(newcomer)}}) {
 			found := await(t, env.Karmada, victim, exists)
 			if found.GetDeletionTimestamp() != nil {
 				t.Errorf("%T %s is being deleted", found, found.GetName())
@@ -250,7 +251,7 @@ func testAgentAttacks(t *testing.T, env *testenv.Env, config *rest.Config) {
 // TestBootstrapTokenOnlyPermitsRegistration sends all attacks with a bootstrap token. They must
 // fail except those that registration needs.
 func TestBootstrapTokenOnlyPermitsRegistration(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	config := tokenConfig(env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 	testenv.Eventually(t, "the token is accepted", func(ctx context.Context) error {
 		return attack{verb: "GET", path: signingRequestsPath}.send(ctx, config)

@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -26,20 +27,23 @@ func clusterNamed(name string) *clusterv1alpha1.Cluster {
 }
 
 // unregisterCluster deletes a Cluster that a test has registered. It returns when the scheduler no
-// longer counts the Cluster, so that the following tests find only the members that they expect.
+// longer knows the Cluster, so that the following tests find only the members that they expect.
 func unregisterCluster(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	deleteObject(t, env.Karmada, clusterNamed(name))
 	awaitGone(t, env.Karmada, clusterNamed(name))
 	namespace := env.Namespace(t)
-	testenv.Eventually(t, "the scheduler no longer counts cluster "+name, func(ctx context.Context) error {
+	testenv.Eventually(t, "the scheduler no longer knows cluster "+name, func(ctx context.Context) error {
 		probe := configMap(namespace, "probe-"+rand.String(5))
-		env.Create(t, policyFor(t, placementOn("nowhere"), probe), probe)
+		env.Create(t, policyFor(t, placementOn(name), probe), probe)
 		bound := await(t, env.Karmada, bindingOf(t, probe), func(b *workv1alpha2.ResourceBinding) error {
 			return checkCondition(b.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit", "")
 		})
-		return checkCondition(bound.Status.Conditions, workv1alpha2.Scheduled, metav1.ConditionFalse, "NoClusterFit",
-			fmt.Sprintf("0/%d clusters are available: ", len(env.Members)))
+		message, want := conditions.Get(bound.Status.Conditions, workv1alpha2.Scheduled).Message, fmt.Sprintf("The placement names cluster %q, which does not exist", name)
+		if !strings.Contains(message, want) {
+			return fmt.Errorf("the scheduler reports %q, want %q in it", message, want)
+		}
+		return nil
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/work"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -233,9 +233,9 @@ var (
 func TestClusterWithoutHeartbeatBecomesUnknown(t *testing.T) {
 	env := alone(t)
 	const grace = 3 * time.Second
-	withSettings(t, env, "", func(s *programs.Settings) {
-		s.Controllers.Monitor.Period = 200 * time.Millisecond
-		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = grace, grace
+	withSettings(t, env, "", func(s *controllermanager.Options) {
+		s.Monitor.Period = 200 * time.Millisecond
+		s.Monitor.Grace.Period, s.Monitor.Grace.Startup = grace, grace
 	})
 	recorder := recordCluster(t, env, "silent")
 	cluster := createPullCluster(t, env, "silent")

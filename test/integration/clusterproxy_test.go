@@ -317,7 +317,7 @@ func checkListOfAllClusters(t *testing.T, env *testenv.Env, namespace string) {
 
 // TestClusterProxyForwardsStreams registers a cluster, so no other test may do so at the same time.
 func TestClusterProxyForwardsStreams(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	echo := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Upgrade") == "" {
 			http.Error(w, "ok", http.StatusOK)

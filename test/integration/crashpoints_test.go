@@ -361,7 +361,7 @@ func (s *scenario) newStepRecord(endState map[string]string) stepRecord {
 // The environment deletes the namespaces of the instances, because the deletion of so many
 // takes minutes.
 func TestCrashAroundEveryWriteConverges(t *testing.T) {
-	env := alone(t)
+	env := aloneForLong(t)
 	if err := env.StopComponents(); err != nil {
 		t.Fatal(err)
 	}

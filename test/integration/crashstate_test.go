@@ -159,7 +159,7 @@ func normalize(value any, generation float64) {
 			case "managedFields", "resourceVersion", "creationTimestamp", "generation",
 				"lastTransitionTime", "lastUpdateTime", "lastScheduledTime", "uid", templateStateAnnotation:
 				delete(value, key)
-			case "deletionTimestamp":
+			case "deletionTimestamp", workv1alpha1.RenderedFromAnnotation: // a hash with the UID of the template, and its version
 				value[key] = true
 			case "observedGeneration", "schedulerObservedGeneration":
 				value[key] = each == generation

@@ -17,7 +17,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -64,7 +64,7 @@ func TestWatchesEndWhenTheirKindIsNoLongerServed(t *testing.T) {
 	seen := &listRecorder{resource: "cogs", lastRequests: map[string]time.Duration{}}
 	env.Wrap = seen.wrap
 	t.Cleanup(func() { env.Wrap = nil })
-	withSettings(t, env, "", func(*programs.Settings) {})
+	withSettings(t, env, "", func(*controllermanager.Options) {})
 	namespace := env.Namespace(t)
 	awaitNamespace(t, env, member1, namespace)
 	kind := newCRD("cogs.example.org", "Cog", "cogs")

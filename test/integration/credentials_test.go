@@ -80,7 +80,7 @@ func expirationMetric(t *testing.T, cluster string) float64 {
 }
 
 func TestMemberTokenReplacement(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "rotating"
 	registered, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {
@@ -131,7 +131,7 @@ func TestMemberTokenReplacement(t *testing.T) {
 
 // Continuous delivery does not fail when the token is replaced.
 func TestNoWorkFailsDuringTokenReplacement(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name, rounds = "replacing", 10
 	registered, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {

@@ -40,6 +40,8 @@ func awaitWorksRecreated(t *testing.T, env *testenv.Env, oldWorks []*workv1alpha
 // TestDeletedWorksOfPullClusterKeepMemberObjects deletes all Works of a pull cluster, then their
 // namespace. The member objects must keep their UIDs.
 func TestDeletedWorksOfPullClusterKeepMemberObjects(t *testing.T) {
+	// Namespaces that other tests delete meanwhile would hold the execution namespace: its deletion
+	// removes the rights of the agent, which then cannot end the deletion of their Works.
 	env := alone(t)
 	p := newPullCluster(t, env, "pull-guarded")
 	p.startAgent(t)

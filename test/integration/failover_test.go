@@ -23,7 +23,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -31,25 +31,25 @@ const brokenTaintKey = "test.karmada.io/broken"
 
 // enableEvictions restarts the components with evictions enabled at a high rate, and with
 // further changes of the options, until the test ends.
-func enableEvictions(t testing.TB, env *testenv.Env, changes ...func(*programs.Evictions)) {
+func enableEvictions(t testing.TB, env *testenv.Env, changes ...func(*controllermanager.Evictions)) {
 	t.Helper()
-	restartWithEvictionOptions(t, env, "Failover=true,StatefulFailoverInjection=true", append([]func(*programs.Evictions){func(options *programs.Evictions) {
+	restartWithEvictionOptions(t, env, "Failover=true,StatefulFailoverInjection=true", append([]func(*controllermanager.Evictions){func(options *controllermanager.Evictions) {
 		options.NoExecute, options.Rate = true, 1000
 	}}, changes...)...)
 }
 
 // restartWithEvictionOptions restarts the components with feature gates and options for
 // evictions. It restarts them with the defaults when the test ends.
-func restartWithEvictionOptions(t testing.TB, env *testenv.Env, gates string, changes ...func(*programs.Evictions)) {
+func restartWithEvictionOptions(t testing.TB, env *testenv.Env, gates string, changes ...func(*controllermanager.Evictions)) {
 	t.Helper()
 	before := env.FeatureGates
-	env.FeatureGates, env.Settings = gates, func(settings *programs.Settings) {
+	env.FeatureGates, env.Options = gates, func(settings *controllermanager.Options) {
 		for _, change := range changes {
-			change(&settings.Controllers.Evictions)
+			change(&settings.Evictions)
 		}
 	}
 	t.Cleanup(func() {
-		env.FeatureGates, env.Settings = before, nil
+		env.FeatureGates, env.Options = before, nil
 		if err := env.RestartComponents(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
@@ -145,18 +145,18 @@ func confirmEviction(t testing.TB, env *testenv.Env, rb *workv1alpha2.ResourceBi
 func TestTaintEvictionNeedsGateTaintManagerNoExecuteAndRate(t *testing.T) {
 	env := alone(t)
 	const gate = "Failover=true"
-	on := func(options *programs.Evictions) { options.NoExecute, options.Rate = true, 1000 }
+	on := func(options *controllermanager.Evictions) { options.NoExecute, options.Rate = true, 1000 }
 	template := createHealthyDeployment(t, env, "web", placementOnOneOf(member1, member2), nil)
 	taintCluster(t, env, member1)
 	rb := bindingOf(t, template)
 	for name, off := range map[string]struct {
 		gates  string
-		change func(*programs.Evictions)
+		change func(*controllermanager.Evictions)
 	}{
-		"the feature gate":  {"Failover=false", func(*programs.Evictions) {}},
-		"the taint manager": {gate, func(options *programs.Evictions) { options.TaintManager = false }},
-		"NoExecute":         {gate, func(options *programs.Evictions) { options.NoExecute = false }},
-		"the rate":          {gate, func(options *programs.Evictions) { options.Rate = 0 }},
+		"the feature gate":  {"Failover=false", func(*controllermanager.Evictions) {}},
+		"the taint manager": {gate, func(options *controllermanager.Evictions) { options.TaintManager = false }},
+		"NoExecute":         {gate, func(options *controllermanager.Evictions) { options.NoExecute = false }},
+		"the rate":          {gate, func(options *controllermanager.Evictions) { options.Rate = 0 }},
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			restartWithEvictionOptions(t, env, off.gates, on, off.change)
@@ -226,7 +226,7 @@ func TestTaintEvictionCompletesWhenTheReplacementIsHealthy(t *testing.T) {
 
 func TestEvictionTimeoutKeepsTheOldCopyUntilReplacedOrConfirmed(t *testing.T) {
 	env := alone(t)
-	enableEvictions(t, env, func(options *programs.Evictions) { options.Timeout = time.Second })
+	enableEvictions(t, env, func(options *controllermanager.Evictions) { options.Timeout = time.Second })
 	replaced, confirmed := createHealthyDeployment(t, env, "healed", placementOnOneOf(member1, member2), nil), createHealthyDeployment(t, env, "given", placementOnOneOf(member1, member2), nil)
 	taintCluster(t, env, member1)
 	for _, template := range []*appsv1.Deployment{replaced, confirmed} {
@@ -253,7 +253,7 @@ func TestEvictionTimeoutKeepsTheOldCopyUntilReplacedOrConfirmed(t *testing.T) {
 
 func TestEvictedWorkloadWithoutAnotherClusterStaysAndReturns(t *testing.T) {
 	env := alone(t)
-	enableEvictions(t, env, func(options *programs.Evictions) { options.Timeout = time.Second })
+	enableEvictions(t, env, func(options *controllermanager.Evictions) { options.Timeout = time.Second })
 	template := createHealthyDeployment(t, env, "lonely", placementOn(member1), nil)
 	before, err := uidOf(t.Context(), env, member1, template)
 	if err != nil {
@@ -380,7 +380,7 @@ func TestTaintIsToleratedForTheTolerationSeconds(t *testing.T) {
 func TestEvictionsStayBelowTheRate(t *testing.T) {
 	env := alone(t)
 	const rate, number = 4, 9
-	enableEvictions(t, env, func(options *programs.Evictions) { options.Rate = rate })
+	enableEvictions(t, env, func(options *controllermanager.Evictions) { options.Rate = rate })
 	namespace := env.Namespace(t)
 	var templates []*corev1.ConfigMap
 	for i := range number {

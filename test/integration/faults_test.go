@@ -22,7 +22,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -69,10 +69,10 @@ func newFaultFixture(t *testing.T, env *testenv.Env) *faultFixture {
 	t.Helper()
 	componentProxy := newTCPProxy(t, env.Config.Host)
 	env.Through = componentProxy.URL()
-	withSettings(t, env, "", func(s *programs.Settings) {
+	withSettings(t, env, "", func(s *controllermanager.Options) {
 		fastClusterStatus(time.Second, time.Second)(s)
-		s.Controllers.Monitor.Period = 200 * time.Millisecond
-		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
+		s.Monitor.Period = 200 * time.Millisecond
+		s.Monitor.Grace.Period, s.Monitor.Grace.Startup = 6*time.Second, 6*time.Second
 	})
 	t.Cleanup(func() { env.Through = "" })
 	w := &faultFixture{env: env, t: t, componentProxy: componentProxy, namespace: env.Namespace(t), unmanagedObjects: map[string]*corev1.ConfigMap{}}
@@ -491,7 +491,7 @@ func unchangedTransport(next http.RoundTripper) http.RoundTripper { return next 
 // clusters are neither deleted nor recreated, and all clusters converge soon after the end of
 // the fault.
 func TestFaultsOnlyDelayTheAffectedClusters(t *testing.T) {
-	env := alone(t)
+	env := aloneForLong(t)
 	w := newFaultFixture(t, env)
 	for name, simultaneous := range faultCases(env) {
 		t.Run(name, func(t *testing.T) {

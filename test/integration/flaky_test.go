@@ -15,18 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
 // withSettings restarts the components with other settings and feature gates for one test,
 // which must have the environment for itself.
-func withSettings(t testing.TB, env *testenv.Env, gates string, change func(*programs.Settings)) {
+func withSettings(t testing.TB, env *testenv.Env, gates string, change func(*controllermanager.Options)) {
 	t.Helper()
-	env.FeatureGates, env.Settings = gates, change
+	env.FeatureGates, env.Options = gates, change
 	restartComponents(t, env)
 	t.Cleanup(func() {
-		env.FeatureGates, env.Settings = "", nil
+		env.FeatureGates, env.Options = "", nil
 		if err := env.RestartComponents(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("restarting the components with their defaults: %v", err)
 		}
@@ -35,10 +35,10 @@ func withSettings(t testing.TB, env *testenv.Env, gates string, change func(*pro
 
 // fastClusterStatus probes members every second and sets the thresholds for success and
 // failure.
-func fastClusterStatus(success, failure time.Duration) func(*programs.Settings) {
-	return func(s *programs.Settings) {
-		s.Controllers.StatusPeriod = time.Second
-		s.Controllers.Thresholds.Success, s.Controllers.Thresholds.Failure = success, failure
+func fastClusterStatus(success, failure time.Duration) func(*controllermanager.Options) {
+	return func(s *controllermanager.Options) {
+		s.ClusterStatus.Period = time.Second
+		s.ClusterStatus.Thresholds.Success, s.ClusterStatus.Thresholds.Failure = success, failure
 	}
 }
 

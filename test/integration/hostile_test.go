@@ -17,7 +17,7 @@ import (
 // The Cluster of a member that sends more data than it may reports the exceeded bound. The
 // delivery to other members goes on.
 func TestHostileMemberIsReportedAndDelaysNoOtherMember(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "hostile"
 	server := hostiletest.New(t)
 	ref := &clusterv1alpha1.LocalSecretReference{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}

@@ -43,7 +43,7 @@ func isReady(c *clusterv1alpha1.Cluster) error {
 // Karmada delivers nothing to another cluster at the address of a member, and deletes nothing
 // there, until a user accepts that cluster.
 func TestClusterIdentityMismatchStopsDelivery(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "moved"
 	var members [2]*testenv.Member
 	for i := range members {

@@ -3,14 +3,16 @@
 // The members run no controllers: what happens in them is what Karmada or a test does.
 //
 // All tests run in parallel. A test that touches only objects of its own shares an
-// environment with others. A test that stops something, changes settings or counts
-// requests has an environment for itself as long as it runs.
+// environment with others, and so does a test whose own clusters join and leave. A test that
+// stops something, changes settings or counts requests has an environment for itself as long
+// as it runs.
 package integration
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -28,9 +30,15 @@ const (
 	member3 = "member3"
 )
 
-// sharers is how many tests use the shared environment at a time: they wait more than
-// they compute.
-const sharers = 8
+// Names of the shared environments.
+const (
+	objectsEnvironment  = "objects"
+	clustersEnvironment = "clusters"
+)
+
+// sharers is how many tests use each shared environment at a time: they wait more than they
+// compute. A test whose clusters join also starts an API server.
+var sharers = map[string]int{objectsEnvironment: 8, clustersEnvironment: 5}
 
 // scheme has every type that tests read and write.
 var scheme = testenv.Scheme()
@@ -43,7 +51,27 @@ var pool *testenv.Pool
 func shared(t *testing.T) *testenv.Env {
 	t.Helper()
 	t.Parallel()
-	return pool.Share(t, "objects")
+	return pool.Share(t, objectsEnvironment)
+}
+
+// joining returns an environment for tests whose own clusters join and leave. Other tests do
+// the same at that time, so the test must place objects on named clusters only. It must not
+// register a member of the environment: see newcomerTurn.
+func joining(t *testing.T) *testenv.Env {
+	t.Helper()
+	t.Parallel()
+	return pool.Share(t, clustersEnvironment)
+}
+
+// newcomerTurn holds a token while a test uses member3 under the name of another cluster.
+var newcomerTurn = make(chan struct{}, 1)
+
+// joiningMember3 is joining for tests that register member3 under another name, one at a time.
+func joiningMember3(t *testing.T) *testenv.Env {
+	t.Helper()
+	t.Parallel()
+	testenv.Acquire(t, newcomerTurn)
+	return pool.Share(t, clustersEnvironment)
 }
 
 // alone returns an environment that no other test uses until this one ends. The test
@@ -54,6 +82,13 @@ func alone(t *testing.T) *testenv.Env {
 	return pool.Lease(t)
 }
 
+// aloneForLong is alone for a test that takes much longer than most others.
+func aloneForLong(t *testing.T) *testenv.Env {
+	t.Helper()
+	t.Parallel()
+	return pool.LeaseForLong(t)
+}
+
 // withoutEnvironment is for tests that start all servers they need.
 func withoutEnvironment(t *testing.T) {
 	t.Helper()
@@ -61,7 +96,16 @@ func withoutEnvironment(t *testing.T) {
 	pool.Reserve(t)
 }
 
+// Garbage collection with the default of 100 percent took a quarter of the processor time:
+// API servers allocate much memory and keep little of it. maxHeap is a soft limit in bytes.
+const (
+	gcPercent = 300
+	maxHeap   = 6 << 30
+)
+
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(maxHeap)
 	if code, isChild := testenv.RunControlPlane(); isChild {
 		os.Exit(code)
 	}
@@ -70,7 +114,7 @@ func TestMain(m *testing.M) {
 	}
 	logs := flag.String("logs", "", "file for the logs of all servers and components, which are dropped otherwise")
 	klog.InitFlags(nil)
-	environments := flag.Int("environments", 3, "control planes for tests that run alone in theirs, beside the one that tests share")
+	environments := flag.Int("environments", 2, "control planes for tests that run alone in theirs, beside the ones that tests share")
 	part := flag.String("shard", "", "which part of the tests runs, as i/n with i from 1 to n; all of them by default")
 	// The pool decides how many tests run at a time. A test that waits for it occupies no
 	// turn of another.
@@ -104,7 +148,9 @@ func run(m *testing.M, logs string, environments int) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	pool = testenv.NewPool(dir, logs, environments, sharers, member1, member2, member3)
+	pool = testenv.NewPool(testenv.PoolOptions{
+		Dir: dir, LogFile: logs, Members: []string{member1, member2, member3}, Single: environments, Sharers: sharers,
+	})
 	defer pool.Stop()
 	return m.Run()
 }

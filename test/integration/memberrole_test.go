@@ -42,7 +42,7 @@ func createLimitedAccount(t *testing.T, memberCluster *testenv.Member, cluster s
 // A member that was joined with a role gets the objects that the role allows. For the others,
 // conditions name the missing rule.
 func TestMemberRoleLimitsDelivery(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "limited"
 	memberCluster, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {

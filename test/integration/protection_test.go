@@ -15,7 +15,7 @@ import (
 
 // Other tests of a shared environment must see no Clusters but the members.
 func TestDeletionOfAProtectedClusterIsRejected(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	protected := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "treasure", Labels: map[string]string{
 			workv1alpha2.DeletionProtectionLabel: workv1alpha2.DeletionProtectionAlways,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,13 +17,16 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/domain/work"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/pull"
@@ -34,7 +38,7 @@ import (
 // permissions of the agent as a user with all permissions.
 func simulateOtherRelease(t *testing.T, env *testenv.Env) {
 	t.Helper()
-	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Selected = []string{"*", "-agentcsrapproving"} })
+	withSettings(t, env, "", func(s *controllermanager.Options) { s.Selected = []string{"*", "-agentcsrapproving"} })
 	for _, name := range []string{"karmada-agent", agents.GeneratorPolicy} {
 		deleteDuringTest(t, env, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -76,27 +80,38 @@ func deleteDuringTest(t *testing.T, env *testenv.Env, object client.Object) {
 func approveLikeOtherReleases(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
+	var approving sync.WaitGroup
+	approving.Go(func() {
+		// A watch may end when the machine is busy. A new one begins with the existing requests.
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if err := approveWatchedRequests(ctx, env); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}, time.Second)
+	})
+	t.Cleanup(func() {
+		stop()
+		approving.Wait()
+	})
+}
+
+// approveWatchedRequests approves certificate requests until the watch ends.
+func approveWatchedRequests(ctx context.Context, env *testenv.Env) error {
 	requests, err := env.Karmada.Watch(ctx, &certificatesv1.CertificateSigningRequestList{})
 	if err != nil {
-		stop()
-		t.Fatal(err)
+		return fmt.Errorf("watching certificate requests: %w", err)
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for event := range requests.ResultChan() {
-			if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && isPendingAgentRequest(request) {
-				if err := approveIfAllowed(ctx, env, request); err != nil && ctx.Err() == nil {
-					t.Errorf("approving %s: %v", request.Name, err)
-				}
+	defer requests.Stop()
+	for event := range requests.ResultChan() {
+		if request, ok := event.Object.(*certificatesv1.CertificateSigningRequest); ok && isPendingAgentRequest(request) {
+			// The request of an earlier watch may be approved or deleted by now.
+			err := approveIfAllowed(ctx, env, request)
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("approving %s: %w", request.Name, err)
 			}
 		}
-	}()
-	t.Cleanup(func() {
-		requests.Stop()
-		stop()
-		<-ended
-	})
+	}
+	return nil
 }
 
 // isPendingAgentRequest reports whether a certificate request is for an agent and has no
@@ -156,7 +171,7 @@ func deleteSigningRequests(t *testing.T, env *testenv.Env) {
 }
 
 func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
-	env := alone(t)
+	env := aloneForLong(t)
 	simulateOtherRelease(t, env)
 	token := newBootstrapToken(t, env, bootstraptoken.Token{})
 	t.Run("a failed registration leaves nothing", func(t *testing.T) {
@@ -179,7 +194,7 @@ func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		await(t, env.Karmada, clusterNamed(member1), exists)
-		await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(member1)}}, func(ns *corev1.Namespace) error {
+		await(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(member1)}}, func(ns *corev1.Namespace) error {
 			if ns.DeletionTimestamp != nil {
 				return errors.New("the namespace is being deleted")
 			}
@@ -227,7 +242,7 @@ func TestRegisterWithAControlPlaneOfAnotherRelease(t *testing.T) {
 // testFailedRegistrationKeepsObjects lets a registration fail in a control plane that has some
 // objects of the agent already.
 func testFailedRegistrationKeepsObjects(t *testing.T, env *testenv.Env, token bootstraptoken.Token) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(newcomer), Labels: map[string]string{"mine": "yes"}}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}}},

@@ -31,6 +31,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	agents "karmada.io/karmada/internal/domain/agent"
+	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/registration/bootstraptoken"
 	"karmada.io/karmada/internal/registration/pull"
 	"karmada.io/karmada/internal/registration/push"
@@ -169,7 +170,7 @@ func awaitRegistrationRemoved(t *testing.T, env *testenv.Env) {
 		awaitGone(t, env.Karmada, right)
 	}
 	awaitGone(t, env.Karmada, clusterNamed(newcomer))
-	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}})
+	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(newcomer)}})
 }
 
 func TestRegisterWithATokenAndUnregister(t *testing.T) {
@@ -198,7 +199,7 @@ func TestRegisterWithATokenAndUnregister(t *testing.T) {
 			if now.UID == before.UID {
 				return errors.New("the ClusterRole is not recreated")
 			}
-			for _, key := range []string{agents.RequestAnnotation, agents.RequesterAnnotation, agents.ClusterNamespaceAnnotation} {
+			for _, key := range []string{clusterv1alpha1.AgentRequestAnnotation, clusterv1alpha1.AgentRequesterAnnotation, clusterv1alpha1.ClusterNamespaceAnnotation} {
 				if now.Annotations[key] == "" || now.Annotations[key] != before.Annotations[key] {
 					return fmt.Errorf("annotation %s is %q, want %q", key, now.Annotations[key], before.Annotations[key])
 				}
@@ -246,7 +247,7 @@ func checkAgentPermissions(t *testing.T, env *testenv.Env, karmada client.Client
 	if err := karmada.List(t.Context(), &clusterv1alpha1.ClusterList{}, client.MatchingFields{"metadata.name": newcomer}); err != nil {
 		t.Error(err)
 	}
-	if err := karmada.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace(agents.ExecutionNamespace(newcomer))); err != nil {
+	if err := karmada.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace(work.ExecutionNamespace(newcomer))); err != nil {
 		t.Error(err)
 	}
 	testenv.Eventually(t, "the agent reports status", func(ctx context.Context) error {
@@ -259,7 +260,7 @@ func checkAgentPermissions(t *testing.T, env *testenv.Env, karmada client.Client
 }
 
 func TestFailedRegistrationLeavesNothing(t *testing.T) {
-	env := alone(t)
+	env := joiningMember3(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +384,7 @@ func closedAddress(t *testing.T) string {
 }
 
 func TestRegistrationReportsWhyTheAgentDoesNotStart(t *testing.T) {
-	env := alone(t)
+	env := joiningMember3(t)
 	command := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 	command.Timeout = 3 * time.Second
 	pod := &corev1.Pod{
@@ -412,7 +413,7 @@ func registerWithWork(t *testing.T, env *testenv.Env, finalizers ...string) {
 	t.Helper()
 	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
 	env.Create(t, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
-		Namespace: agents.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
+		Namespace: work.ExecutionNamespace(newcomer), Name: "held", Finalizers: []string{workv1alpha1.ExecutionFinalizer},
 	}})
 	testenv.Update(t, env.Karmada, clusterNamed(newcomer), func(c *clusterv1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, finalizers...) })
 }
@@ -428,7 +429,7 @@ func TestUnregisterWithAStoppedAgent(t *testing.T) {
 }
 
 func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
-	env := alone(t)
+	env := joiningMember3(t)
 	registerWithWork(t, env, "example.com/held")
 	unregister := pull.Unregister{Name: newcomer, Member: env.Members[member3].Config, Wait: 2 * time.Second, Log: t.Logf}
 	err := unregister.Run(t.Context())
@@ -440,7 +441,8 @@ func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
 	if len(listAgentObjects(t, env)) == 0 {
 		t.Error("the agent is deleted, so its objects cannot be withdrawn")
 	}
-	unregister.Force, unregister.Karmada = true, env.Config
+	// The same time limits the deletion of the agent in the member.
+	unregister.Force, unregister.Karmada, unregister.Wait = true, env.Config, 8*time.Second
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +450,7 @@ func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
 }
 
 func TestUnregisterWithoutAControlPlaneReportsRemainingObjects(t *testing.T) {
-	env := alone(t)
+	env := joiningMember3(t)
 	registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
 	t.Cleanup(func() { removeCluster(t, env, newcomer) })
 	var messages []string
@@ -494,7 +496,7 @@ func TestClusterNameIsRegisteredByOneTokenHolderOnly(t *testing.T) {
 	}
 	for _, request := range list.Items {
 		for _, condition := range request.Status.Conditions {
-			refused = refused || condition.Type == agents.ConditionNotApproved && condition.Reason == agents.ReasonCertificateIssued
+			refused = refused || condition.Type == agents.ConditionNotApproved && condition.Reason == clusterv1alpha1.AgentReasonCertificateIssued
 		}
 	}
 	if !refused {
@@ -512,12 +514,12 @@ func TestClusterNameIsRegisteredByOneTokenHolderOnly(t *testing.T) {
 }
 
 func TestRBACGeneratorCreatesAgentRolesOnly(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	config := rest.CopyConfig(env.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: agents.GeneratorUser, Groups: []string{agents.Group, "system:authenticated"}}
 	generator := newClientFor(t, env, config)
 	const cluster = "generated"
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(cluster)}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(cluster)}}
 	cleanUp(t, env, ns)
 	if err := generator.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
@@ -556,7 +558,7 @@ func TestRBACGeneratorCreatesAgentRolesOnly(t *testing.T) {
 		"a binding of cluster-admin":    &rbacv1.ClusterRoleBinding{ObjectMeta: binding.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}, Subjects: subject("User", agents.User("evil"))},
 		"Secrets of kube-system":        &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: agents.RoleName("evil") + "-secret"}},
 		"Secrets of the components":     &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: agents.RoleName("evil") + "-secret"}},
-		"Works of another cluster":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: agents.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
+		"Works of another cluster":      &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(member1), Name: agents.RoleName("evil") + "-work"}},
 		"a namespace with another name": &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
 		"a Secret with another name":    &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "x"}},
 	}
@@ -644,7 +646,7 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 	if err := generator.Get(t.Context(), client.ObjectKey{Name: newcomer}, clusterNamed(newcomer)); !apierrors.IsNotFound(err) {
 		t.Errorf("reading the Cluster: %v", err)
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agents.ExecutionNamespace(newcomer)}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(newcomer)}}
 	cleanUp(t, env, ns)
 	if err := generator.Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
@@ -667,7 +669,7 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 		return karmada.List(ctx, &workv1alpha1.WorkList{}, client.InNamespace(ns.Name))
 	})
 	role := await(t, env.Karmada, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}, func(role *rbacv1.ClusterRole) error {
-		if role.Annotations[agents.RequestAnnotation] == "" {
+		if role.Annotations[clusterv1alpha1.AgentRequestAnnotation] == "" {
 			return errors.New("the annotation with the certificate request is missing")
 		}
 		return nil
@@ -683,7 +685,7 @@ func TestRegisterCommandOfOtherReleases(t *testing.T) {
 func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 	env := alone(t)
 	config := registerCluster(t, env, newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{})))
-	for user, want := range map[string]string{agents.User(newcomer): agents.ReasonAutoApproved, agents.User("another"): agents.ReasonNotAllowed} {
+	for user, want := range map[string]string{agents.User(newcomer): clusterv1alpha1.AgentReasonAutoApproved, agents.User("another"): clusterv1alpha1.AgentReasonNotAllowed} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
@@ -705,13 +707,13 @@ func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 		}
 		request = await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
 			for _, condition := range request.Status.Conditions {
-				if condition.Reason == want && (want != agents.ReasonAutoApproved || len(request.Status.Certificate) > 0) {
+				if condition.Reason == want && (want != clusterv1alpha1.AgentReasonAutoApproved || len(request.Status.Certificate) > 0) {
 					return nil
 				}
 			}
 			return fmt.Errorf("the conditions are %v, want %s", request.Status.Conditions, want)
 		})
-		if want != agents.ReasonAutoApproved {
+		if want != clusterv1alpha1.AgentReasonAutoApproved {
 			continue
 		}
 		block, _ := pem.Decode(request.Status.Certificate)
@@ -747,7 +749,7 @@ func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	holder := newClientFor(t, env, tokenConfig(env, token))
 	testenv.Eventually(t, "the token may create certificate requests", func(ctx context.Context) error { return holder.Create(ctx, request) })
 	refused := await(t, env.Karmada, request, func(request *certificatesv1.CertificateSigningRequest) error {
-		return checkRequestCondition(request, agents.ConditionNotApproved, agents.ReasonNotAllowed)
+		return checkRequestCondition(request, agents.ConditionNotApproved, clusterv1alpha1.AgentReasonNotAllowed)
 	})
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agents.RoleName(newcomer)}}
 	if err := checkAbsent(t.Context(), env.Karmada, role); err != nil {
@@ -768,8 +770,8 @@ func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	})
 	for _, right := range agents.RBACObjects(newcomer, "karmada-cluster") {
 		found := await(t, env.Karmada, client.Object(right), func(client.Object) error { return nil })
-		if _, is := found.(*rbacv1.ClusterRole); is && found.GetAnnotations()[agents.RequestAnnotation] != string(granted.UID) {
-			t.Errorf("%T is for request %q, want %q", found, found.GetAnnotations()[agents.RequestAnnotation], granted.UID)
+		if _, is := found.(*rbacv1.ClusterRole); is && found.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] != string(granted.UID) {
+			t.Errorf("%T is for request %q, want %q", found, found.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation], granted.UID)
 		}
 	}
 	t.Run("the name cannot be joined", func(t *testing.T) {

@@ -53,7 +53,7 @@ func startShortLivedInstallation(t *testing.T) *shortLivedInstallation {
 	// The context of a test ends before its cleanup.
 	ctx := context.WithoutCancel(t.Context())
 	s := &shortLivedInstallation{ports: map[string]int{
-		controlplane.APIServer: freePort(t), controlplane.AggregatedAPIServer: freePort(t), controlplane.Webhook: freePort(t),
+		controlplane.APIServer: freePort(t), programs.AggregatedAPIServer: freePort(t), programs.Webhook: freePort(t),
 	}}
 	var err error
 	token, dir := uuid.NewString(), t.TempDir()

@@ -150,7 +150,7 @@ func isDeletionHeld(memberWork *workv1alpha1.Work) error {
 // TestRestoredControlPlaneDeletesNothingUntilConfirmed restores a backup that lacks about 1000
 // changes while the components and an agent run.
 func TestRestoredControlPlaneDeletesNothingUntilConfirmed(t *testing.T) {
-	env := alone(t)
+	env := aloneForLong(t)
 	r := &restoreFixture{env: env, t: t, pullMember: newPullCluster(t, env, "pull-restored"), namespace: env.Namespace(t), snapshot: filepath.Join(t.TempDir(), "snapshot")}
 	running := r.pullMember.startAgent(t)
 	r.pullMember.awaitReady(t)

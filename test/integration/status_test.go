@@ -338,7 +338,7 @@ func placeManually(t testing.TB, env *testenv.Env, template client.Object, clust
 // The test needs an environment in which clusters may join: other tests count the clusters, and
 // wait until all clusters have deleted their namespaces.
 func TestUnreachableClusterIsReportedWithItsTime(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	namespace := env.Namespace(t)
 	lost := clusterNamed("lost-" + namespace)
 	lost.Spec = clusterv1alpha1.ClusterSpec{

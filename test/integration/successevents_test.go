@@ -14,15 +14,15 @@ import (
 
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/access/telemetry"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/loop"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
 // The test has an environment for itself, because it changes settings.
 func TestEventModeAllRecordsEverySuccess(t *testing.T) {
 	env := alone(t)
-	withSettings(t, env, "", func(s *programs.Settings) { s.Controllers.Events = telemetry.ModeAll })
+	withSettings(t, env, "", func(s *controllermanager.Options) { s.Events = loop.EventModeAll })
 	namespace := env.Namespace(t)
 	settings := configMap(namespace, "settings")
 	template := deploymentWithDependencies(namespace, "web", settings)

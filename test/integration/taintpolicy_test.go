@@ -9,7 +9,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
-	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/testenv"
 )
 
@@ -19,9 +19,9 @@ func newMatchConditions(kind string, operator policyv1alpha1.MatchConditionOpera
 
 func TestClusterTaintPolicyFollowsConditions(t *testing.T) {
 	env := alone(t)
-	withSettings(t, env, "Failover=true", func(s *programs.Settings) {
+	withSettings(t, env, "Failover=true", func(s *controllermanager.Options) {
 		// No agent renews the Lease of the cluster.
-		s.Controllers.Monitor.Grace.Period, s.Controllers.Monitor.Grace.Startup = time.Hour, time.Hour
+		s.Monitor.Grace.Period, s.Monitor.Grace.Startup = time.Hour, time.Hour
 	})
 	cluster := createPullCluster(t, env, "tainted")
 	reportDNS := func(status metav1.ConditionStatus) {

@@ -70,7 +70,7 @@ func awaitUnregistered(t *testing.T, env *testenv.Env, name string) {
 }
 
 func TestUnjoinDoesNotWaitForTheExecutionNamespace(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "quick"
 	memberCluster, _, template := joinMemberBehindProxy(t, env, name)
 	blocking := configMap(work.ExecutionNamespace(name), "held")
@@ -92,7 +92,7 @@ func TestUnjoinDoesNotWaitForTheExecutionNamespace(t *testing.T) {
 }
 
 func TestForcedUnjoinOfAHangingCluster(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name, wait = "stuck", 2 * time.Second
 	memberCluster, proxy, template := joinMemberBehindProxy(t, env, name)
 	proxy.setPaused(true)
@@ -118,7 +118,7 @@ func TestForcedUnjoinOfAHangingCluster(t *testing.T) {
 }
 
 func TestUnjoinOfAClusterThatWasNeverReachable(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "never"
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,7 +202,7 @@ func awaitUnscheduled(t *testing.T, env *testenv.Env, rb *workv1alpha2.ResourceB
 // else: one whose policy is deleted, and one whose spread constraint requires more clusters
 // than exist.
 func TestUnjoinRemovesTheClusterFromBindingsThatCannotBeRescheduled(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name = "outgoing"
 	joinMemberBehindProxy(t, env, name)
 	namespace := env.Namespace(t)

@@ -96,7 +96,7 @@ func TestDeletedClusterReleasesItsObjects(t *testing.T) {
 // A member that accepts requests and does not answer occupies only its own workers. It gets
 // pending objects as soon as it answers.
 func TestHangingMemberDelaysNoOtherMember(t *testing.T) {
-	env := alone(t)
+	env := joining(t)
 	const name, number = "hanging", 20
 	hanging, err := testenv.StartMember(t.Context(), filepath.Join(t.TempDir(), name), name)
 	if err != nil {

@@ -49,12 +49,12 @@ const programVariable = "KARMADA_INTEGRATION_PROGRAM"
 // programFromEnvironment returns the program that the process must run, if any.
 func programFromEnvironment() (program command.Program, is bool) {
 	switch os.Getenv(programVariable) {
-	case webhook.Name:
-		return webhook.Program(), true
-	case aggregatedapiserver.Name:
-		return aggregatedapiserver.Program(), true
+	case programs.Webhook:
+		return programs.Program(webhook.New), true
+	case programs.AggregatedAPIServer:
+		return programs.Program(aggregatedapiserver.New), true
 	case programs.Agent:
-		return agent.Program(), true
+		return programs.Program(agent.New), true
 	}
 	return command.Program{}, false
 }
@@ -131,9 +131,9 @@ func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 	if p.karmada, err = client.NewWithWatch(p.Config(), client.Options{Scheme: env.Karmada.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
-	p.stopWebhook = startProgram(t, webhook.Name, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
+	p.stopWebhook = startProgram(t, programs.Webhook, "--kubeconfig="+p.Kubeconfig(), "--cert-dir="+p.certs.Path,
 		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.webhookPort), "--health-probe-bind-address=0", "--metrics-bind-address=0")
-	startProgram(t, aggregatedapiserver.Name, "--kubeconfig="+p.Kubeconfig(), "--etcd-servers="+p.EtcdEndpoint(),
+	startProgram(t, programs.AggregatedAPIServer, "--kubeconfig="+p.Kubeconfig(), "--etcd-servers="+p.EtcdEndpoint(),
 		"--bind-address="+standalone.Loopback, "--secure-port="+strconv.Itoa(p.aggregatedPort),
 		"--tls-cert-file="+p.certs.CertFile("tls"), "--tls-private-key-file="+p.certs.KeyFile("tls"))
 	p.registerPrograms(t)
@@ -162,8 +162,11 @@ func (p *plainAPIServer) registerPrograms(t *testing.T) {
 	if err := install.ApplyCRDs(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
 		t.Fatal(err)
 	}
-	if err := install.Apply(t.Context(), p.Config(), append(install.Namespaces(), mutating, validating, service, apiService)...); err != nil {
-		t.Fatal(err)
+	// The objects of one call are applied in any order, and the Service needs its namespace.
+	for _, objects := range [][]client.Object{install.Namespaces(), {mutating, validating, service, apiService}} {
+		if err := install.Apply(t.Context(), p.Config(), objects...); err != nil {
+			t.Fatal(err)
+		}
 	}
 	invalidPolicy := policyWithSpec(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Namespace = "elsewhere" })
 	testenv.Eventually(t, "the API server calls the webhook", func(ctx context.Context) error {
@@ -397,7 +400,7 @@ func (p *plainAPIServer) testClusterAPI(t *testing.T) {
 
 func (p *plainAPIServer) testCertificateRotation(t *testing.T) {
 	p.issueCertificate(t, "second")
-	for program, port := range map[string]int{webhook.Name: p.webhookPort, aggregatedapiserver.Name: p.aggregatedPort} {
+	for program, port := range map[string]int{programs.Webhook: p.webhookPort, programs.AggregatedAPIServer: p.aggregatedPort} {
 		testenv.Eventually(t, program+" serves the new certificate", func(ctx context.Context) error {
 			name, err := p.servedCommonName(ctx, port)
 			return errors.Join(err, checkEqual("name in the certificate", "second", name))

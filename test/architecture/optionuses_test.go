@@ -1,0 +1,322 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// optionUses collects which options and gates the code declares, reads and sets.
+type optionUses struct {
+	// names are the declared fields of structs, and the feature gates.
+	names map[types.Object]string
+	// structs are the fields of each struct type.
+	structs map[*types.Struct][]*types.Var
+	// isOptions are the structs that hold options: by name, or because a flag sets a field.
+	isOptions      map[*types.Struct]bool
+	read, set      map[types.Object]bool
+	gates          map[types.Object]bool
+	unboundFlags   []string
+	namesElsewhere map[string]map[string]bool // by import path
+}
+
+func newOptionUses() *optionUses {
+	return &optionUses{
+		names: map[types.Object]string{}, structs: map[*types.Struct][]*types.Var{}, isOptions: map[*types.Struct]bool{},
+		read: map[types.Object]bool{}, set: map[types.Object]bool{}, gates: map[types.Object]bool{}, namesElsewhere: map[string]map[string]bool{},
+	}
+}
+
+var identifier = regexp.MustCompile(`[A-Z]\w*`)
+
+// addNames records the names in a file as used in the packages that it imports.
+func (u *optionUses) addNames(t *testing.T, s source) {
+	t.Helper()
+	file, _ := parseGo(t, s.path, s.content)
+	for _, imported := range file.Imports {
+		path := strings.Trim(imported.Path.Value, `"`)
+		if !isWithin(path, module) {
+			continue
+		}
+		if u.namesElsewhere[path] == nil {
+			u.namesElsewhere[path] = map[string]bool{}
+		}
+		for _, name := range identifier.FindAll(s.content, -1) {
+			u.namesElsewhere[path][string(name)] = true
+		}
+	}
+}
+
+func (u *optionUses) addPackage(p *checkedPackage) {
+	for identifier, object := range p.info.Defs {
+		u.declare(p, identifier, object)
+	}
+	for _, file := range p.files {
+		for _, declaration := range file.Decls {
+			w := &optionWalker{optionUses: u, info: p.info, name: shortPath(p.path) + "." + declarationName(declaration), path: p.path, declaresFlags: p.declaresFlags()}
+			w.isDeclaring = w.declaresFlags && isDeclaringFunction(p.info, declaration)
+			ast.Inspect(declaration, w.visit)
+		}
+	}
+}
+
+// declare records the fields of a struct type, or a feature gate.
+func (u *optionUses) declare(p *checkedPackage, identifier *ast.Ident, object types.Object) {
+	switch object := object.(type) {
+	case *types.TypeName:
+		fields, ok := object.Type().Underlying().(*types.Struct)
+		if !ok || u.structs[fields] != nil {
+			return
+		}
+		for i := range fields.NumFields() {
+			field := fields.Field(i)
+			u.structs[fields] = append(u.structs[fields], field)
+			if u.names[field] == "" && field.Exported() && !field.Embedded() {
+				u.names[field] = shortPath(p.path) + "." + object.Name() + "." + field.Name()
+			}
+		}
+		if strings.HasSuffix(object.Name(), "Options") {
+			u.isOptions[fields] = true
+		}
+	case *types.Const:
+		if named, ok := object.Type().(*types.Named); ok && named.Obj().Name() == "Feature" && object.Parent() == object.Pkg().Scope() {
+			u.gates[object] = true
+			u.names[object] = shortPath(p.path) + "." + identifier.Name
+		}
+	}
+}
+
+// problems returns the options and gates that do not reach a reader, sorted.
+func (u *optionUses) problems() []string {
+	found := slices.Clone(u.unboundFlags)
+	for options, fields := range u.structs {
+		for _, field := range fields {
+			name := u.names[field]
+			if !u.isOptions[options] || name == "" || u.namesElsewhere[field.Pkg().Path()][field.Name()] {
+				continue
+			}
+			if !u.read[field] {
+				found = append(found, name+": nothing reads it")
+			} else if !u.set[field] {
+				found = append(found, name+": nothing sets it")
+			}
+		}
+	}
+	for gate := range u.gates {
+		if !u.read[gate] {
+			found = append(found, u.names[gate]+": nothing reads it")
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// optionWalker visits one declaration.
+type optionWalker struct {
+	*optionUses
+	info *types.Info
+	// name is the name of the declaration, path that of its package. declaresFlags means that the
+	// package can declare flags.
+	name, path    string
+	declaresFlags bool
+	// isDeclaring means that reads do not count: the function declares flags, sets defaults or
+	// validates.
+	isDeclaring bool
+	parents     []ast.Node
+}
+
+func (w *optionWalker) visit(node ast.Node) bool {
+	if node == nil {
+		w.parents = w.parents[:len(w.parents)-1]
+		return true
+	}
+	switch node := node.(type) {
+	case *ast.SelectorExpr:
+		if selection := w.info.Selections[node]; selection != nil && selection.Kind() == types.FieldVal {
+			w.visitField(node, selection.Obj().(*types.Var).Origin())
+		}
+	case *ast.CompositeLit:
+		w.visitLiteral(node)
+	case *ast.Ident:
+		w.visitGate(node)
+	case *ast.ExprStmt:
+		w.visitStatement(node)
+	}
+	w.parents = append(w.parents, node)
+	return true
+}
+
+// visitField records the use of a field: binding it to a flag or assigning it sets it, any other
+// use reads it. A use as a path to an inner field is what the use of the inner field is.
+func (w *optionWalker) visitField(node ast.Expr, field *types.Var) {
+	for i := len(w.parents) - 1; i >= 0; i-- {
+		switch parent := w.parents[i].(type) {
+		case *ast.SelectorExpr:
+			if selection := w.info.Selections[parent]; selection != nil && selection.Kind() == types.FieldVal {
+				node = parent
+				continue
+			}
+		case *ast.ParenExpr, *ast.StarExpr:
+			node = parent.(ast.Expr)
+			continue
+		case *ast.AssignStmt:
+			if slices.Contains(parent.Lhs, node) {
+				w.set[field] = true
+				return
+			}
+		case *ast.IncDecStmt:
+			w.set[field] = true
+			return
+		case *ast.UnaryExpr:
+			if parent.Op.String() == "&" && (w.isDeclaring || w.isElement(i)) {
+				w.set[field] = true
+				w.markOptions(field)
+				return
+			}
+		}
+		break
+	}
+	if !w.isDeclaring {
+		w.read[field] = true
+	}
+}
+
+// isElement reports whether the parent i is an element of a table of flags: a literal of a type
+// of the package that declares the flags.
+func (w *optionWalker) isElement(i int) bool {
+	for i--; i >= 0 && w.declaresFlags; i-- {
+		if _, isPair := w.parents[i].(*ast.KeyValueExpr); isPair {
+			continue
+		}
+		literal, ok := w.parents[i].(*ast.CompositeLit)
+		if !ok {
+			return false
+		}
+		named, ok := w.info.Types[literal].Type.(*types.Named)
+		return ok && named.Obj().Pkg().Path() == w.path
+	}
+	return false
+}
+
+// markOptions records that the struct of a field, which a flag sets, holds options.
+func (w *optionWalker) markOptions(field *types.Var) {
+	for options, fields := range w.structs {
+		if slices.Contains(fields, field) {
+			w.isOptions[options] = true
+		}
+	}
+}
+
+func (w *optionWalker) visitLiteral(literal *ast.CompositeLit) {
+	fields, ok := w.info.Types[literal].Type.Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for i, element := range literal.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			w.set[w.info.Uses[pair.Key.(*ast.Ident)]] = true
+		} else {
+			w.set[fields.Field(i)] = true
+		}
+	}
+}
+
+// visitGate records a gate as read if it is an argument of Enabled, the gate of a controller that
+// is implemented, or in the table of ignored gates.
+func (w *optionWalker) visitGate(identifier *ast.Ident) {
+	gate, ok := w.info.Uses[identifier].(*types.Const)
+	if !ok {
+		return
+	}
+	for i := len(w.parents) - 1; i >= 0; i-- {
+		switch parent := w.parents[i].(type) {
+		case *ast.CallExpr:
+			if called, ok := parent.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Enabled" {
+				w.read[gate] = true
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := parent.Key.(*ast.Ident); ok && key.Name == "Gate" && i > 0 && hasKey(w.parents[i-1], "Add") {
+				w.read[gate] = true
+			}
+		case *ast.ValueSpec:
+			if parent.Names[0].Name == "ignoredGates" {
+				w.read[gate] = true
+			}
+		}
+	}
+}
+
+func hasKey(node ast.Node, name string) bool {
+	literal, ok := node.(*ast.CompositeLit)
+	return ok && slices.ContainsFunc(literal.Elts, func(element ast.Expr) bool {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			return false
+		}
+		key, ok := pair.Key.(*ast.Ident)
+		return ok && key.Name == name
+	})
+}
+
+// visitStatement finds flags whose value is dropped where they are declared.
+func (w *optionWalker) visitStatement(statement *ast.ExprStmt) {
+	call, ok := statement.X.(*ast.CallExpr)
+	if !ok || strings.HasSuffix(w.name, "IgnoredFlags.AddFlags") {
+		return
+	}
+	called, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !isFlagSet(w.info.Types[called.X].Type) {
+		return
+	}
+	if _, isPointer := w.info.Types[call].Type.(*types.Pointer); isPointer {
+		w.unboundFlags = append(w.unboundFlags, w.name+": a flag has no variable")
+	}
+}
+
+func isFlagSet(t types.Type) bool {
+	return t != nil && strings.TrimPrefix(t.String(), "*") == "github.com/spf13/pflag.FlagSet"
+}
+
+// declaresFlags reports whether the package uses pflag.
+func (p *checkedPackage) declaresFlags() bool {
+	return slices.ContainsFunc(p.files, func(file *ast.File) bool {
+		return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"github.com/spf13/pflag"` })
+	})
+}
+
+var declaringName = regexp.MustCompile(`^(?:[Dd]efault|[Vv]alidate)`)
+
+// isDeclaringFunction reports whether a function declares flags, sets defaults or validates.
+func isDeclaringFunction(info *types.Info, declaration ast.Decl) bool {
+	function, ok := declaration.(*ast.FuncDecl)
+	if !ok {
+		return false
+	}
+	if declaringName.MatchString(function.Name.Name) {
+		return true
+	}
+	return slices.ContainsFunc(function.Type.Params.List, func(parameter *ast.Field) bool {
+		return isFlagSet(info.Types[parameter.Type].Type) && function.Type.Results == nil
+	})
+}
+
+// declarationName is the name of a function with its receiver.
+func declarationName(declaration ast.Decl) string {
+	function, ok := declaration.(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	if function.Recv == nil {
+		return function.Name.Name
+	}
+	return fmt.Sprintf("%s.%s", strings.TrimPrefix(types.ExprString(function.Recv.List[0].Type), "*"), function.Name.Name)
+}
+
+// shortPath is the path of a package below internal.
+func shortPath(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module+"/"), "internal/")
+}
