@@ -95,18 +95,11 @@ func moduleLicence(m module) (string, error) {
 			if entry.IsDir() || !licenceFileName.MatchString(entry.Name()) || notLinkedFileName.MatchString(entry.Name()) {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			licences, err := fileLicences(filepath.Join(dir, entry.Name()))
 			if err != nil {
-				return "", fmt.Errorf("reading a licence: %w", err)
-			}
-			licences := recogniseLicences(string(text))
-			if len(licences) == 0 {
-				return "", fmt.Errorf("%s: %w", filepath.Join(dir, entry.Name()), errUnknownLicence)
+				return "", err
 			}
 			for _, licence := range licences {
-				if !slices.Contains(allowedLicences, licence) {
-					return "", fmt.Errorf("%s: %s: %w", filepath.Join(dir, entry.Name()), licence, errLicenceNotAllowed)
-				}
 				found[licence] = true
 			}
 		}
@@ -115,6 +108,25 @@ func moduleLicence(m module) (string, error) {
 		return "", errNoLicence
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " AND "), nil
+}
+
+// fileLicences returns the licences in a licence file. It returns an error if a licence is unknown or
+// not allowed.
+func fileLicences(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a licence: %w", err)
+	}
+	licences := recogniseLicences(string(text))
+	if len(licences) == 0 {
+		return nil, fmt.Errorf("%s: %w", path, errUnknownLicence)
+	}
+	for _, licence := range licences {
+		if !slices.Contains(allowedLicences, licence) {
+			return nil, fmt.Errorf("%s: %s: %w", path, licence, errLicenceNotAllowed)
+		}
+	}
+	return licences, nil
 }
 
 // moduleLicences returns the licences of modules by path, or an error with all problems.

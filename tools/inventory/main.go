@@ -54,7 +54,7 @@ func writePage(check bool) error {
 		return err
 	}
 	if !check {
-		return os.WriteFile(pagePath, want, 0o644) //nolint:gosec // a page of the documentation
+		return os.WriteFile(pagePath, want, 0o644) // a page of the documentation
 	}
 	have, err := os.ReadFile(pagePath)
 	if err != nil {
@@ -76,7 +76,7 @@ func writeDocuments(version, out string, programs []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // to be published
+	if err := os.MkdirAll(out, 0o755); err != nil { // to be published
 		return fmt.Errorf("creating the directory of the documents: %w", err)
 	}
 	for _, program := range programs {
@@ -85,7 +85,7 @@ func writeDocuments(version, out string, programs []string) error {
 			return fmt.Errorf("program %s: %w", program, err)
 		}
 		path := filepath.Join(out, filepath.Base(program)+".cdx.json")
-		if err := os.WriteFile(path, document, 0o644); err != nil { //nolint:gosec // to be published
+		if err := os.WriteFile(path, document, 0o644); err != nil { // to be published
 			return fmt.Errorf("writing the document of %s: %w", program, err)
 		}
 		fmt.Println(path)
