@@ -89,9 +89,9 @@ func (e *Events) ClearClusterFailure(cluster string, object client.Object, reaso
 	return failed
 }
 
-// EventsFor returns the Events of a component. They are recorded through the manager of the
-// component.
+// EventsFor returns the Events of a component. It records events with the recorder of the manager.
 func EventsFor(mgr manager.Manager, component string, mode EventMode) *Events {
-	// The newer recorder writes events of another API group, which existing clients do not read.
+	// The recorder that replaces this deprecated one writes events of the group events.k8s.io.
+	// Existing clients do not read that group.
 	return NewEvents(mgr.GetEventRecorderFor(component)).WithMode(mode) //nolint:staticcheck // see above
 }

@@ -25,10 +25,10 @@ func NewPriorityQueue[T comparable](name string, limit workqueue.TypedRateLimite
 
 // WithSafeShutdown wraps a queue so that its workers return when the queue is shut down.
 //
-// The queue of controller-runtime may hand an item to a worker that has returned at the same
-// moment, and then waits forever for that worker. The other workers wait for the queue, and the
-// process waits for the workers. The process ends with an error only after its shutdown timeout,
-// and no other replica can take over before.
+// During its shutdown, the queue of controller-runtime may hand an item to a worker that has just
+// returned, and then waits forever for that worker. The other workers wait for the queue, and the
+// process waits for the workers. So the process ends only after its shutdown timeout, with an
+// error, and no other replica can take over until then.
 func WithSafeShutdown[T comparable](of priorityqueue.PriorityQueue[T]) priorityqueue.PriorityQueue[T] {
 	e := &safeShutdownQueue[T]{PriorityQueue: of}
 	e.workerLeft = sync.NewCond(&e.mu)
@@ -57,7 +57,8 @@ func (e *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bo
 	defer e.mu.Unlock()
 	e.waitingWorkers--
 	if e.isShutDown {
-		// The item is marked as done, because it may be the item that wakes the next worker.
+		// The item is marked as done, because ShutDown may add the same item again to wake the next
+		// worker.
 		e.PriorityQueue.Done(item)
 		e.workerLeft.Signal()
 		return none, 0, true
@@ -89,8 +90,8 @@ func (e *safeShutdownQueue[T]) ShuttingDown() bool {
 	return e.isShutDown
 }
 
-// ShutDown adds an item to wake the waiting workers, one after the other. The workers return
-// without that item. Then ShutDown shuts down the inner queue. Further calls do nothing.
+// ShutDown wakes the waiting workers one after the other: it adds an item, and a worker drops the
+// item and returns. Then ShutDown shuts down the inner queue. Further calls do nothing.
 func (e *safeShutdownQueue[T]) ShutDown() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// The test shuts down many queues, because only few of these shutdowns would hang without the
-// protection.
+// The test shuts down many queues, because only few of these shutdowns would hang without
+// WithSafeShutdown.
 func TestWorkersLeaveQueueOnShutdown(t *testing.T) {
 	const ends, workers, items = 2000, 8, 100
 	for range ends {

@@ -124,9 +124,9 @@ func (w *Writes[O]) IsStale(owner O, cached client.Object) bool {
 	return false
 }
 
-// IsOwn reports whether an observed state is the last write or an earlier state, so that there is
-// nothing to process. If the observed state is not older than the write, the write is dropped.
-// Another object of the same name is never an own write.
+// IsOwn reports whether an observed state is the result of the last write of this process, or older
+// than that write. Such a state needs no processing. If the observed state is not older than the
+// write, the write is dropped. Another object of the same name is never an own write.
 func (w *Writes[O]) IsOwn(owner O, observed client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *Writes[O]) IsOwn(owner O, observed client.Object) bool {
 // Latest returns a cached object, or its last write stored by RecordState if that write is newer.
 // Another object of the same name in the cache is always newer than the write. The result must not
 // be modified. The write stays tracked until IsStale or IsOwn finds that the cache shows it,
-// because an event of the write may still arrive.
+// because the event that the write caused may still arrive.
 func Latest[O comparable, T client.Object](w *Writes[O], owner O, cached T) T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,8 +159,9 @@ func Latest[O comparable, T client.Object](w *Writes[O], owner O, cached T) T {
 }
 
 // AreVisible reports whether the cache shows all writes of an owner, or newer states, and drops the
-// writes that the cache shows. After serverCheckDelay it asks the API server, and also drops a
-// write if the API server has no newer state than the cache.
+// writes that the cache shows. If the cache does not show a write within serverCheckDelay,
+// AreVisible asks the API server, and drops the write if the API server has no newer state than the
+// cache.
 func (w *Writes[O]) AreVisible(ctx context.Context, owner O, cache, server client.Reader) (bool, error) {
 	w.mu.Lock()
 	pending := make(map[objectID]writtenObject, len(w.byOwner[owner]))

@@ -26,8 +26,8 @@ type bindingChange struct {
 }
 
 // changeTracker holds which bindings users changed recently, and from which clusters an eviction
-// ended. It is empty when the process starts, so that at first fewer deletions are explained and
-// more deletions are held.
+// ended. It is empty when the process starts, so at first the guard finds fewer explanations and
+// holds more deletions.
 type changeTracker struct {
 	now func() time.Time
 

@@ -1,6 +1,7 @@
 // Package deletionguard answers "may the objects of this Work be deleted in the member?" for all
 // controllers of a control plane. It collects the evidence for the deletion of a Work and passes
-// the evidence to internal/domain/guard, which decides.
+// the evidence to internal/domain/guard, which decides. A deletion is unexplained if no fact in its
+// evidence shows why the objects should be deleted.
 //
 // Invariants: every decision on a deletion comes from Guard.Decide. A read that fails is no
 // evidence. Evidence comes from caches. If a cache can only show that an object is missing, the
@@ -42,7 +43,7 @@ type Options struct {
 	// Registry receives the metric of held deletions.
 	Registry prometheus.Registerer
 	Limits   guard.Limits
-	// ReadEpoch is read before each decision. It is nil for a control plane without epochs.
+	// ReadEpoch is called for each decision. It is nil for a control plane without epochs.
 	ReadEpoch EpochReader
 	Now       func() time.Time
 }
@@ -109,7 +110,7 @@ func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
 //
 // If the cluster is unreachable, nothing can be deleted there, and the evidence may change before
 // the cluster is reachable again. Decide then neither counts deletions nor sends requests. It may
-// return the verdict Prove, which means that the caller must decide again when the cluster is
+// return the verdict ReadTemplate. The caller must then call Decide again when the cluster is
 // reachable.
 func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
 	decision := Decision{Verdict: guard.Hold}
@@ -143,8 +144,8 @@ func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, ka
 	return decision, nil
 }
 
-// gatherPeriod is the longest time between the first and the last deletion that one change of a
-// Cluster causes.
+// gatherPeriod is the maximum expected time between the first and the last deletion that one change
+// of a Cluster causes.
 const gatherPeriod = 5 * time.Second
 
 // gatherDelay returns how long to wait until all deletions that the same change of the Cluster

@@ -46,7 +46,8 @@ type guardFixture struct {
 	templateReads int
 }
 
-// fakeDiscovery is the discovery of the control plane.
+// fakeDiscovery is the discovery of the control plane. It serves no kinds and returns err for each
+// request.
 type fakeDiscovery struct{ err error }
 
 func (d *fakeDiscovery) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
@@ -263,8 +264,8 @@ func TestReadErrorNeverAllowsDeletion(t *testing.T) {
 	}
 }
 
-// newDeletedWorks returns a number of Works that are being deleted, and the stored objects for each
-// of them.
+// newDeletedWorks returns a number of Works that are being deleted, and the objects to store: these
+// Works and, for each of them, the objects that hold returns.
 func newDeletedWorks(number int, hold func(name string) []client.Object) (works []*workv1alpha1.Work, stored []client.Object) {
 	for i := range number {
 		name := fmt.Sprintf("c%02d", i)
@@ -274,7 +275,8 @@ func newDeletedWorks(number int, hold func(name string) []client.Object) (works 
 	return works, stored
 }
 
-// attachedBinding returns a function that returns an attached binding and its dependent.
+// attachedBinding returns a function that returns an attached binding, its dependent after the
+// given change, and the template of the attached binding.
 func attachedBinding(change func(dependent *workv1alpha2.ResourceBinding)) func(name string) []client.Object {
 	return func(name string) []client.Object {
 		bound, dependent := newBinding(name), newBinding("web-"+name)
@@ -285,8 +287,9 @@ func attachedBinding(change func(dependent *workv1alpha2.ResourceBinding)) func(
 	}
 }
 
-// withRecordedChanges records a change of each binding. If a prefix is given, it records a change
-// of the dependent whose name has this prefix.
+// withRecordedChanges records a change of the binding of each Work that newDeletedWorks returns. If
+// a prefix is given, it records a change of the binding whose name has this prefix, such as a
+// dependent.
 func withRecordedChanges(number int, cluster string, prefix ...string) func(*guardFixture, *clusterv1alpha1.Cluster) {
 	return func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
 		for i := range number {

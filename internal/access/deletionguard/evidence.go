@@ -92,7 +92,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
 	spec := bound.BindingSpec()
 	if binding.ExpectedClusters(spec).Has(cluster.Name) {
-		// A new Work takes over the objects of this Work only if both were made from the same
+		// A new Work takes over the objects of this Work only if both Works were made from the same
 		// template.
 		if uid := templateUID(karmadaWork); uid != "" && uid == spec.Resource.UID {
 			facts.Owner = guard.OwnerRequiresWork

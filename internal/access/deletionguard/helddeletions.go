@@ -106,7 +106,7 @@ func (l clusterLosses) summary() string {
 	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(l), text[min(2, len(text)):])
 }
 
-// heldDeletions tracks the held deletions for the metric.
+// heldDeletions tracks the held deletions and sets the metric that counts them.
 type heldDeletions struct {
 	gauge *prometheus.GaugeVec
 

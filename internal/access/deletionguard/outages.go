@@ -15,9 +15,9 @@ import (
 	"karmada.io/karmada/internal/domain/guard"
 )
 
-// outageTracker holds the times at which clusters were unreachable. After the start of the process
-// it knows only outages that still last, so that at first fewer deletions are explained and more
-// deletions are held.
+// outageTracker holds the times at which clusters were unreachable. When the process starts, it
+// knows only outages that still last, so at first the guard finds fewer explanations and holds more
+// deletions.
 type outageTracker struct {
 	now func() time.Time
 
@@ -56,7 +56,7 @@ func (o *outageTracker) recordReadiness(cluster *clusterv1alpha1.Cluster) {
 }
 
 // wasUnreachableAt reports whether the cluster was unreachable at a time. It also uses the
-// condition of the given Cluster, because the watch may have delivered an older state.
+// condition of the given Cluster, because the watch may not have delivered this condition yet.
 func (o *outageTracker) wasUnreachableAt(cluster *clusterv1alpha1.Cluster, at time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

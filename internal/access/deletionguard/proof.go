@@ -135,8 +135,9 @@ func (e *evidenceCollector) readTemplateState(ctx context.Context, karmadaWork *
 	return state
 }
 
-// unclaimedState returns the state of a template that no policy claims. If a workload depends on
-// the template, the dependencies controller creates the binding of the template again.
+// unclaimedState returns the state of a template that no policy claims. The state is TemplateInUse
+// if a workload depends on the template, because the dependencies controller then creates the
+// binding of the template again.
 func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateOrigin, template *metav1.PartialObjectMetadata) guard.TemplateState {
 	bound, err := lookup.Bindings(ctx, e.karmadaCache, true, client.InNamespace(template.Namespace), client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -159,7 +160,7 @@ func (e *evidenceCollector) unclaimedState(ctx context.Context, origin templateO
 }
 
 // readTemplateObject reads a template from the API server, in any served version of its kind. If
-// the returned state is Kept, the returned template is not nil.
+// the returned state is TemplateInUse, the returned template is not nil.
 func (e *evidenceCollector) readTemplateObject(ctx context.Context, origin templateOrigin) (*metav1.PartialObjectMetadata, guard.TemplateState) {
 	template, err := e.readTemplateVersion(ctx, origin, origin.kind.Version)
 	if !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) || servedkinds.IsObjectAbsent(err, origin.key.Name) {

@@ -1,12 +1,13 @@
 // Package epoch answers: was the storage of the control plane replaced while this process runs, and
 // may the process delete objects in members?
 //
-// A Watcher reads the ConfigMap of the epoch every 5 seconds without a cache. It ends with
-// ErrStorageReplaced as soon as the storage is not the one that the process knows. The components
-// of the process then start again without any state.
+// A Watcher reads the ConfigMap of the epoch every 5 seconds without a cache. It compares the epoch
+// and the resourceVersion of the storage with its previous read. If the epoch or the
+// resourceVersion shows that the storage was replaced, for example by a backup, the Watcher ends
+// with ErrStorageReplaced. The components of the process then start again without any state.
 //
-// Invariants: if the epoch cannot be read, no deletion is allowed. A process without the right to
-// write the ConfigMap also starts its components again. After a process found that the storage was
+// Invariants: if the epoch cannot be read, no deletion is allowed. A process starts its components
+// again even if it has no right to write the ConfigMap. After a process found that the storage was
 // replaced, it deletes nothing until a new epoch has begun.
 package epoch
 
@@ -27,11 +28,11 @@ import (
 	domain "karmada.io/karmada/internal/domain/epoch"
 )
 
-// ErrStorageReplaced reports that the storage is not the one that this process knows.
+// ErrStorageReplaced reports that the storage was replaced since the previous read of this process.
 var ErrStorageReplaced = errors.New("the storage of the control plane was replaced, so the state of this process is not valid any more")
 
-// errNoNewEpoch reports that the storage was replaced, and that no epoch that a user must confirm
-// has begun since.
+// errNoNewEpoch reports that the storage was replaced, and that since then no epoch has begun that
+// needs the confirmation of a user.
 var errNoNewEpoch = errors.New("the storage of the control plane was replaced and no new epoch has begun since, so nothing is deleted in member clusters: start a controller manager, which begins one, or begin one by hand as for a restore")
 
 const (
@@ -76,7 +77,7 @@ type Watcher struct {
 	// forbiddenSince is the time at which the API server first rejected the read as Forbidden. It
 	// is zero after the API server has allowed a read.
 	forbiddenSince time.Time
-	// isReplaced is set when the storage is not the one that this Watcher knows.
+	// isReplaced is set when a read shows that the storage was replaced.
 	isReplaced bool
 }
 
@@ -94,8 +95,8 @@ func New(o Options) *Watcher {
 	return &Watcher{options: o, memory: o.Record}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false because a standby
-// replica also has caches that become invalid.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false because the caches
+// of a standby replica become invalid too if the storage is replaced.
 func (*Watcher) NeedLeaderElection() bool { return false }
 
 // Start reads the epoch periodically until ctx ends. It returns ErrStorageReplaced if the storage
@@ -195,8 +196,8 @@ func (w *Watcher) expectsEpochs(before domain.Epoch) bool {
 	return w.options.Writer != nil || before != domain.Epoch{}
 }
 
-// acceptStorage records a read of the known storage, or the first read. If the storage was
-// replaced, it returns an error until the new epoch has begun.
+// acceptStorage records the first read, or a read of the same storage as the previous read. If the
+// storage was replaced before, acceptStorage returns an error until the new epoch has begun.
 func (w *Watcher) acceptStorage(ctx context.Context, now domain.Snapshot, stored *corev1.ConfigMap) error {
 	if w.memory.awaitsNewEpoch(now.Epoch) {
 		if err := w.beginEpoch(ctx, stored, domain.CauseStorageReplaced); err != nil {

@@ -11,7 +11,8 @@ import (
 // at the first start.
 type StorageRecord struct {
 	mu sync.Mutex
-	// last is the result of the last read of the known storage.
+	// last is the result of the last read. isKnown is false as long as there is no such read since
+	// the process started or since the storage was replaced.
 	last    domain.Snapshot
 	isKnown bool
 	// replaced is the epoch of a storage that was replaced. It is nil after the new epoch was read.

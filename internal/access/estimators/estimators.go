@@ -27,9 +27,9 @@ type Report func(cluster int, estimate capacity.Estimate)
 
 // Estimator estimates the free capacity of clusters.
 type Estimator interface {
-	// Estimate calls report for each cluster as soon as it knows how much more of the demand fits
-	// into that cluster. It returns after the last report, or soon after the context ends. A
-	// cluster without a report has no estimate. The arguments must not be modified.
+	// Estimate calls report for a cluster as soon as it knows how much more of the demand fits into
+	// that cluster. It returns after the last report, or soon after the context ends. A cluster
+	// without a report has no estimate. The arguments must not be modified.
 	Estimate(ctx context.Context, demand capacity.Demand, clusters []*clusterv1alpha1.Cluster, report Report)
 }
 

@@ -9,8 +9,9 @@
 //   - A controller observes the rules before its first reconcile. For every later change, either
 //     the change is handled, or a reconcile that started after the change has already used the new
 //     rules.
-//   - Changes that arrive while earlier changes are handled are handled together. An observer that
-//     does not handle its changes holds a limited set of kinds.
+//   - Changes that arrive while an observer handles earlier changes are combined and handled
+//     together. So the memory for unhandled changes is limited, even if an observer never handles
+//     them.
 //   - Only objects of changed kinds are queued, and they are queued behind all changes by users.
 package interpreters
 

@@ -30,13 +30,14 @@ func NewSource[request comparable](rules interpreter.Source, list func(context.C
 
 // BindingsOf returns a list function for NewSource, for a controller that reconciles the bindings
 // of one scope. The list function returns the bindings whose template has one of the given kinds.
-// isRelevant selects among these bindings, and nil selects all of them. The cache needs the index
-// lookup.BindingsByTemplate.
+// isRelevant selects among these bindings, and nil selects all of them. from is a cache with the
+// index lookup.BindingsByTemplate.
 func BindingsOf(from client.Reader, namespaced bool, isRelevant func(binding.Object) bool) func(context.Context, interpreter.Kinds) []reconcile.Request {
 	return func(ctx context.Context, kinds interpreter.Kinds) []reconcile.Request {
 		found, err := listBindings(ctx, from, namespaced, kinds)
 		if err != nil {
-			// A cache returns an error only when the process ends or an index is missing.
+			// The error is only logged, because a cache returns an error only when the process ends
+			// or an index is missing.
 			klog.FromContext(ctx).Error(err, "Bindings are not queued after a change of interpreter rules")
 		}
 		var requests []reconcile.Request
@@ -49,8 +50,8 @@ func BindingsOf(from client.Reader, namespaced bool, isRelevant func(binding.Obj
 	}
 }
 
-// listBindings returns the bindings of one scope whose template has one of the kinds. If a list
-// fails, it returns the bindings that it found before, and the error.
+// listBindings returns the bindings of one scope whose template has one of the kinds. If the list
+// of a kind fails, it returns the error and the bindings of the kinds listed before.
 func listBindings(ctx context.Context, from client.Reader, namespaced bool, kinds interpreter.Kinds) ([]binding.Object, error) {
 	if kinds.IsAll() {
 		return lookup.Bindings(ctx, from, namespaced)

@@ -21,7 +21,8 @@ type Discovery interface {
 }
 
 // Lookup reports whether an API server serves a kind. If the result is Unknown, the error is the
-// cause. For an empty answer the error is nil.
+// cause. The error is nil if the result is Unknown because the API server listed no resources for
+// the group version of the kind.
 func Lookup(api Discovery, kind schema.GroupVersionKind) (servedkinds.Availability, error) {
 	version := kind.GroupVersion()
 	resources, err := api.ServerResourcesForGroupVersion(version.String())
@@ -51,8 +52,8 @@ func LookupGroup(api Discovery, kind schema.GroupKind) ([]string, servedkinds.Av
 	if found.Failed == nil {
 		found.Failed = map[schema.GroupVersion]error{}
 	}
-	// API servers of older releases list the groups without their resources, so each version is
-	// read separately.
+	// API servers without aggregated discovery list the groups without their resources, so the
+	// resources of each version are read separately.
 	for _, version := range found.UnreadVersions(kind.Group) {
 		list, err := api.ServerResourcesForGroupVersion(version.String())
 		if err != nil {

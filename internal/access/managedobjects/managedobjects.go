@@ -47,7 +47,8 @@ type Listing struct {
 }
 
 // List returns the labeled objects of all kinds that can be listed and deleted, in any order. The
-// error names the kinds that could not be read. The result contains the objects of all other kinds.
+// error names the kinds that could not be read. The result contains the objects of the kinds that
+// could be read.
 func List(ctx context.Context, config *rest.Config) (Listing, error) {
 	// Warnings are disabled, because otherwise each deprecated kind would log one.
 	config = rest.CopyConfig(config)

@@ -63,7 +63,8 @@ type Clusters struct {
 	ctx         context.Context //nolint:containedctx // members are opened on demand and live as long as what was given to Start
 	entries     map[string]*memberEntry
 	subscribers []func(Event)
-	// onUnhealthy and onRecovery are called when a member becomes unhealthy or healthy again.
+	// onUnhealthy is called when a member becomes unhealthy. onRecovery is called when a member
+	// becomes healthy again.
 	onUnhealthy, onRecovery []func(name string)
 	onWatchRestored         []func(name string, kind schema.GroupVersionKind)
 	// secretsInUse contains the Secret of each cluster, by the name of the cluster. refreshing
@@ -187,8 +188,8 @@ func (c *Clusters) getFromEntry(ctx context.Context, e *memberEntry, cluster *cl
 	secret, err := c.secretOrEmpty(ctx, cluster)
 	if err != nil {
 		if e.member != nil && c.hasSameSource(e, cluster) {
-			// If the control plane does not answer or the Secret does not exist, a working open
-			// member is kept. Only a missing Secret is reported.
+			// If the control plane does not answer or the Secret does not exist, an open member
+			// stays in use. Only a missing Secret is reported.
 			e.credentials.isSecretMissing.Store(apierrors.IsNotFound(err))
 			c.options.Metrics.countReused()
 			return e.member, nil
@@ -248,8 +249,9 @@ func (c *Clusters) recordSecret(e *memberEntry, cluster *clusterv1alpha1.Cluster
 	}
 }
 
-// checkClusterExists prevents that a member is opened for a stale copy of a deleted Cluster,
-// because nothing would close that member.
+// checkClusterExists returns an error if a Cluster no longer exists. It is called before a member
+// is opened, because the given Cluster may be a stale copy of a deleted Cluster, and nothing would
+// close that member.
 func (c *Clusters) checkClusterExists(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	err := c.options.Karmada.Get(ctx, types.NamespacedName{Name: cluster.Name}, &clusterv1alpha1.Cluster{})
 	if apierrors.IsNotFound(err) {

@@ -47,8 +47,8 @@ func (m *Member) proveKindUndefined(ctx context.Context, kind schema.GroupKind) 
 		}); err != nil {
 			return err
 		}
-		// The definitions are read after the page, because a definition may be a large answer too,
-		// and the page holds the slot for large answers.
+		// The definitions are read after ReadPage returned, because a definition may be a large
+		// answer too, and during ReadPage the page may hold the only slot for large answers.
 		for _, name := range names {
 			if err := m.checkCRD(ctx, kind, name); err != nil {
 				return err

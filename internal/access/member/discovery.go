@@ -20,7 +20,7 @@ import (
 )
 
 // discoveryWorkers is the number of group versions that are read concurrently from an API server
-// without aggregated discovery. The library would read all of them concurrently.
+// without aggregated discovery. client-go would read all group versions at once.
 const discoveryWorkers = 8
 
 // readResources reads the resources of all group versions within the bounds of discovery. If

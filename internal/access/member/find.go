@@ -16,8 +16,8 @@ import (
 )
 
 // KindUnservedError reports that a member may have objects of a kind that cannot be read, because
-// the member does not serve the requested version, and its other versions are unknown or do not
-// prove that there are no objects.
+// the member does not serve the requested version, and the other versions of the kind are unknown
+// or do not prove that there are no objects.
 type KindUnservedError struct {
 	Member string
 	Kind   schema.GroupVersionKind
@@ -32,11 +32,11 @@ func (e *KindUnservedError) Error() string {
 func (e *KindUnservedError) Unwrap() error { return e.Cause }
 
 // FindInAnyVersion reads an object from the member. It returns nil if it is proven that the object
-// does not exist. If the member does not serve the version, FindInAnyVersion reads the object in
-// another version of the group. A kind is proven to have no objects if a complete discovery answer
-// contains the kind in no version of its group, and no CustomResourceDefinition of the member
-// defines the kind. For any other answer the error is of type KindUnservedError. All requests after
-// the first one together have the timeout of one request.
+// does not exist. If the member does not serve the requested version, FindInAnyVersion reads the
+// object in another version of the group. A kind is proven to have no objects if a complete
+// discovery answer contains the kind in no version of its group, and no CustomResourceDefinition of
+// the member defines the kind. For any other answer the error is of type KindUnservedError. All
+// requests after the first one together have the timeout of one request.
 func (m *Member) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	object, err := m.GetLive(ctx, kind, key)
 	if !mayBeUnserved(err, key.Name) {

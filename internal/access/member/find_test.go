@@ -216,7 +216,8 @@ func Test404OfUnservedKindIsNoMatch(t *testing.T) {
 		t.Errorf("an honest member exceeded bounds: %v", hits)
 	}
 
-	// If discovery shows that the kind is served, the answers contradict each other.
+	// If discovery shows that the kind is served, a 404 for the path of the kind contradicts
+	// discovery.
 	server.update(func(s *widgetServer) {
 		s.versions, s.widgets, s.isWidgetPathMissing, s.isHanging = []string{"v1"}, []string{"v1"}, true, false
 	})

@@ -46,8 +46,8 @@ type inventorySummary struct {
 }
 
 // Inventory returns the resources of the member and how much of them is used. models are the grades
-// by which the nodes are counted. The result is nil until the first lists are read, and waited is
-// the time since the start. The caller may modify the result.
+// by which the nodes are counted. Until the first lists are read, nodes and resources are nil, and
+// waited is the time since the first call of Inventory. The caller may modify the result.
 func (m *Member) Inventory(models []clusterv1alpha1.ResourceModel) (
 	nodes *clusterv1alpha1.NodeSummary, resources *clusterv1alpha1.ResourceSummary, waited time.Duration, err error,
 ) {

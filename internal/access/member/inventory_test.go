@@ -73,7 +73,7 @@ type inventoryServer struct {
 
 	mu        sync.Mutex
 	isExpired bool
-	// hasDistinctRequests makes each Pod request other resources.
+	// hasDistinctRequests makes each Pod request amounts that no other Pod requests.
 	hasDistinctRequests bool
 }
 
@@ -121,7 +121,8 @@ func (f *inventoryServer) serveList(count func() int, kind string, item func(int
 		query := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
 		if query.Get("watch") != "" {
-			// A watch without a resource version would start at an unknown version.
+			// The watch must start at the version of the list. Without a resource version it would
+			// start at an unknown version.
 			if query.Get("resourceVersion") != "7" {
 				w.WriteHeader(http.StatusBadRequest)
 				return

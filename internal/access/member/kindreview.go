@@ -20,7 +20,7 @@ const (
 	// the kind ends.
 	defaultAbsenceDelay = 5 * time.Second
 	// minReviewDelay and maxReviewDelay are the shortest and the longest delay between two reviews
-	// of a kind. In a review, discovery is asked whether the member serves the kind.
+	// of a kind. A review asks discovery whether the member serves the kind.
 	minReviewDelay, maxReviewDelay = time.Second, 10 * time.Second
 )
 
@@ -42,8 +42,8 @@ type kindWatch struct {
 	// informer is nil after the watch ended.
 	informer cache.Informer
 	state    servedkinds.WatchState
-	// isDoubted is set when a list returned "not found". It is cleared when discovery shows that
-	// the kind is served.
+	// isDoubted is true while it is in doubt whether the member serves the kind: it is set when a
+	// list returned "not found", and cleared when discovery shows that the kind is served.
 	isDoubted bool
 	// isConfirmed is true if the last review found that the kind is served.
 	isConfirmed bool
@@ -60,8 +60,9 @@ func newWatchedKinds() watchedKinds {
 	return watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, absenceDelay: defaultAbsenceDelay, minDelay: minReviewDelay}
 }
 
-// isReviewDue reports whether a kind whose watch ended should be reviewed now. The delay between
-// reviews is needed because many Works may need the kind at the same time.
+// isReviewDue reports whether a kind whose watch ended should be reviewed now. It returns false
+// shortly after a review, because many Works may need the kind at the same time and each would
+// cause a review.
 func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,8 +70,8 @@ func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) 
 	return watch != nil && watch.state.Stopped && now.Sub(watch.reviewedAt) >= k.minDelay
 }
 
-// dueReviews returns the kinds to review now. left is false if no kind is in doubt. In that case
-// the reviews end, and the next doubt starts them again.
+// dueReviews returns the kinds to review now. left is false if no kind is in doubt and no watch has
+// ended. In that case the reviews end, and the next doubt starts them again.
 func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind, left bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -120,7 +121,8 @@ func (m *Member) doubtKind(description string) bool {
 	return false
 }
 
-// reviewDoubtedKinds reviews the kinds in doubt until no kind is in doubt.
+// reviewDoubtedKinds reviews the kinds in doubt and the kinds whose watch ended, until there are
+// none.
 func (m *Member) reviewDoubtedKinds() {
 	ticker := time.NewTicker(m.kinds.minDelay)
 	defer ticker.Stop()
@@ -175,8 +177,8 @@ func (m *Member) applyAnswer(kind schema.GroupVersionKind, answer servedkinds.Av
 	case servedkinds.StartWatch:
 		informer, err := m.startInformer(m.ctx, kind)
 		if err != nil {
-			// The watch is started later, because the discovery of all kinds and the discovery of
-			// one group version can differ for a moment.
+			// A later review starts the watch, because the discovery of all kinds and the discovery
+			// of one group version can differ for a moment.
 			klog.FromContext(m.ctx).V(2).Info("Cannot watch a kind yet that the member serves again", "member", m.Name, "kind", kind, "cause", err)
 			watch.state = previous
 			return false

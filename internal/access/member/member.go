@@ -156,7 +156,8 @@ func (m *Member) newClients() (err error) {
 	return nil
 }
 
-// resetClient replaces the client, because a client caches the resource of each kind.
+// resetClient replaces the client, because a client caches the resource of each kind forever, and
+// the member may now serve a kind as another resource.
 func (m *Member) resetClient() error {
 	newClient, err := client.New(m.config, client.Options{HTTPClient: m.http, Scheme: runtime.NewScheme(), Mapper: m.mapper})
 	if err != nil {

@@ -85,8 +85,8 @@ func (m *Metrics) countOpened() {
 	}
 }
 
-// countClosed counts a member that was closed. Every closed member counts as destroyed, because
-// members are shared and never returned to the pool.
+// countClosed counts a member that was closed. The metric of the pool counts every closed member as
+// destroyed, because members are shared and never returned to the pool.
 func (m *Metrics) countClosed() {
 	if m != nil {
 		m.poolPuts.WithLabelValues(poolName, "destroyed").Inc()

@@ -48,7 +48,7 @@ func runReflector[T any](ctx context.Context, name string, source reducedSource[
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list page by page. Otherwise a reflector would
-// collect a whole list that is streamed as events in memory.
+// request the list as a stream of events, and collect the whole list in memory.
 func (s reducedSource[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements cache.ListerWatcher.
@@ -79,8 +79,8 @@ func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error)
 	options := metav1.ListOptions{FieldSelector: s.selector, Limit: inventoryPageSize}
 	for pages := 1; ; pages++ {
 		if err := s.readPage(ctx, &options, s.list, list.addPage(s)); err != nil {
-			// The error may be an expired continue token. The reflector lists again after every
-			// error.
+			// An expired continue token is not handled here, because the reflector lists again
+			// after every error.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
 		// An empty page counts as one object, because otherwise a list of empty pages would never

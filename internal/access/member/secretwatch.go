@@ -71,8 +71,8 @@ func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) t
 		namespace, 0, toolscache.Indexers{}, nil).Informer()
 	var lastMessage string
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *toolscache.Reflector, err error) {
-		// The watch may be Forbidden, for example. Without the watch, Secrets are read
-		// periodically. The same error is logged only once.
+		// An error, such as Forbidden, is only logged, because without the watch Secrets are read
+		// periodically. Consecutive equal errors are logged only once.
 		if text := err.Error(); text != lastMessage && ctx.Err() == nil {
 			lastMessage = text
 			klog.FromContext(ctx).V(2).Info("Watch of the Secrets of clusters ended", "namespace", namespace, "cause", text)

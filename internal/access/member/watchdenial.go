@@ -81,7 +81,7 @@ func (p successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOpti
 
 // WatchDenial returns the error with which the member denies a watch of a kind. It returns nil if
 // the watch is allowed or the answer is unknown. Without the watch, Karmada observes neither
-// changes of the status nor changes by others.
+// changes of the status nor changes by other clients.
 func (m *Member) WatchDenial(kind schema.GroupVersionKind) error {
 	m.kinds.mu.Lock()
 	defer m.kinds.mu.Unlock()

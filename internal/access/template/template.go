@@ -1,12 +1,12 @@
 // Package template answers: what is the current content of a template? It reads objects of any kind
 // for all controllers of a process.
 //
-// It reads templates from the cache that the process shares, but only while the kind of the
-// template is watched. Otherwise it calls the API server. Invariants:
+// It reads templates from the shared cache of the process while the kind of the template is
+// watched. Otherwise it calls the API server. Invariants:
 //   - A read never starts a watch, because the informer of a kind that is no longer served would
 //     retry forever and block all callers that wait for it.
-//   - If the first list of a kind does not arrive, the readers of the kind wait once, for 5 seconds
-//     in total, and no read takes longer than a limit.
+//   - Readers of a kind wait for its first list only during the first 5 seconds of the watch. A
+//     request to the API server has a timeout.
 //   - A missing object or kind is a result and not an error.
 package template
 

@@ -65,7 +65,7 @@ func (w *fakeCluster) RemoveInformer(context.Context, client.Object) error {
 }
 
 // newFakeCluster stores one object in the cache and one in the API server. A nil object is not
-// stored. If failure is set, both return it for every read.
+// stored. If failure is set, the cache and the API server return it for every read.
 func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fakeCluster {
 	t.Helper()
 	w := &fakeCluster{t: t}

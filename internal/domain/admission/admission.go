@@ -152,7 +152,8 @@ func (r Options) validateContent(report *report, obj, old runtime.Object) {
 	case *workv1alpha2.ClusterResourceBinding:
 		report.validateBindingReference("", &o.Spec.Resource, referencedResource(old))
 	case *workv1alpha1.ResourceBinding:
-		// This API version has no components, but the same annotations.
+		// A v1alpha1 binding has no components to validate, but the same annotations as a v1alpha2
+		// binding.
 		report.validateDependencies(o.GetAnnotations())
 		report.validateBindingReference(o.Namespace, referencedResource(o), referencedResource(old))
 	case *workv1alpha1.ClusterResourceBinding:

@@ -40,7 +40,7 @@ func defaultFederatedHPA(hpa *autoscalingv1alpha1.FederatedHPA) {
 		behavior.ScaleUp = defaultScaling(behavior.ScaleUp, new(int32(0)),
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15},
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
-		// Without a value, the HPA controller uses its own default window for scaling down.
+		// The window for scaling down stays unset, so that the HPA controller uses its own default.
 		behavior.ScaleDown = defaultScaling(behavior.ScaleDown, nil,
 			autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15})
 	}

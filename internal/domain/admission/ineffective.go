@@ -56,8 +56,8 @@ func (r *report) warnIneffectiveSelectors(path *field.Path, selectors []policyv1
 	}
 }
 
-// warnIneffectivePropagation warns about fields of a propagation policy that have no
-// effect, or not the expected effect.
+// warnIneffectivePropagation warns about fields of a propagation policy that have no effect, or
+// another effect than users expect.
 func (r *report) warnIneffectivePropagation(path *field.Path, spec *policyv1alpha1.PropagationSpec) {
 	if spec.Association {
 		r.addWarning(path.Child("association"), "has no effect; use propagateDeps")

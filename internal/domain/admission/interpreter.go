@@ -122,7 +122,8 @@ func (r *report) validateInterpreterRule(path *field.Path, rule *configv1alpha1.
 	r.validateWildcards(path.Child("apiGroups"), rule.APIGroups)
 	r.validateWildcards(path.Child("apiVersions"), rule.APIVersions)
 	r.validateWildcards(path.Child("kinds"), rule.Kinds)
-	// An empty group is the core group; versions and kinds are never empty.
+	// Groups may contain an empty text, because the core group has an empty name. Versions and
+	// kinds may not.
 	r.validateNonEmpty(path.Child("apiVersions"), rule.APIVersions)
 	r.validateNonEmpty(path.Child("kinds"), rule.Kinds)
 }

@@ -27,8 +27,8 @@ func setPolicyID(policy metav1.Object, oldLabels map[string]string, label, final
 
 // setBindingID sets a new ID on a new binding. An ID that the user sets is replaced, because the ID
 // identifies the Works and member objects of a binding, and a copy or backup of a binding contains
-// the ID of the original binding. The Works of an earlier binding with the same name are found by
-// the name.
+// the ID of the original binding. Without this ID, the Works of an earlier binding with the same
+// name are found by the name of the binding.
 func setBindingID(binding metav1.Object, old runtime.Object, label string, newID func() string) {
 	if old == nil {
 		setLabel(binding, label, newID())

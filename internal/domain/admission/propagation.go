@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// A ServiceImport is propagated with the Services and EndpointSlices derived from it.
+	// serviceImportAPIVersion and serviceImportKind are the type of objects whose dependencies are
+	// always propagated: the Services and EndpointSlices that are derived from a ServiceImport.
 	serviceImportAPIVersion = multiclusterv1alpha1.GroupName + "/v1alpha1"
 	serviceImportKind       = "ServiceImport"
 

@@ -88,7 +88,7 @@ func (r *report) validateQuotaQuantity(path *field.Path, name corev1.ResourceNam
 	if quantity.Sign() < 0 {
 		r.addErrors(field.Invalid(path, quantity.String(), "must not be negative"))
 	}
-	// RoundUp is exact for any size and returns true if the quantity was an integer.
+	// RoundUp returns true if the quantity was an integer. It is exact for quantities of any size.
 	if rounded := quantity.DeepCopy(); isInteger(string(name)) && !rounded.RoundUp(0) {
 		r.addErrors(field.Invalid(path, quantity.String(), "must be an integer"))
 	}

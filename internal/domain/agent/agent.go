@@ -6,8 +6,8 @@
 // requester may get a certificate with that user name.
 //
 // Invariants:
-//   - A certificate for a name that is in use is issued only to the agent with that name. Unclear
-//     requests are left to administrators.
+//   - A certificate for a name that is in use is issued only to the agent with that name. If it is
+//     unclear whether a requester is that agent, only an administrator can approve the request.
 //   - The rights of one agent never cover objects of another cluster.
 package agent
 
@@ -30,8 +30,8 @@ const (
 	// BootstrapGroup is the group of users that may register clusters with a bootstrap token.
 	BootstrapGroup = "system:bootstrappers:karmada:default-cluster-token"
 
-	// GeneratorUser is the user with which the register command of other releases creates the RBAC
-	// objects of an agent. The command uses this user only temporarily.
+	// GeneratorUser is the user with which the register command of other Karmada releases creates
+	// the RBAC objects of an agent. The command uses this user only temporarily.
 	GeneratorUser = UserPrefix + reservedName
 
 	// GeneratorPolicy is the name of an admission policy and of the binding of that policy. The

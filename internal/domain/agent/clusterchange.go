@@ -19,8 +19,8 @@ func ConnectionFields() []string {
 }
 
 // validateCreation returns an error for metadata that an agent may not set even when it registers
-// its cluster. These are annotations, because they are instructions of users to the control plane,
-// and finalizers and owners, because they control the deletion of the Cluster.
+// its cluster. These are the annotations of Karmada, because they are instructions of users to the
+// control plane, and finalizers and owners, because they control the deletion of the Cluster.
 func validateCreation(created *clusterv1alpha1.Cluster) field.ErrorList {
 	var errs field.ErrorList
 	metadata := field.NewPath("metadata")

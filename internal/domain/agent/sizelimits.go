@@ -11,11 +11,13 @@ const (
 	// of JSON including metadata.
 	MaxObjectBytes = 16 << 10
 
-	// An agent truncates the status of each object at 16 KiB. The rest of the limit is for
-	// conditions, identifiers and managedFields.
+	// baseReportBytes and reportBytesPerManifest are the parts of the limit for a report. An agent
+	// truncates the status of each object at 16 KiB. The rest is for conditions, identifiers and
+	// managedFields.
 	baseReportBytes        = 32 << 10
 	reportBytesPerManifest = 24 << 10
-	// maxReportBytes leaves room for the spec: etcd accepts objects of 1.5 MiB.
+	// maxReportBytes limits the report for any number of manifests. It leaves room for the spec of
+	// the Work, because etcd accepts objects of at most 1.5 MiB.
 	maxReportBytes = 1200 << 10
 )
 

@@ -43,8 +43,8 @@ func TestCheckReportBytes(t *testing.T) {
 	}
 }
 
-// TestRegularReportIsAccepted checks a report with conditions and, for each manifest, a cut status
-// and an identifier.
+// TestRegularReportIsAccepted checks a report with conditions and, for each manifest, a truncated
+// status and an identifier.
 func TestRegularReportIsAccepted(t *testing.T) {
 	const identifier, conditions = 2 << 10, 24 << 10
 	rapid.Check(t, func(t *rapid.T) {

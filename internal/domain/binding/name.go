@@ -13,7 +13,7 @@ import (
 // Name returns the name of the binding of a template: "nginx" and "Deployment" give
 // "nginx-deployment". Colons are replaced by dots, because RBAC names may contain colons and
 // binding names may not. Two templates with the same name and kind but different API groups have
-// the same binding name; the API offers no way around it.
+// the same binding name, because the API defines the name without the group.
 func Name(templateName, kind string) string {
 	return strings.ToLower(strings.ReplaceAll(templateName, ":", ".") + "-" + kind)
 }

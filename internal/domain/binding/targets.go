@@ -77,10 +77,10 @@ func ExpectedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	return expected
 }
 
-// DirectlyPurgedClusters returns the clusters from which the Work must be deleted before any other
-// cluster gets changes, because state that is passed from one cluster to the next must never be in
-// use in both clusters. The result does not contain expected clusters, because such a cluster
-// became a target again and keeps its Work.
+// DirectlyPurgedClusters returns the clusters from which the Work must be deleted before changes
+// are delivered to any other cluster. Otherwise two clusters could use, at the same time, the state
+// that is passed from one to the next. The result does not contain expected clusters, because such
+// a cluster became a target again and keeps its Work.
 func DirectlyPurgedClusters(spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := sets.New[string]()
 	for _, task := range spec.GracefulEvictionTasks {

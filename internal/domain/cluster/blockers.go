@@ -35,7 +35,8 @@ type DeletingCluster struct {
 	MoreBindings bool
 }
 
-// worksDeletingMessage is the reason for Works in deletion whose own status shows no reason.
+// worksDeletingMessage is the message for Works in deletion whose status does not show what blocks
+// their deletion.
 const worksDeletingMessage = "their objects are being deleted in the cluster, see the events of the Works"
 
 // maxQuoteBytes limits the text that a message quotes from a condition or an event, in bytes.
@@ -97,8 +98,9 @@ func (l DeletingCluster) namespaceBlockers() (holders []string) {
 	return holders
 }
 
-// isRemovalStarted reports whether the control plane has begun to remove the Cluster. The
-// namespace of a cluster in Pull mode is deleted after its Works.
+// isRemovalStarted reports whether the control plane has begun to remove the Cluster. For a cluster
+// in Pull mode, Works in deletion show this already, because the execution namespace is deleted
+// only after the Works.
 func (l DeletingCluster) isRemovalStarted() bool {
 	if !l.ExecutionNamespace.DeletionTimestamp.IsZero() {
 		return true

@@ -28,8 +28,8 @@ func Default(cluster *clusterv1alpha1.Cluster) {
 // Canonicalise brings fields that can be written in several ways into one form.
 //
 // A NoExecute taint without a time gets the current time, because toleration seconds are counted
-// from that time. The field zone of older clients is moved into the list zones. If both fields are
-// set, Canonicalise moves nothing and Validate rejects the Cluster.
+// from that time. The deprecated field zone, which older clients set, is moved into the list zones.
+// If both fields are set, Canonicalise moves nothing and Validate rejects the Cluster.
 func Canonicalise(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]

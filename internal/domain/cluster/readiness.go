@@ -30,8 +30,8 @@ const storedTimePrecision = time.Second
 type ReadinessDecision struct {
 	// Ready is the condition Ready to write.
 	Ready metav1.Condition
-	// Answering is the condition with the observed state as long as Ready shows another state. If
-	// both states agree, Answering is nil and the condition is removed.
+	// Answering is the condition that holds the observed state while Ready shows another state. If
+	// Ready shows the observed state, Answering is nil and the condition is removed.
 	Answering *metav1.Condition
 	// Remaining is how much longer the observed state must last until Ready changes to that state.
 	Remaining time.Duration
@@ -62,7 +62,7 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 	}
 	since := now.Add(storedTimePrecision - 1).Truncate(storedTimePrecision)
 	before := conditions.Get(stored, clusterv1alpha1.ClusterConditionAnswering)
-	// A time in the future was set by another clock.
+	// The stored start is not used if it is in the future, because then another clock set it.
 	if before != nil && before.Status == observed.Status && !before.LastTransitionTime.After(since) {
 		since = before.LastTransitionTime.Time
 	}

@@ -21,15 +21,16 @@ const (
 // that is too long.
 var ErrTooManyResourceNames = errors.New("a list of resources with more than 256 names, or with a name of more than 317 bytes")
 
-// ResourceListPool is a pool of the resource lists of objects of one kind. As long as a list is
-// referenced, the pool holds it once, identified by its text. The pool counts separately all lists
-// that it holds and the lists that occur in the objects that are listed now, because lists that are
-// held from before must not make the next list of objects fail.
+// ResourceListPool is a pool of the resource lists of objects of one kind. The pool holds each
+// distinct resource list once, as long as it is referenced. It keeps two counts: HeldSize covers
+// all resource lists in the pool, and ListedSize covers those of the objects that are being listed
+// from the API server. Resource lists from an earlier list of objects must not make the next list
+// exceed a limit.
 type ResourceListPool struct {
 	byText     map[string]*InternedResources
 	heldTotals listTotals
-	// current counts the lists that were interned since BeginList. It is nil if no list of objects
-	// is being read.
+	// current counts the resource lists that Intern returned since BeginList. It is nil if no list
+	// of objects is being read.
 	current *listedTotals
 }
 
@@ -94,7 +95,7 @@ func (l *ResourceListPool) EndList() {
 // HeldSize returns the size of all lists in the pool.
 func (l *ResourceListPool) HeldSize() PoolSize { return l.heldTotals.size() }
 
-// ListedSize returns the size of the lists that were interned since BeginList.
+// ListedSize returns the size of the resource lists that Intern returned since BeginList.
 func (l *ResourceListPool) ListedSize() PoolSize {
 	if l.current == nil {
 		return PoolSize{}
@@ -137,7 +138,8 @@ func (l *ResourceListPool) drop(a *InternedResources) {
 	l.heldTotals.remove(a)
 }
 
-// acquire adds a reference to a list. The list may have been removed since it was interned.
+// acquire adds a reference to a resource list. EndList may have removed the list since Intern
+// returned it, so acquire inserts it again.
 func (l *ResourceListPool) acquire(a *InternedResources) {
 	l.insert(a)
 	l.byText[a.text] = a

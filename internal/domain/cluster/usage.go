@@ -162,8 +162,8 @@ func (t *UsageCounter) dropUnused(node *countedNode) {
 	}
 }
 
-// PruneNodes removes all nodes except those for which keep returns true, and ends the list of
-// nodes. It is called after all nodes of a new list were set.
+// PruneNodes removes all nodes except those for which keep returns true, and calls
+// NodeLists.EndList. It is called after all nodes of a new list were set.
 func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
 	for name := range t.nodes {
 		if !keep(name) {
@@ -173,7 +173,7 @@ func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
 	t.NodeLists.EndList()
 }
 
-// PrunePods removes all Pods except those for which keep returns true, and ends the list of Pods.
+// PrunePods removes all Pods except those for which keep returns true, and calls PodLists.EndList.
 func (t *UsageCounter) PrunePods(keep func(id PodID) bool) {
 	for id := range t.pods {
 		if !keep(id) {

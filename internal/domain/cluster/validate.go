@@ -33,8 +33,8 @@ func validateName(name string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "the cluster needs a name")}
 	}
 	var errs field.ErrorList
-	// Names that contain the name of the Cluster (the execution namespace, roles in the member)
-	// have length limits themselves.
+	// The name is limited, because longer names contain it (the execution namespace, roles in the
+	// member), and these names have length limits too.
 	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
 		errs = append(errs, field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
 	}

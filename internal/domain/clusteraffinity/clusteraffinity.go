@@ -134,8 +134,8 @@ func selectionOperator(operator corev1.NodeSelectorOperator) selection.Operator 
 	}
 }
 
-// compileProviderOrRegion tests provider or region in the same way as a node selector tests a
-// label. An empty value counts as a missing label.
+// compileProviderOrRegion compiles an expression that tests provider or region in the same way as a
+// node selector tests a label. An empty value counts as a missing label.
 func compileProviderOrRegion(expression corev1.NodeSelectorRequirement) fieldMatcher {
 	requirement, err := labels.NewRequirement(expression.Key, selectionOperator(expression.Operator), expression.Values)
 	if err != nil {

@@ -24,12 +24,14 @@ func (s SyncModeScope) IsServed(name string) bool {
 	return err == nil && cluster.Spec.SyncMode == s.Mode
 }
 
-// HasLeft reports whether another process serves the cluster after the change.
+// HasLeft reports whether a change moves a cluster out of the scope, so that another process serves
+// the cluster from now on.
 func (s SyncModeScope) HasLeft(older, newer *clusterv1alpha1.Cluster) bool {
 	return older.Spec.SyncMode == s.Mode && newer.Spec.SyncMode != s.Mode
 }
 
-// HasJoined reports whether another process served the cluster before the change.
+// HasJoined reports whether a change moves a cluster into the scope, so that another process served
+// the cluster until now.
 func (s SyncModeScope) HasJoined(older, newer *clusterv1alpha1.Cluster) bool {
 	return older.Spec.SyncMode != s.Mode && newer.Spec.SyncMode == s.Mode
 }

@@ -12,7 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/dependency"
 )
 
-// The indexes that are shared by several controllers, or that only this package reads.
+// Indexes that several controllers read, or that functions of this package read for them.
 var (
 	// WorksByBindingID finds the Works with the permanent ID of a binding. WorksOf reads this
 	// index.

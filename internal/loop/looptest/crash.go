@@ -22,8 +22,8 @@ type CrashCase struct {
 	// components with the client others, which never crashes. The clock continues after a crash. A
 	// pass that returns an error is retried.
 	NewLoop func(karmada, others client.WithWatch) (pass func(context.Context) error)
-	// FinalState returns the final state of the store, without values that may differ between
-	// equivalent runs.
+	// FinalState returns the state of the store at the end of a run, as text. It omits values that
+	// may differ between equivalent runs.
 	FinalState func(context.Context, client.Reader) (string, error)
 }
 
@@ -36,7 +36,8 @@ const (
 
 // Run first runs the loop without a crash. Then it crashes the loop twice for each of these writes:
 // once before the write is sent, and once after the write is stored but its response is lost. After
-// each crash Run starts the loop again, and the restarted loop must reach the same final state.
+// each crash Run starts the loop again, and the restarted loop must reach the same FinalState as
+// the run without a crash.
 func (c CrashCase) Run(t *testing.T) {
 	t.Helper()
 	uncrashed := &process{}

@@ -16,7 +16,8 @@ func newConfigMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// newCase returns a loop that creates one object and deletes another, in the given order.
+// newCase returns a case with the stored object "old" and a loop whose pass calls the given
+// functions in order.
 func newCase(do ...func(context.Context, client.Client) error) CrashCase {
 	return CrashCase{
 		NewStore: func() client.WithWatch { return fake.NewClientBuilder().WithObjects(newConfigMap("old")).Build() },

@@ -12,7 +12,7 @@ import (
 var semanticEqualities = withRawComparison(equality.Semantic.Copy())
 
 // Equal reports whether two objects of one type, or two parts of them, are equal. It treats nil and
-// empty values as equal, and also quantities in different notation. It compares raw content as
+// empty values as equal, and equal quantities in different notations. It compares raw content as
 // text, because a comparison byte by byte through reflection would be most of the cost for two
 // Works.
 func Equal(a, b any) bool { return semanticEqualities.DeepEqual(a, b) }
@@ -22,8 +22,8 @@ func withRawComparison(e conversion.Equalities) conversion.Equalities {
 		return bytes.Equal(a.Raw, b.Raw) && reflect.DeepEqual(a.Object, b.Object)
 	})
 	if err != nil {
-		// AddFuncs failed, so the signature of the function is wrong. equality.Semantic gives the
-		// same results, but is slower.
+		// AddFunc returns an error only if the function has a wrong signature. equality.Semantic
+		// gives the same results, but is slower.
 		return equality.Semantic
 	}
 	return e

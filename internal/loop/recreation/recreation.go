@@ -3,7 +3,7 @@
 // In push mode a deleted Work is created again at once. In pull mode it is created again after a
 // delay, because the commands that unregister a cluster first delete all Works of the cluster, and
 // delete the Cluster when no Work is left. These commands would never finish if Works were created
-// again at once. Meanwhile the member objects of the Work remain.
+// again at once. During the delay the member objects of the Work remain.
 package recreation
 
 import (

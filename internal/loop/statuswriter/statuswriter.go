@@ -71,8 +71,8 @@ type Writer struct {
 	mu         sync.Mutex
 	deliveries pacing.Rate
 	pending    map[types.NamespacedName]*pendingUpdate
-	// lastWrites are the Works in the state that this process wrote last. A difference must not be
-	// computed from an older state.
+	// lastWrites are the Works in the state that this process wrote last. A write must not be
+	// computed from the cache as long as the cache shows an older state.
 	lastWrites *loop.Writes[types.NamespacedName]
 }
 
@@ -202,8 +202,8 @@ func (w *Writer) takePending(key types.NamespacedName) (*pendingUpdate, time.Dur
 	if wait := w.remainingDelay(entry); wait > 0 {
 		return nil, wait
 	}
-	// MaxProgressDelay bounds the wait, because all waiting Works compete for the limit and a
-	// single Work could wait much longer.
+	// A Work waits for the progressLimiter at most MaxProgressDelay. Otherwise a single Work could
+	// wait much longer, because all Works share the progressLimiter.
 	waitsForLimit := entry.pacing().State == pacing.InProgress && w.now().Sub(entry.firstAt) < w.options.Pacing.MaxProgressDelay
 	if waitsForLimit && !w.progressLimiter.AllowN(w.now(), 1) {
 		return nil, w.options.Pacing.MaxDelay

@@ -1,5 +1,5 @@
-// Package rulestest is a test kit for controllers that use interpreter rules which change at
-// runtime.
+// Package rulestest is a test kit for controllers that use interpreter rules. In these tests, the
+// rules change at runtime.
 package rulestest
 
 import (

@@ -8,8 +8,8 @@
 //     members are not affected.
 //   - An answer that exceeds a limit is always an error. It is never treated as an empty list or as
 //     "not found".
-//   - Nothing is copied. Bytes are counted while they are read. The memory of objects is estimated
-//     in place.
+//   - The checks copy no data. They count bytes while the bytes are read, and estimate the memory
+//     of objects in place.
 package bounds
 
 import (

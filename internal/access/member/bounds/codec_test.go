@@ -54,8 +54,8 @@ func protobufField(number uint64, inner []byte) []byte {
 func TestDecodedMemoryBound(t *testing.T) {
 	const size = 1 << 20
 	emptyItems := bytes.Repeat([]byte{0x12, 0}, size)
-	// The number of the field has bits above the lower 32, which contain 2. The length has bits
-	// beyond 64.
+	// The field number has more than 32 bits, and its lower 32 bits contain 2. The length has more
+	// than 64 bits. The generated decoders drop the higher bits of both numbers.
 	odd := append(binary.AppendUvarint(nil, (1<<32|2)<<3|wireBytes), 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02)
 	pod := protobufField(2, protobufField(2, nil))
 	for name, tc := range map[string]struct {
@@ -88,7 +88,7 @@ func TestDecodedMemoryBound(t *testing.T) {
 			if !errors.As(err, &exceeded) || exceeded.Bound != DecodedBytes || exceeded.Cluster != "m1" {
 				t.Errorf("err = %v, want the bound %s", err, DecodedBytes)
 			}
-			// No hit is recorded for a list yet, because the list can be requested with fewer
+			// No hit is recorded for a list, because the list can be requested again with fewer
 			// objects.
 			if want := into == nil; len(ledger.Recent()) == 1 != want {
 				t.Errorf("recorded %v, want %v", ledger.Recent(), want)

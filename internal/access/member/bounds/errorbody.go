@@ -79,7 +79,8 @@ func (l Limits) cleanStatus(status *metav1.Status) {
 	}
 }
 
-// isPlainText reports whether a body is printable ASCII without escape sequences. Most errors are.
+// isPlainText reports whether a body is printable ASCII without escape sequences. This is true for
+// the bodies of most errors.
 func isPlainText(body []byte) bool {
 	for i, b := range body {
 		switch {

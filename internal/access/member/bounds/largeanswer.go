@@ -5,9 +5,10 @@ import (
 	"io"
 )
 
-// slotBody is the body of an answer. When the answer becomes large, slotBody waits for a slot for
-// large answers of its member. It holds the slot until it is closed, or until the page attempt of
-// its request ends. A slot always becomes free, because requests have a timeout.
+// slotBody is the body of an answer. When the answer becomes large, slotBody waits for one of the
+// slots that limit how many large answers of a member are read at once. It holds the slot until it
+// is closed or, for a page that ReadPage requested, until ReadPage has processed the page. A slot
+// always becomes free, because requests have a timeout.
 type slotBody struct {
 	*bodyMeter
 	ctx     context.Context //nolint:containedctx // it is that of the request
@@ -31,8 +32,8 @@ func (t *slotBody) Read(p []byte) (int, error) {
 	}
 	n, err := t.bodyMeter.Read(p)
 	if !t.hasSlot && t.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
-		// The error is returned with the next read, because the buffered rest must be decoded
-		// within the slot too.
+		// The next call of Read returns io.EOF after it has taken a slot. So the caller decodes the
+		// answer only while slotBody holds a slot.
 		err = nil
 	}
 	return n, err

@@ -187,7 +187,7 @@ func (w *boundedWatch) send(event watch.Event) bool {
 }
 
 // filter reports whether an event concerns the cache. It converts the event of an object that lost
-// its label to a deletion, as an API server does that selects by label.
+// its label to a deletion, as an API server does for a watch with a label selector.
 func (w *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {

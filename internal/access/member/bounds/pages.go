@@ -10,9 +10,10 @@ import (
 
 // ReadPage reads a page of a list and passes it to take. While a page is too large, ReadPage
 // requests a page with fewer objects, and stores the last number of objects in o.Limit. It records
-// a page as too large only if the page has a single object, because until then no data is missing.
+// the exceeded limit only if a page with a single object is too large, because larger pages can be
+// requested in parts.
 //
-// A large page holds its slot for large answers of the member until take has returned, because most
+// A large page holds a slot for large answers (see slotBody) until take has returned, because most
 // memory for the page is allocated after its body was read.
 func (c *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,

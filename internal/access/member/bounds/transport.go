@@ -25,8 +25,8 @@ func NewTransport(next http.RoundTripper, limits Limits, ledger *HitTracker) htt
 	return &transport{next: next, limits: limits, hits: ledger, largeSlots: make(chan struct{}, maxLargeAnswers)}
 }
 
-// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of 4
-// MiB is too much, because a member has many watches.
+// maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of
+// net/http, 4 MiB, is too much, because a member has many watches.
 const maxStreamBuffer = 1 << 20
 
 // limitHTTPTransport sets limits on an HTTP transport that has no connections yet.

@@ -57,7 +57,7 @@ func (s typeMemories) forField(goType reflect.Type) fieldMemory {
 	case reflect.Pointer:
 		return fieldMemory{fixedBytes: int64(goType.Elem().Size()), bytesPerByte: 1, message: s.forType(goType.Elem())}
 	case reflect.Map:
-		// The keys and values of maps are texts and quantities.
+		// The keys and values of maps are texts and quantities, which contain no other messages.
 		return fieldMemory{fixedBytes: sliceGrowth * int64(mapBytes+goType.Key().Size()+goType.Elem().Size()), bytesPerByte: 1}
 	case reflect.Slice:
 		element := goType.Elem()

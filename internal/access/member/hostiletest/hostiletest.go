@@ -1,7 +1,7 @@
 // Package hostiletest provides a member cluster for tests that can be made hostile. The member
-// serves the part of the Kubernetes API that Karmada needs, and each Mode is one attack. The member
-// generates answers while it sends them, so that their memory does not distort measurements in
-// tests.
+// serves the part of the Kubernetes API that Karmada needs, and each Mode is one attack on the
+// clients of the member. The member generates answers while it sends them, so that their memory
+// does not distort measurements in tests.
 package hostiletest
 
 import (

@@ -14,7 +14,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// Mode is one attack. The zero value answers all requests correctly.
+// Mode is one attack on the clients of the member. With the zero value, the member answers all
+// requests correctly.
 type Mode struct {
 	// attack answers a request and returns true, or returns false if the member should answer the
 	// request.
@@ -132,7 +133,8 @@ func EmptyPods() Mode {
 	}}
 }
 
-// EmptyContainers sends a Pod with 2 million containers of 2 bytes each in each watch of Pods.
+// EmptyContainers answers each watch of Pods with a Pod that has 2 million containers of 2 bytes
+// each.
 func EmptyContainers() Mode {
 	return Mode{func(_ *Member, w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") == "" || kindOf(r) != "Pod" {
@@ -185,9 +187,9 @@ func GzipBomb() Mode {
 // spaces and letters are 64 KiB of text.
 var spaces, letters = strings.Repeat(" ", 1<<16), strings.Repeat("x", 1<<16)
 
-// packedSpaces contains 4 MiB of spaces in the gzip format. The server can send it several times in
-// a row, because a gzip reader returns all spaces, so that the server need not compress during a
-// test.
+// packedSpaces contains 4 MiB of spaces in the gzip format. The server compresses the spaces only
+// once and sends packedSpaces many times, because a gzip reader decompresses a sequence of gzip
+// files as one text.
 var packedSpaces = gzipText(strings.Repeat(spaces, 64))
 
 func gzipText(text string) string {
@@ -215,7 +217,7 @@ func DuplicateKeys() Mode {
 	})
 }
 
-// EndlessEvent starts an event that never ends in each watch.
+// EndlessEvent answers each watch with an event that never ends.
 func EndlessEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":"`, kind)
@@ -223,8 +225,8 @@ func EndlessEvent() Mode {
 	})
 }
 
-// EndlessMultilineEvent starts an event that never ends in each watch, with newlines between its
-// fields.
+// EndlessMultilineEvent answers each watch with an event that never ends and has newlines between
+// its fields.
 func EndlessMultilineEvent() Mode {
 	return onWatchRequests(func(w io.Writer, kind string) {
 		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":%q,"data":{"a":{}`, kind)
@@ -232,13 +234,15 @@ func EndlessMultilineEvent() Mode {
 	})
 }
 
-// EndlessManagedObjects sends managed objects without an end in each watch.
+// EndlessManagedObjects answers each watch with an endless sequence of managed objects.
 func EndlessManagedObjects() Mode { return endlessObjects(true, "") }
 
-// EndlessLargeManagedObjects sends managed objects of 1 MiB without an end in each watch.
+// EndlessLargeManagedObjects answers each watch with an endless sequence of managed objects of 1
+// MiB.
 func EndlessLargeManagedObjects() Mode { return endlessObjects(true, "FILLER") }
 
-// EndlessUnlabeledObjects sends objects without the managed label without an end in each watch.
+// EndlessUnlabeledObjects answers each watch with an endless sequence of objects that do not have
+// the managed label.
 func EndlessUnlabeledObjects() Mode { return endlessObjects(false, "") }
 
 func endlessObjects(managed bool, with string) Mode {
