@@ -135,7 +135,8 @@ func (c printerColumn) line() string {
 }
 
 // dropAddedColumns drops trailing columns that are not in the contract if only -o wide
-// shows them. An added column before one of the contract stays, and is a difference.
+// shows them. It keeps an added column that precedes a column of the contract, so that the
+// test reports this column as a difference.
 func (v *version) dropAddedColumns(contract []string) {
 	columns := v.AdditionalPrinterColumns
 	for len(columns) > 0 {
@@ -232,9 +233,9 @@ func (n *schemaNode) attributes() []string {
 // formatRule formats a validation rule.
 func formatRule(rule string) string { return "rule=" + compactJSON(rule) }
 
-// dropAddedRules drops the validation rules that are not in the contract. They reject only
-// objects that admission rejects too, so clients see no difference. Tests of the admission
-// check that they reject no other objects.
+// dropAddedRules drops the validation rules that are not in the contract. These rules
+// reject only objects that admission rejects too, so clients see no difference. Tests of
+// the admission check that the rules reject no other objects.
 func (n *schemaNode) dropAddedRules(contract string) {
 	if n == nil {
 		return

@@ -20,7 +20,8 @@ func main() {
 	// Linked libraries add their flags to the global flag set. Cobra would show these flags as
 	// flags of this program.
 	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
-	// A command in the foreground redirects the standard error of libraries.
+	// A command in the foreground replaces os.Stderr, to redirect what libraries write. Errors of
+	// the command are still printed to the original standard error.
 	stderr := os.Stderr
 	if err := run(command(), os.Args[1:]); err != nil {
 		fmt.Fprintln(stderr, console.NewStyle(stderr).Bad("error:"), err)
@@ -29,7 +30,7 @@ func main() {
 }
 
 func run(root *cobra.Command, args []string) error {
-	// Cobra adds these commands only in Execute, but the check below needs them earlier.
+	// CheckCommand must know these commands, but cobra would add them only in Execute.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	if err := console.CheckCommand(root, args, nil); err != nil {

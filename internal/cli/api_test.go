@@ -24,11 +24,12 @@ import (
 
 // fakeAPI serves a control plane and its members from files. The file <cluster>/<path>.json is an
 // object, where <cluster> is karmada or the name of a member. The file <cluster>/<path>.log is the
-// log of a container. Other files change the responses of a cluster: with hangs the cluster never
-// responds, with forbidden it returns Forbidden, and with warns it adds a warning to each
-// response. If a collection has a file named refused, it cannot be listed. A watch sends one event
-// for each object and ends. A watch without objects stays open. Writes, and requests with
-// impersonation, are recorded in the file requests.
+// log of a container. Files with other names change the responses of a cluster: if the file
+// <cluster>/hangs exists, the cluster never responds; <cluster>/forbidden makes it return
+// Forbidden; <cluster>/warns makes it add a warning to each response; <cluster>/<path>/refused
+// makes a list of the collection at this path fail. A watch sends one event for each object and
+// ends. A watch without objects stays open. Writes, and requests with impersonation, are recorded
+// in the file requests.
 type fakeAPI struct {
 	dir string
 

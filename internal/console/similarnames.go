@@ -13,9 +13,11 @@ const maxSuggestions = 3
 // minPrefix is the minimum length of a prefix that selects names.
 const minPrefix = 2
 
-// similarNames returns the names that a mistyped one may mean, by ascending distance and then
-// by name: those that begin with it, and those that differ by one character per three, at least
-// by one. Two swapped neighbors count as one difference.
+// similarNames returns the names that the user may have meant by typed, at most maxSuggestions.
+// These are the names that begin with typed, and the names that differ from typed in few
+// characters: in at most a third of the characters of typed, but in one if typed is short. The
+// most similar names are first. Equally similar names are in alphabetical order. Two swapped
+// neighboring characters count as one difference.
 func similarNames(typed string, names []string) []string {
 	typed = strings.ToLower(typed)
 	limit := max(1, len(typed)/3)

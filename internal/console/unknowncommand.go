@@ -15,10 +15,10 @@ type MissingCommand struct {
 	Instead string
 }
 
-// CheckCommand returns an error if the arguments name a command that does not exist, even if
-// they request its help: cobra answers that with the help of the parent. The error suggests
-// similar commands. missing are commands that Karmada has and this version does not.
-// CheckCommand sets no flags.
+// CheckCommand returns an error if the arguments name a command that does not exist. The
+// error suggests similar commands. It is also returned if the user requests the help of this
+// command, because cobra would show the help of the parent command instead. missing are the
+// commands that Karmada has and this version does not have. CheckCommand sets no flags.
 func CheckCommand(root *cobra.Command, args []string, missing []MissingCommand) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil

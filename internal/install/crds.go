@@ -18,9 +18,10 @@ import (
 const (
 	establishTimeout = time.Minute
 	establishPoll    = 50 * time.Millisecond
-	// stuckTimeout is the time after the acceptance of its names after which a CRD that is not
-	// served is stuck. An API server starts to serve a CRD when it observes a change of the CRD. If
-	// it is killed before that, it does not serve the CRD after its next start.
+	// stuckTimeout is how long a CRD with accepted names may remain unserved before it is stuck. An
+	// API server starts to serve a CRD when it observes a change of the CRD. If the API server is
+	// killed after it accepted the names and before it observed this change, it does not serve the
+	// CRD after its next start.
 	stuckTimeout = 2 * time.Second
 )
 
@@ -45,8 +46,8 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	return nil
 }
 
-// checkCRDsServed returns an error if a CRD is not served. It updates stuck CRDs, because the API
-// server serves a CRD when it observes a change of the CRD.
+// checkCRDsServed returns an error if a CRD is not served. It updates stuck CRDs, because an API
+// server starts to serve a CRD when it observes a change of the CRD.
 func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interface, wanted []client.Object, now time.Time) error {
 	crds := extensions.ApiextensionsV1().CustomResourceDefinitions()
 	list, err := crds.List(ctx, metav1.ListOptions{})

@@ -2,8 +2,8 @@
 // work?". It contains the CRDs, namespaces, roles and registration objects as data, and one
 // function that applies them.
 //
-// All objects are applied server-side. A second installation upgrades old objects, keeps the
-// fields of other managers, and writes nothing if nothing differs.
+// All objects are applied server-side. A second installation upgrades the objects of an older
+// version, keeps the fields of other managers, and writes no object that is up to date.
 package install
 
 import (

@@ -4,8 +4,9 @@
 //
 // Keys never leave the directory, and only their owner can read them. Ensure* functions are
 // idempotent, and do not change a valid leaf certificate. A leaf certificate is issued again if it
-// is missing, signed by another authority, or in the last third of its lifetime. It keeps its key,
-// so that a caller that reads the two files one after the other always gets a matching pair.
+// is missing, signed by another authority, or in the last third of its lifetime. The new
+// certificate has the key of the previous one, so that a caller that reads the certificate and then
+// the key always gets a matching pair.
 package pki
 
 import (
@@ -34,8 +35,8 @@ const (
 	authorityLifetime = 10 * 365 * 24 * time.Hour
 	// DefaultLeafLifetime is the validity of an issued certificate.
 	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// maxBackdate is the tolerance for clocks that are slow. Certificates are valid from that time
-	// before they are issued.
+	// maxBackdate is the tolerance for clocks that are slow: a certificate is already valid this
+	// long before it is issued.
 	maxBackdate = 5 * time.Minute
 	// backdateDivisor limits the backdating of certificates with a short lifetime to a twentieth of
 	// this lifetime.

@@ -31,8 +31,8 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// errUnauthorized is returned when the API server rejects the credentials, because waiting longer
-// does not help.
+// errUnauthorized ends the wait immediately when the API server rejects the credentials, because
+// waiting longer does not help.
 var errUnauthorized = errors.New("the API server does not accept the credentials of the kubeconfig")
 
 // prerequisites are the kinds and the namespace that must exist before any component can run.
@@ -48,7 +48,8 @@ type prerequisites struct {
 }
 
 // await waits until the API server responds and serves the kinds that the components need. It logs
-// the missing prerequisites. After awaitTimeout it returns an error that names them.
+// the missing prerequisites. After awaitTimeout it returns an error that names the missing
+// prerequisites.
 func await(ctx context.Context, karmada *rest.Config, election flags.Election, components []Component) error {
 	f, err := newPrerequisites(karmada, election, components)
 	if err != nil {

@@ -38,8 +38,8 @@ type Component struct {
 	// IneffectiveFlags returns the flags that the user gave and that have no effect. nil means that
 	// there are none.
 	IneffectiveFlags func() []string
-	// ConfigureHost sets the options of the host that depend on the options of the component. It
-	// may be nil.
+	// ConfigureHost sets the options of the host that depend on the options of the component. nil
+	// means that no option of the host depends on them.
 	ConfigureHost func(*HostOptions)
 	// Add registers the component with a host. It is called each time a host starts. It is nil if
 	// no host runs the component.
@@ -68,7 +68,8 @@ type Server struct {
 	// New creates the server. It does not serve before Run is called.
 	New func(ControlPlane) (*RunningServer, error)
 	// Registration returns the objects that register the API of the server with the aggregation
-	// layer. The server listens at host and port. nil means that the server serves no API.
+	// layer. The server listens at host and port. authority is the PEM bundle that verifies the
+	// certificate of the server. nil means that the server serves no API.
 	Registration func(authority []byte, host string, port int32) []client.Object
 }
 

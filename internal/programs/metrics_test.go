@@ -43,8 +43,8 @@ type metricSpec struct {
 	Buckets []float64
 }
 
-// metricRow is a metric, with the programs that must have the metric. If the metric is planned,
-// these programs may have it.
+// metricRow is a metric, with the programs that must have the metric. If planned is true, these
+// programs need not have the metric yet.
 type metricRow struct {
 	metricSpec
 	planned  bool

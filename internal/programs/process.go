@@ -21,7 +21,8 @@ type Process struct {
 	HasMasterFlag, HasElectionNameFlag bool
 }
 
-// New returns the flags of the program that runs a component. It is used as NewProgram of a row.
+// New returns the flags of the program that runs a component. A component that a host runs has
+// this function as its NewProgram.
 func (p Process) New(component Component, set *gates.Set) command.Options {
 	return newProcess(component, set, p)
 }

@@ -48,22 +48,22 @@ type HostOptions struct {
 	// plane is unavailable. If it is false, the Host makes read requests wait.
 	RetriesRequests bool
 	// OnWatchForbidden is called each time the control plane forbids a watch. It must return
-	// immediately. It may be nil.
+	// immediately. nil means that no function is called.
 	OnWatchForbidden func()
 	// Serving contains the addresses of health and metrics. The zero value disables both.
 	Serving flags.Serving
-	// Resync is the period of the resync of all objects. 0 disables it.
+	// Resync is the time between two resyncs, which process all objects again. 0 disables resyncs.
 	Resync time.Duration
 	// MemberThrottle limits the requests to each member. The zero value does not limit them.
 	MemberThrottle member.Throttle
 	// LocalMember returns the client configuration of the member in which the process runs. If it
 	// is nil, members are accessed with the connection settings of their Clusters.
 	LocalMember member.LocalConfigFunc
-	// WrapMemberTransport wraps the transport to every member. It may be nil. The rest.Config of
-	// the control plane wraps the transport to the control plane.
+	// WrapMemberTransport wraps the transport to every member. nil does not change the transport.
+	// The rest.Config of the control plane wraps the transport to the control plane.
 	WrapMemberTransport transport.WrapperFunc
 	// SetClaimLookup is called with a ClaimLookup when the detector of this process starts, and
-	// with nil when the detector ends. It may be nil.
+	// with nil when the detector ends. If SetClaimLookup is nil, no function is called.
 	SetClaimLookup func(ClaimLookup)
 	// Gates are the feature gates of the process. nil means the defaults.
 	Gates *gates.Set

@@ -1,11 +1,11 @@
 // Package registration answers: which rules do all commands that register or unregister a cluster
 // share? It contains the validation of cluster names, the check for duplicates, the advice for API
-// errors, and the objects that both clusters hold.
+// errors, and the objects that exist in both the control plane and the member.
 //
 // Each package below this package uses only packages that are earlier in this list: clusterclient
-// is the client of one of the two clusters, grant creates the accounts of the control plane in a
-// member, enroll creates the Cluster of an agent, push joins and unjoins, pull registers and
-// unregisters.
+// is the client of the control plane or of the member, grant creates the accounts of the control
+// plane in a member, enroll creates the Cluster of an agent, push joins and unjoins, pull
+// registers and unregisters.
 package registration
 
 import (
@@ -61,7 +61,8 @@ func (e *RegisteredError) Error() string {
 }
 
 // CheckNotRegistered returns a RegisteredError if one of the Clusters has the name or the ID. If
-// both a Cluster with the name and a Cluster with the ID exist, the error contains the former.
+// one Cluster has the name and another Cluster has the ID, the error contains the Cluster with the
+// name.
 func CheckNotRegistered(registered []clusterv1alpha1.Cluster, name, id string) error {
 	for _, other := range registered {
 		if other.Name == name {

@@ -80,8 +80,8 @@ func runControlPlane(encoded string) error {
 	return err // the end of a test
 }
 
-// startChild starts a control plane in a child process. The child ends when this process ends, or
-// earlier.
+// startChild starts a control plane in a child process. The child ends when this process ends, if
+// it has not ended before.
 func startChild(ctx context.Context, options childOptions) (*childControlPlane, error) {
 	starting.Lock()
 	defer starting.Unlock()

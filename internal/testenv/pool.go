@@ -121,8 +121,8 @@ func (p *Pool) removeUser(t testing.TB, shared *sharedEnv) {
 	}
 }
 
-// Reserve counts the test as a test that has an environment for itself. It is used by tests that
-// start their own servers.
+// Reserve counts a test that starts its own servers as a test that has an environment for itself,
+// so that the number of servers on the machine stays limited.
 func (p *Pool) Reserve(t testing.TB) {
 	t.Helper()
 	began := time.Now()

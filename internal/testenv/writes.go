@@ -43,8 +43,8 @@ type writeLog struct {
 	counts map[string]int
 }
 
-// Writes returns the number of write requests that the control plane, its members and further
-// members have answered, by request and user agent.
+// Writes returns the number of write requests, by request and user agent, that the control plane,
+// the members of the environment and the further members have answered.
 func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 	total := map[string]int{}
 	err := e.writes.addTo(total, "karmada")

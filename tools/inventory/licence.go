@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// allowedLicences lists the SPDX identifiers of the licences that a dependency may have. All
-// of them allow everybody to use, change and redistribute our programs under our licence.
+// allowedLicences lists the SPDX identifiers of the licenses that a dependency may have. All
+// of them allow everybody to use, change and redistribute our programs under our license.
 var allowedLicences = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib"}
 
-// licenceRule recognises the text of a licence. The text contains all phrases of has and none
+// licenceRule recognizes the text of a license. The text contains all phrases of has and none
 // of lacks.
 type licenceRule struct {
 	licence    string
@@ -41,7 +41,7 @@ var licenceRules = []licenceRule{
 	{licence: "CC0-1.0", has: []string{"creative commons", "cc0 1.0 universal"}},
 	{licence: "Unlicense", has: []string{"this is free and unencumbered software released into the public domain"}},
 	{licence: "Zlib", has: []string{"this software is provided 'as-is', without any express or implied warranty", "altered source versions must be plainly marked"}},
-	// Known licences that are not allowed.
+	// Known licenses that are not allowed.
 	{licence: "GPL", has: []string{"gnu general public license"}, lacks: []string{"mozilla public license"}},
 	{licence: "LGPL", has: []string{"gnu lesser general public license"}, lacks: []string{"mozilla public license"}},
 	{licence: "AGPL", has: []string{"gnu affero general public license"}, lacks: []string{"mozilla public license"}},
@@ -57,7 +57,7 @@ var (
 	bullets = regexp.MustCompile(`(?m)^\s*(//|\*|#|--)\s?`)
 )
 
-// recogniseLicences returns the licences in a text.
+// recogniseLicences returns the licenses in a text.
 func recogniseLicences(text string) []string {
 	plain := spaces.ReplaceAllString(quotes.Replace(strings.ToLower(bullets.ReplaceAllString(text, ""))), " ")
 	missing := func(part string) bool { return !strings.Contains(plain, part) }
@@ -70,8 +70,8 @@ func recogniseLicences(text string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// licenceFileName matches the names of licence files. notLinkedFileName matches those that
-// are code, or the licence of documentation.
+// licenceFileName matches the names of license files. notLinkedFileName matches those that
+// are code, or the license of documentation.
 var (
 	licenceFileName   = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
 	notLinkedFileName = regexp.MustCompile(`(?i)\.(go|docs)$`)
@@ -83,7 +83,7 @@ var (
 	errLicenceNotAllowed = errors.New("the licence is not allowed: remove the dependency")
 )
 
-// moduleLicence returns the SPDX expression of all licences of the linked parts of a module.
+// moduleLicence returns the SPDX expression of all licenses of the linked parts of a module.
 func moduleLicence(m module) (string, error) {
 	found := map[string]bool{}
 	for _, dir := range m.dirs {
@@ -110,8 +110,8 @@ func moduleLicence(m module) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(found)), " AND "), nil
 }
 
-// fileLicences returns the licences in a licence file. It returns an error if a licence is unknown or
-// not allowed.
+// fileLicences returns the licenses in a license file. It returns an error if a license is unknown
+// or not allowed.
 func fileLicences(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func fileLicences(path string) ([]string, error) {
 	return licences, nil
 }
 
-// moduleLicences returns the licences of modules by path, or an error with all problems.
+// moduleLicences returns the licenses of modules by path, or an error with all problems.
 func moduleLicences(modules []module) (map[string]string, error) {
 	licences := map[string]string{}
 	var errs []error

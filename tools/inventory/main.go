@@ -1,10 +1,10 @@
-// Command inventory answers: which modules are in our programs, and under which licences?
+// Command inventory answers: which modules are in our programs, and under which licenses?
 //
 //	inventory licenses                    writes docs/licenses.md
 //	inventory licenses --check            fails if the page is out of date
 //	inventory sbom VERSION OUT PROGRAM... writes a CycloneDX document for each program
 //
-// Both commands fail for a licence that is unknown or not allowed. The output depends only on
+// Both commands fail for a license that is unknown or not allowed. The output depends only on
 // the source: it contains no time, no host name and no random number.
 package main
 
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// pagePath is the path of the list of licences from the top of the repository.
+// pagePath is the path of the list of licenses from the top of the repository.
 const pagePath = "docs/licenses.md"
 
 var errUsage = errors.New("unknown arguments: use inventory licenses [--check], or inventory sbom VERSION OUT PROGRAM")
@@ -43,7 +43,7 @@ func run(args []string) error {
 
 var errOutOfDate = errors.New("out of date: run `make licenses`, review the changes, and commit the result")
 
-// writePage writes the page of licences. With check it only compares the page.
+// writePage writes the page of licenses. With check it only compares the page.
 func writePage(check bool) error {
 	modules, err := linkedModules()
 	if err != nil {

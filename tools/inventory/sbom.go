@@ -60,7 +60,7 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// ourLicence is the licence of our own code. goLicence is the licence of the standard
+// ourLicence is the license of our own code. goLicence is the license of the standard
 // library.
 const (
 	ourLicence = "Apache-2.0"

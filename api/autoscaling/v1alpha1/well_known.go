@@ -35,8 +35,8 @@ const (
 	ReasonFailedUpdateScale = "FailedUpdateScale"
 )
 
-// Reasons of the condition ScalingActive of a FederatedHPA. All but
-// ValidMetricFound are also reasons of events, as far as they are failures.
+// Reasons of the condition ScalingActive of a FederatedHPA. The reasons that are
+// failures are also reasons of events.
 const (
 	// ReasonValidMetricFound means that a size could be computed.
 	ReasonValidMetricFound = "ValidMetricFound"

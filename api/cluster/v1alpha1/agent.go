@@ -2,26 +2,27 @@ package v1alpha1
 
 // Annotations of the objects that the registration of an agent creates.
 const (
-	// ClusterNamespaceAnnotation, on the request for a certificate, is the namespace for the
-	// Secrets of the cluster; karmada-cluster if it is absent. On the ClusterRole of an agent,
-	// and on the execution namespace of its cluster, it is the namespace in which the agent
-	// has rights.
+	// ClusterNamespaceAnnotation, on the CertificateSigningRequest of an agent, is the namespace
+	// for the Secrets of the cluster; karmada-cluster if it is absent. On the ClusterRole of an
+	// agent, and on the execution namespace of its cluster, it is the namespace in which the
+	// agent has rights.
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
-	// AgentRequestAnnotation, on the ClusterRole of an agent, is the UID of the request for
-	// the certificate of the agent. On an execution namespace it is that of the request for
-	// which the namespace was created.
+	// AgentRequestAnnotation, on the ClusterRole of an agent, is the UID of the
+	// CertificateSigningRequest of the agent. On an execution namespace, it is the UID of the
+	// CertificateSigningRequest for which the namespace was created.
 	AgentRequestAnnotation = "cluster.karmada.io/agent-request"
 
-	// AgentRequesterAnnotation, on the ClusterRole of an agent, is the user that sent that
-	// request.
+	// AgentRequesterAnnotation, on the ClusterRole of an agent, is the user that sent the
+	// CertificateSigningRequest of the agent.
 	AgentRequesterAnnotation = "cluster.karmada.io/agent-requester"
 
 	// AgentRecordClusterAnnotation, AgentRecordRequestAnnotation and
-	// AgentRecordRequesterAnnotation, on the execution namespace of a cluster with an agent,
-	// keep a copy of these annotations where no agent can write, in case its ClusterRole is
-	// lost: the UID of the Cluster for which they are valid, the UID of the request and the
-	// user that sent it. ClusterNamespaceAnnotation belongs to the copy.
+	// AgentRecordRequesterAnnotation, on the execution namespace of a cluster with an agent, are
+	// a copy of the annotations of the agent's ClusterRole, in case the ClusterRole is lost. No
+	// agent can write this namespace. The values are the UID of the Cluster for which the copy
+	// is valid, the UID of the CertificateSigningRequest, and the user that sent it.
+	// ClusterNamespaceAnnotation on the execution namespace belongs to the copy.
 	AgentRecordClusterAnnotation   = "cluster.karmada.io/agent-record-cluster"
 	AgentRecordRequestAnnotation   = "cluster.karmada.io/agent-record-request"
 	AgentRecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
@@ -52,7 +53,8 @@ const (
 	AgentReasonApprovedByOthers = "ApprovedByOthers"
 )
 
-// Reasons for which a request is left to administrators. They are also reasons of events.
+// Reasons of the condition AgentNotApproved, and of the events that report this condition. A
+// reason says why a request is left to administrators.
 const (
 	// AgentReasonNotAllowed: the requester may not request certificates of agents.
 	AgentReasonNotAllowed = "RequesterNotAllowed"

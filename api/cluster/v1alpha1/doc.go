@@ -1,10 +1,12 @@
 // Package v1alpha1 answers: which member clusters are there, how are they
-// reached and how are they? It holds Cluster of cluster.karmada.io/v1alpha1,
-// which the aggregated API server serves and stores.
+// reached, and what is their state? It holds Cluster of
+// cluster.karmada.io/v1alpha1, which the aggregated API server serves and
+// stores.
 //
-// The same Go types serve as the internal version of that server, so that there
-// is nothing to convert. Field names are a contract with stored objects and with
-// clients of other releases: fields may be added, never renamed or retyped.
+// The aggregated API server also uses these Go types as its internal version, so
+// that there is nothing to convert. Field names are a contract with stored
+// objects and with clients of other releases: fields may be added, never renamed
+// or retyped.
 //
 // +kubebuilder:object:generate=true
 // +k8s:openapi-gen=true

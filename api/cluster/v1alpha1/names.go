@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Domain is the domain of Karmada. The domain of a label, an annotation, a finalizer or a
-// taint of Karmada is Domain, or ends with DomainSuffix. So do the names of the admission
-// webhooks of Karmada.
+// Domain is the domain of Karmada. The domain of a label, an annotation, a finalizer or a taint
+// of Karmada is Domain, or ends with DomainSuffix. The names of the admission webhooks of
+// Karmada end with DomainSuffix.
 const (
 	Domain       = "karmada.io"
 	DomainSuffix = "." + Domain

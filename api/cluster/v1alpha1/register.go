@@ -13,9 +13,9 @@ const GroupName = "cluster.karmada.io"
 var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // InternalGroupVersion is the version in which the aggregated API server holds
-// objects in memory. A server registers the Go types of this package under it
-// too: with one Go type for both versions a conversion sets apiVersion and kind
-// and copies nothing.
+// objects in memory. The server registers the Go types of this package for both
+// GroupVersion and InternalGroupVersion. Because both versions have the same Go
+// types, a conversion only sets apiVersion and kind, and copies nothing.
 var InternalGroupVersion = schema.GroupVersion{Group: GroupName, Version: runtime.APIVersionInternal}
 
 // Resource qualifies an unqualified resource name with the group.

@@ -9,9 +9,9 @@
 //   - ResourceInterpreterWebhookConfiguration names an HTTPS endpoint, which
 //     receives and returns ResourceInterpreterContext documents.
 //
-// Invariant: for each operation on a kind the customization is evaluated
-// before the webhook. The first source with a rule returns the final
-// result, which may be an error.
+// Invariant: for each operation on a kind, the control plane evaluates the
+// customization before the webhook. It uses the result of the first source that has
+// a rule, even if this result is an error.
 //
 // +kubebuilder:object:generate=true
 // +groupName=config.karmada.io

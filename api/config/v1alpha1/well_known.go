@@ -4,12 +4,14 @@ package v1alpha1
 const (
 	// ResourceKindResourceInterpreterCustomization is the kind of a customization.
 	ResourceKindResourceInterpreterCustomization = "ResourceInterpreterCustomization"
-	// ResourcePluralResourceInterpreterCustomization is its plural, as in URLs.
+	// ResourcePluralResourceInterpreterCustomization is the plural resource name of a
+	// customization, as in URLs.
 	ResourcePluralResourceInterpreterCustomization = "resourceinterpretercustomizations"
 
 	// ResourceKindResourceInterpreterWebhookConfiguration is the kind of a webhook configuration.
 	ResourceKindResourceInterpreterWebhookConfiguration = "ResourceInterpreterWebhookConfiguration"
-	// ResourcePluralResourceInterpreterWebhookConfiguration is its plural, as in URLs.
+	// ResourcePluralResourceInterpreterWebhookConfiguration is the plural resource name of a
+	// webhook configuration, as in URLs.
 	ResourcePluralResourceInterpreterWebhookConfiguration = "resourceinterpreterwebhookconfigurations"
 )
 

@@ -51,7 +51,7 @@ const (
 	ImportedEndpointSlicePrefix = "imported-"
 )
 
-// Reasons of the events on a ServiceImport; Normal and Warning.
+// Reasons of the events on a ServiceImport, which are of type Normal or Warning.
 const (
 	EventReasonSyncDerivedServiceSucceed = "SyncDerivedServiceSucceed"
 	EventReasonSyncDerivedServiceFailed  = "SyncDerivedServiceFailed"

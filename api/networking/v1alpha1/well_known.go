@@ -1,7 +1,7 @@
 package v1alpha1
 
-// MultiClusterServiceKind is the kind of a MultiClusterService. It is also the value of the
-// labels that name the kind for which an object is managed.
+// MultiClusterServiceKind is the kind of a MultiClusterService. Labels that name the kind
+// for which an object is managed, such as EndpointSliceManagedByLabel, have this value too.
 const MultiClusterServiceKind = "MultiClusterService"
 
 // Labels of the objects created for a MultiClusterService.
@@ -57,17 +57,19 @@ const (
 	// MCSServiceAppliedConditionType reports whether the Service was delivered to the
 	// clusters.
 	MCSServiceAppliedConditionType = "ServiceApplied"
-	// MCSServiceAppliedSucceed is its reason when True.
+	// MCSServiceAppliedSucceed is the reason of ServiceApplied with status True.
 	MCSServiceAppliedSucceed = "ServiceAppliedSucceed"
-	// MCSServiceAppliedFailed is its reason when False.
+	// MCSServiceAppliedFailed is the reason of ServiceApplied with status False.
 	MCSServiceAppliedFailed = "ServiceAppliedFailed"
 
 	// MCSEndpointSliceDispatchedConditionType reports whether the endpoints were
 	// delivered to the consumer clusters.
 	MCSEndpointSliceDispatchedConditionType = "EndpointSliceDispatched"
-	// MCSEndpointSliceDispatchedSucceed is its reason when True.
+	// MCSEndpointSliceDispatchedSucceed is the reason of EndpointSliceDispatched with
+	// status True.
 	MCSEndpointSliceDispatchedSucceed = "EndpointSliceDispatchedSucceed"
-	// MCSEndpointSliceDispatchedFailed is its reason when False.
+	// MCSEndpointSliceDispatchedFailed is the reason of EndpointSliceDispatched with status
+	// False.
 	MCSEndpointSliceDispatchedFailed = "EndpointSliceDispatchedFailed"
 )
 

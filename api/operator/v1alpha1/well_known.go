@@ -4,8 +4,8 @@ const (
 	// Finalizer keeps a Karmada object until its control plane is removed.
 	Finalizer = "operator.karmada.io/finalizer"
 
-	// DisableCascadingDeletionLabel on a Karmada object decides whether its
-	// control plane stays after its deletion: it stays with any value but "false".
+	// DisableCascadingDeletionLabel on a Karmada object, with any value but "false", keeps
+	// the control plane when the Karmada object is deleted.
 	DisableCascadingDeletionLabel = "operator.karmada.io/disable-cascading-deletion"
 )
 
@@ -25,13 +25,14 @@ const Ready ConditionType = "Ready"
 
 // Reasons of the condition Ready.
 const (
-	// ReasonProgressing means, with False, that the installation or removal is in progress.
+	// ReasonProgressing, with status False, means that the installation or removal is in
+	// progress.
 	ReasonProgressing = "Progressing"
-	// ReasonCompleted means, with True, that the installation is done.
+	// ReasonCompleted, with status True, means that the installation is done.
 	ReasonCompleted = "Completed"
-	// ReasonFailed means, with False, that a task failed. The task is retried.
+	// ReasonFailed, with status False, means that a task failed. The task is retried.
 	ReasonFailed = "Failed"
-	// ReasonValidationError means, with False, that the spec is invalid.
-	// It is also the reason of a Warning event.
+	// ReasonValidationError, with status False, means that the spec is invalid. It is also
+	// the reason of a Warning event.
 	ReasonValidationError = "ValidationError"
 )

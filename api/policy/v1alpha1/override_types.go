@@ -26,7 +26,8 @@ type OverridePolicy struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// OverrideSpec returns the spec. Both scopes have this method.
+// OverrideSpec returns the spec. OverridePolicy and ClusterOverridePolicy both
+// have this method.
 func (p *OverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
 
 // OverridePolicyList is a list of OverridePolicy.
@@ -55,7 +56,8 @@ type ClusterOverridePolicy struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// OverrideSpec returns the spec. Both scopes have this method.
+// OverrideSpec returns the spec. OverridePolicy and ClusterOverridePolicy both
+// have this method.
 func (p *ClusterOverridePolicy) OverrideSpec() *OverrideSpec { return &p.Spec }
 
 // ClusterOverridePolicyList is a list of ClusterOverridePolicy.

@@ -29,7 +29,8 @@ type PropagationPolicy struct {
 	Spec PropagationSpec `json:"spec"`
 }
 
-// PropagationSpec returns the spec. Both scopes have this method.
+// PropagationSpec returns the spec. PropagationPolicy and
+// ClusterPropagationPolicy both have this method.
 func (p *PropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
 
 // PropagationPolicyList is a list of PropagationPolicy.
@@ -61,7 +62,8 @@ type ClusterPropagationPolicy struct {
 	Spec PropagationSpec `json:"spec"`
 }
 
-// PropagationSpec returns the spec. Both scopes have this method.
+// PropagationSpec returns the spec. PropagationPolicy and
+// ClusterPropagationPolicy both have this method.
 func (p *ClusterPropagationPolicy) PropagationSpec() *PropagationSpec { return &p.Spec }
 
 // ClusterPropagationPolicyList is a list of ClusterPropagationPolicy.

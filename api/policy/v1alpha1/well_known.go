@@ -51,8 +51,8 @@ const (
 	ClusterPropagationPolicyControllerFinalizer = "karmada.io/cluster-propagation-policy-controller"
 )
 
-// NamespaceSkipAutoPropagationLabel on a Namespace of the control plane, with
-// the value true in any case, keeps it from being created in the clusters.
+// NamespaceSkipAutoPropagationLabel on a Namespace of the control plane, with the value true
+// in upper or lower case, means that Karmada does not create the Namespace in the clusters.
 const NamespaceSkipAutoPropagationLabel = "namespace.karmada.io/skip-auto-propagation"
 
 // Labels of the Works that contain the ResourceQuota of a FederatedResourceQuota.

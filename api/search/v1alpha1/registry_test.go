@@ -77,7 +77,8 @@ func TestRegistrySpecRoundTrip(t *testing.T) {
 	}
 }
 
-// fields makes documents comparable whatever the order of their fields.
+// fields decodes a document, so that the order of its fields does not matter in
+// comparisons.
 func fields(t *testing.T, document string) map[string]any {
 	t.Helper()
 	var value map[string]any

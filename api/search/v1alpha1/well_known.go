@@ -4,7 +4,8 @@ package v1alpha1
 const (
 	// ResourceRegistryKind is the kind of a registry.
 	ResourceRegistryKind = "ResourceRegistry"
-	// ResourceRegistryResource is its plural, as in URLs.
+	// ResourceRegistryResource is the plural resource name of a registry, as in
+	// URLs.
 	ResourceRegistryResource = "resourceregistries"
 
 	// SearchResource is the resource that serves cached objects.

@@ -82,12 +82,12 @@ const (
 	// WorkSuspendDispatchingReason: the delivery is suspended.
 	WorkSuspendDispatchingReason = "SuspendDispatching"
 
-	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion without a
-	// nothing explains.
+	// WorkMassDeletionStoppedReason: the deletion is part of a mass deletion without a known
+	// reason.
 	WorkMassDeletionStoppedReason = "MassDeletionStopped"
 
-	// WorkRestoreNotConfirmedReason: the control plane is restored from a backup, and no
-	// user has confirmed that yet.
+	// WorkRestoreNotConfirmedReason: the control plane is restored from a backup, and no user has
+	// confirmed the restore yet.
 	WorkRestoreNotConfirmedReason = "RestoreNotConfirmed"
 
 	// WorkFleetDeletionStoppedReason: the deletion is one of many in many clusters without
@@ -108,8 +108,8 @@ const (
 	// serve the kind of its template.
 	WorkTemplateKindNotServedReason = "TemplateKindNotServed"
 
-	// WorkKindNotServedReason: discovery of the cluster does not show whether it serves the kind of an
-	// object, so that the object may exist.
+	// WorkKindNotServedReason: discovery of the cluster does not show whether it serves the kind of
+	// an object. So the object may still exist in the cluster.
 	WorkKindNotServedReason = "KindNotServed"
 
 	// WorkDriftContestedReason: repaired objects are changed again.

@@ -42,10 +42,12 @@ type ResourceBinding struct {
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
 
-// BindingSpec returns the spec. Both scopes have this method.
+// BindingSpec returns the spec. ResourceBinding and ClusterResourceBinding both
+// have this method.
 func (b *ResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
 
-// BindingStatus returns the status. Both scopes have this method.
+// BindingStatus returns the status. ResourceBinding and ClusterResourceBinding
+// both have this method.
 func (b *ResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
 
 // ResourceBindingList is a list of ResourceBinding.
@@ -85,10 +87,12 @@ type ClusterResourceBinding struct {
 	Status ResourceBindingStatus `json:"status,omitempty"`
 }
 
-// BindingSpec returns the spec. Both scopes have this method.
+// BindingSpec returns the spec. ResourceBinding and ClusterResourceBinding both
+// have this method.
 func (b *ClusterResourceBinding) BindingSpec() *ResourceBindingSpec { return &b.Spec }
 
-// BindingStatus returns the status. Both scopes have this method.
+// BindingStatus returns the status. ResourceBinding and ClusterResourceBinding
+// both have this method.
 func (b *ClusterResourceBinding) BindingStatus() *ResourceBindingStatus { return &b.Status }
 
 // ClusterResourceBindingList is a list of ClusterResourceBinding.

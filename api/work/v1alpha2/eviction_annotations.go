@@ -5,10 +5,10 @@ package v1alpha2
 // and only while the application is unhealthy in some cluster.
 const UnhealthySinceAnnotation = "work.karmada.io/unhealthy-since"
 
-// FailedInAnnotation on a binding holds a JSON object with the clusters from which the
-// application was recently evicted because it was unhealthy, and the time of the eviction.
-// For 30 minutes, or until its template changes, it is scheduled to such a cluster only if
-// no other cluster fits. Only bindings with an application failover have it.
+// FailedInAnnotation on a binding holds a JSON object with the clusters from which the application
+// was recently evicted because it was unhealthy, and the time of the eviction. For 30 minutes, or
+// until the template changes, the scheduler chooses such a cluster only if no other cluster fits.
+// Only bindings with an application failover have the annotation.
 const FailedInAnnotation = "work.karmada.io/failed-in"
 
 // EvictionHeld on a binding reports that the object stays in a cluster from which it is
@@ -24,7 +24,8 @@ const (
 	EvictionHeldReasonNotPurged = "NotPurged"
 )
 
-// Reasons of events about evictions, in addition to those of EvictWorkloadFromCluster.
+// Reasons of events about evictions, in addition to those that begin with
+// EventReasonEvictWorkloadFromCluster.
 const (
 	// EventReasonEvictionStarted, of type Normal, on the binding and its template: the eviction
 	// from a cluster has started.

@@ -45,9 +45,9 @@ const (
 
 // Labels and annotations of dependencies between bindings.
 const (
-	// DependedByLabelPrefix, followed by the reference key of the binding of a
-	// dependent object, is a label on the binding of its dependency. The
-	// value is the permanent id of the former.
+	// DependedByLabelPrefix, followed by the reference key of the binding of a dependent
+	// object, is a label on the binding of its dependency. The value is the permanent ID of the
+	// binding of the dependent object.
 	DependedByLabelPrefix = "resourcebinding.karmada.io/depended-by-"
 
 	// DependenciesAnnotation holds, on the binding of a dependent object, a JSON
@@ -65,9 +65,9 @@ const (
 	// of the template in decimal, when it has one.
 	ResourceTemplateGenerationAnnotation = "resourcetemplate.karmada.io/generation"
 
-	// ManagedAnnotations holds, on a manifest, the sorted keys of the
-	// annotations of the manifest, joined by commas. It contains its own key and
-	// ManagedLabels too.
+	// ManagedAnnotations holds, on a manifest, the sorted keys of the annotations of the
+	// manifest, joined by commas. The list includes the keys ManagedAnnotations and
+	// ManagedLabels.
 	ManagedAnnotations = "resourcetemplate.karmada.io/managed-annotations"
 
 	// ManagedLabels holds, on a manifest, the sorted keys of the labels that the manifest
@@ -97,8 +97,8 @@ const (
 	DeletionProtectionAdmission = "resourcedeletionprotection.karmada.io"
 )
 
-// The resolution of a conflict with an object in a cluster that has the same name but
-// was not created by Karmada.
+// The annotation, with its values, that defines what Karmada does when a cluster has an object
+// of the same name that Karmada did not create.
 const (
 	// ResourceConflictResolutionAnnotation holds the resolution, on a template, a
 	// Work and a manifest.
@@ -181,14 +181,14 @@ const (
 	// long.
 	EvictionReasonApplicationFailure = "ApplicationFailure"
 
-	// EvictionProducerTaintManager is the producer for taints.
+	// EvictionProducerTaintManager is the producer of evictions because of taints.
 	EvictionProducerTaintManager = "TaintManager"
 
-	// EvictionProducerApplicationFailover is the producer for the applications
-	// of ResourceBindings.
+	// EvictionProducerApplicationFailover is the producer of evictions because the application
+	// of a ResourceBinding is unhealthy.
 	EvictionProducerApplicationFailover = "resource-binding-application-failover-controller"
 
-	// EvictionProducerClusterApplicationFailover is the producer for the
-	// applications of ClusterResourceBindings.
+	// EvictionProducerClusterApplicationFailover is the producer of evictions because the
+	// application of a ClusterResourceBinding is unhealthy.
 	EvictionProducerClusterApplicationFailover = "cluster-resource-binding-application-failover-controller"
 )

@@ -92,8 +92,8 @@ func (o *options) run(cmd *cobra.Command, factory cmdutil.Factory, args []string
 	if err := o.checkClusters(cmd.Context()); err != nil {
 		return err
 	}
-	// The next steps are the code of kubectl's command, which ignores contexts, prints its errors,
-	// and exits after an error.
+	// The next steps are the code of kubectl's command. This code ignores contexts, so let an
+	// interrupt end the process again. It also prints its errors itself, and exits after an error.
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 	applyOptions, err := o.flags.ToOptions(factory, cmd, o.Program.Name, args)
 	cmdutil.CheckErr(err)

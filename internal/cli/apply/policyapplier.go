@@ -16,7 +16,7 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// policyApplier applies objects, and applies a policy for each object that propagates it to
+// policyApplier applies objects, and for each object a policy that propagates the object to
 // members.
 type policyApplier struct {
 	options *kubectlapply.ApplyOptions

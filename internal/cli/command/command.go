@@ -37,8 +37,8 @@ type Program struct {
 	As rest.ImpersonationConfig
 	// Style is the style of messages on standard error.
 	Style console.Style
-	// contextTargets are pointers to the variables of all commands that contain the context of the
-	// control plane.
+	// contextTargets points to the variables of all commands. Each of these variables contains the
+	// context of the control plane for its command.
 	contextTargets []*string
 	// IsCompletion is true if a shell waits for completions. Requests then have a short timeout.
 	IsCompletion bool

@@ -1,9 +1,9 @@
-// Package get results: which objects do the control plane and its members hold?
+// Package get answers: which objects do the control plane and its members hold?
 //
 // It uses the request builder and the printers of kubectl, so that the output equals the output of
 // kubectl except for two additional columns. Members are reached through the cluster proxy with
 // the credentials of the user. The output is ordered: the control plane first, then members by
-// name. If one member fails, the results of the others are printed nevertheless.
+// name. If one member fails, the results of all other clusters are still printed.
 package get
 
 import (

@@ -128,8 +128,8 @@ type layout struct {
 	// hidesAdoption is true if only the wide output contains the column ADOPTION. Tables of Pods
 	// are wide enough without it, and other tables in the same output use the same layout.
 	hidesAdoption bool
-	// isWatch is true for the rows of a watch. Each row shows whether the object is managed, also
-	// for objects in the control plane.
+	// isWatch is true for the rows of a watch. In a watch, the column ADOPTION is Y or N also for
+	// objects in the control plane.
 	isWatch bool
 	// columns are the columns for tables without column definitions. Most events of a watch contain
 	// such tables.

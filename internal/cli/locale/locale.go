@@ -7,6 +7,6 @@ package locale
 
 import "k8s.io/kubectl/pkg/util/i18n"
 
-// The packages of kubectl translate their first text during their initialization. This variable is
-// initialized before that, because it depends on fewer packages.
+// The packages of kubectl translate their first text during their initialization. Go initializes
+// this variable earlier, because this package depends on fewer packages.
 var _ = i18n.SetLoadTranslationsFunc(func() error { return nil })

@@ -16,12 +16,14 @@ import (
 	"karmada.io/karmada/internal/domain/work"
 )
 
-// orphan is an object in a member with the labels of Karmada that no Work describes.
+// orphan is an object in a member that has the labels of Karmada, but was created for a Work that
+// does not exist.
 type orphan struct {
 	resource schema.GroupVersionResource
 	// object contains only the kind and the metadata.
 	object *unstructured.Unstructured
-	// claim is the Work that describes the same object, if there is one.
+	// claim is the Work that describes the object now. It is set if isWanted is true. Then the
+	// Work can adopt the object.
 	claim    work.WorkManifest
 	isWanted bool
 	// result is the result of the action.
@@ -37,8 +39,8 @@ type clusterOrphans struct {
 	// omittedCount is the number of orphans that exceed the limit.
 	omittedCount int
 	member       dynamic.Interface
-	// unsettledErr is the reason why Works of the cluster may be missing. It is nil if there is
-	// none.
+	// unsettledErr is the reason why Works of the cluster may be missing. It is nil if no Work
+	// can be missing.
 	unsettledErr error
 }
 
@@ -68,7 +70,8 @@ func (o *options) findOrphans(ctx context.Context, target targetcluster.Target) 
 	if err != nil {
 		return found, errors.Join(err, unread)
 	}
-	// Read the Works after the objects, so that an object that was created meanwhile has its Work.
+	// Read the Works after the objects, so that the list contains the Work of an object that was
+	// created shortly before.
 	claims, err := karmada.listClaims(ctx, target.Cluster)
 	if err != nil {
 		return found, errors.Join(err, unread)

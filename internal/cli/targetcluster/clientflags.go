@@ -121,8 +121,8 @@ func (f *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Targe
 	return found, nil
 }
 
-// getMembers reads the wanted members one by one. It is used if the user may get but not list
-// Clusters.
+// getMembers reads the wanted members one by one, because the user may be allowed to get but not
+// to list Clusters.
 func getMembers(ctx context.Context, clusters command.ClusterClient, wanted []string) ([]Target, error) {
 	sorted := slices.Sorted(slices.Values(wanted))
 	var found []Target

@@ -69,8 +69,8 @@ func (s *Selection) CheckFlags() error {
 	return nil
 }
 
-// Resolve sets Target. It returns an error if there is no control plane, or if the member does not
-// exist. The latter error lists the existing members.
+// Resolve sets Target. It returns an error if there is no control plane. If the member does not
+// exist, it returns an error that lists the existing members.
 func (s *Selection) Resolve(ctx context.Context) error {
 	if s.cluster == "" {
 		return s.CheckKubeconfig()

@@ -15,7 +15,7 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// metricsDelay is the maximum age at which a missing metric of a pod is expected.
+// metricsDelay is the age up to which it is normal that a pod has no metrics.
 const metricsDelay = 2 * time.Minute
 
 type podOptions struct {

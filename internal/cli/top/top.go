@@ -1,8 +1,8 @@
-// Package top results: how much CPU and memory do nodes and pods of the members use? It reads the
+// Package top answers: how much CPU and memory do nodes and pods of the members use? It reads the
 // metrics of each member through the cluster proxy.
 //
-// One table contains the rows of all members. If one member fails, the rows of the others are
-// printed nevertheless.
+// One table contains the rows of all members. If one member fails, the rows of all other members
+// are still printed.
 package top
 
 import (

@@ -35,8 +35,8 @@ import (
 	"karmada.io/karmada/internal/registration/enroll"
 )
 
-// New returns the component of the agent. The component has only a program, because no control
-// plane runs it.
+// New returns the component of the agent. It sets neither Add nor Server, because an agent always
+// runs as a separate program.
 func New(*gates.Set) programs.Component {
 	return programs.Component{
 		Name: programs.Agent, Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
@@ -67,7 +67,7 @@ type Options struct {
 
 	Election flags.Election
 	Serving  flags.Serving
-	// Resync is the period of the resync of all objects. 0 disables it.
+	// Resync is the time between two resyncs, which process all objects again. 0 disables resyncs.
 	Resync time.Duration
 
 	controllers.Shared
@@ -182,7 +182,7 @@ func (a *agent) run(ctx context.Context) error {
 	return a.serveCluster(ctx, registered)
 }
 
-// hostOptions returns the options of the host.
+// hostOptions returns the options of the programs.Host that runs the controllers.
 func (o *Options) hostOptions() programs.HostOptions {
 	host := programs.HostOptions{Gates: o.gates, OnlyCluster: o.Cluster.Name, Election: o.Election, Resync: o.Resync, EpochMemory: &epoch.StorageRecord{}}
 	host.Election.Name = domain.LeaderLeasePrefix + o.Cluster.Name

@@ -30,9 +30,9 @@ const (
 // errClusterDeleted is returned when the Cluster of a running agent was deleted.
 var errClusterDeleted = errors.New("the Cluster was deleted")
 
-// clusterWatch ends the controllers when the Cluster of the agent is deleted. The finalizer of the
-// Cluster ensures that the applied objects are removed before that. If a Cluster of another
-// cluster replaces the Cluster, clusterWatch ends the agent.
+// clusterWatch ends the controllers when the Cluster of the agent no longer exists. The applied
+// objects are removed before that, because a finalizer keeps a deleted Cluster until they are
+// gone. If another cluster replaces the Cluster with its own, clusterWatch ends the agent.
 type clusterWatch struct {
 	agent *agent
 	cache cache.Cache
@@ -44,7 +44,7 @@ type clusterWatch struct {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*clusterWatch) NeedLeaderElection() bool { return false }
 
-// requestCheck requests a check whether the Cluster still exists.
+// requestCheck makes Start check whether the Cluster still exists. It does not block.
 func (p *clusterWatch) requestCheck() {
 	select {
 	case p.checkRequests <- struct{}{}:
@@ -110,8 +110,8 @@ func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 }
 
 // checkCluster reads the Cluster from the API server. If the requests return Forbidden or NotFound
-// for absenceTimeout, it returns the error that the Cluster was deleted. It ignores other errors,
-// for example that the API server is unavailable.
+// for absenceTimeout, it returns errClusterDeleted. It ignores other errors, for example that the
+// API server is unavailable.
 func (p *clusterWatch) checkCluster(ctx context.Context) error {
 	timeout := time.After(absenceTimeout)
 	for {

@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// reloadInterval is the interval at which the kubeconfig file is read. While the control plane
-	// rejects the credentials, the Secret is also read.
+	// reloadInterval is the interval at which the agent reads the kubeconfig file. While the
+	// control plane rejects the credentials, the agent also reads the Secret that is mounted as
+	// this file.
 	reloadInterval = 5 * time.Second
-	// secretTimeout limits the time for reading the Secret.
+	// secretTimeout limits the time for reading the Secret that is mounted as the kubeconfig file.
 	secretTimeout = 10 * time.Second
 )
 
@@ -32,7 +33,7 @@ const (
 type credentials struct {
 	path, context string
 	// readSecret reads the kubeconfig from the Secret that is mounted as the file, because the
-	// update of a mounted Secret may take minutes. It may be nil.
+	// update of a mounted Secret may take minutes. nil means that only the file is read.
 	readSecret func(ctx context.Context) ([]byte, error)
 	// onChange is called after the credentials changed.
 	onChange func()
@@ -44,7 +45,7 @@ type credentials struct {
 
 	mu      sync.Mutex
 	current *identity
-	// fileContent is the last content of the file.
+	// fileContent is the content of the kubeconfig file when it was last read.
 	fileContent []byte
 	// rejected means that the control plane rejects the current credentials.
 	rejected       bool
@@ -159,8 +160,9 @@ func (c *credentials) currentIdentity() *identity {
 	return c.current
 }
 
-// update replaces the current credentials with the credentials of another kubeconfig. It does not
-// replace them with older credentials unless the control plane rejects the current credentials.
+// update replaces the current credentials with the credentials in a new version of the kubeconfig.
+// Unless the control plane rejects the current credentials, update ignores a client certificate
+// that is older than the current one.
 func (c *credentials) update(ctx context.Context, kubeconfig []byte, from string) error {
 	loaded, err := c.load(kubeconfig)
 	if err != nil {
@@ -296,7 +298,7 @@ func (c *credentials) reload(ctx context.Context) error {
 }
 
 // reloadFile reads the credentials from the file. If the file has another target, reloadFile does
-// not use its credentials, because they must not be sent to the old target.
+// not use the new credentials, because they must not be sent to the old target.
 func (c *credentials) reloadFile(ctx context.Context) (targetChanged bool, err error) {
 	file, err := os.ReadFile(c.path)
 	if err != nil {

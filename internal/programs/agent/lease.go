@@ -19,7 +19,7 @@ type ownedLeases struct {
 	owner atomic.Pointer[metav1.OwnerReference]
 }
 
-// setOwner sets the owner of all Leases that are written later.
+// setOwner sets the owner of all Leases that are written after this call.
 func (l *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
 	l.owner.Store(&metav1.OwnerReference{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,

@@ -28,8 +28,8 @@ import (
 	"karmada.io/karmada/internal/servers/aggregated"
 )
 
-// New returns the component. Its program also accepts the gates of the API server library in
-// --feature-gates.
+// New returns the component. The option --feature-gates of its program accepts the gates of
+// Karmada and the gates of the API server library.
 func New(*gates.Set) programs.Component {
 	inProcess := &InProcess{}
 	return programs.Component{
@@ -65,7 +65,7 @@ func (o *options) AddFlags(set *pflag.FlagSet) {
 	}
 }
 
-// Validate implements command.Options. It also applies --feature-gates.
+// Validate implements command.Options. If the flags are valid, it applies --feature-gates.
 func (o *options) Validate() error {
 	if o.initErr != nil {
 		return o.initErr

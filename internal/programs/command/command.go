@@ -1,8 +1,8 @@
 // Package command answers "how does a program of Karmada start and end?": the flags that all
 // programs have, the validation before a program runs, and the exit code of a program.
 //
-// The exit code is 2 for usage errors and 1 for all other errors. No package below this package
-// prints an error or exits the process.
+// The exit code is 2 for usage errors and 1 for all other errors. The packages that a program
+// calls return their errors. Only this package prints an error and exits the process.
 package command
 
 import (

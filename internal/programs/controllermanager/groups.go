@@ -20,7 +20,7 @@ import (
 )
 
 // Workers contains, for each kind of object, the number of objects that are reconciled in
-// parallel. Several pairs of a Namespace and a cluster are reconciled for each Namespace.
+// parallel. Namespaces is a factor: see NamespaceClusterPairs.
 type Workers struct {
 	Clusters, Templates, Dependents              int
 	Policies, ClusterPolicies                    int
@@ -38,7 +38,7 @@ func DefaultWorkers() Workers {
 }
 
 // NamespaceClusterPairs returns the number of pairs of a Namespace and a cluster that are
-// reconciled in parallel.
+// reconciled in parallel. It is a multiple of Namespaces.
 func (w *Workers) NamespaceClusterPairs() int {
 	return w.Namespaces * namespace.DefaultOptions().Workers
 }
@@ -120,11 +120,12 @@ func (p *Propagation) rules() (tenancy.PropagationRules, error) {
 	return tenancy.PropagationRules{APIs: apis, Namespaces: namespaces}, errors.Join(apiErr, err)
 }
 
-// Members are the options for connections to members. Resync applies to all caches.
+// Members are the options for connections to members, and the resync period.
 type Members struct {
 	// Rate limits the requests to each member.
 	Rate flags.Rate
-	// Resync is the period of the resync of all objects. 0 disables it.
+	// Resync is the time between two resyncs, which process all objects in all caches again. 0
+	// disables resyncs.
 	Resync time.Duration
 }
 

@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 )
 
-// allowedOverrides returns the options that specify which identity fields override policies may
-// change.
+// allowedOverrides returns the options that specify whether override policies may change the
+// identity of an object: its group, kind, namespace and name.
 func allowedOverrides(set *gates.Set) override.Options {
 	return override.Options{AllowIdentityChange: set.Enabled(gates.OverrideIdentity)}
 }

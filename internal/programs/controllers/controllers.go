@@ -2,7 +2,7 @@
 // of them share?". The controller manager and the agent each have a table of controllers.
 //
 // The package of a controller defines the options of the controller. The row of the controller
-// adds the options that the process shares, and does not change the others.
+// sets only those options that several controllers of the process share.
 package controllers
 
 import (
@@ -72,7 +72,7 @@ func (t Table) unimplemented(list []string) []string {
 	return absent
 }
 
-// AddFlags adds the flags of the single controllers.
+// AddFlags adds the flags that only one controller reads.
 func (t Table) AddFlags(set *pflag.FlagSet) {
 	for i := range t {
 		if t[i].Options != nil {
@@ -81,7 +81,7 @@ func (t Table) AddFlags(set *pflag.FlagSet) {
 	}
 }
 
-// Validate returns the errors in the flags of the single controllers.
+// Validate returns the errors in the flags that only one controller reads.
 func (t Table) Validate() error {
 	var errs []error
 	for i := range t {

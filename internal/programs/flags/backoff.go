@@ -40,9 +40,10 @@ func (b *Backoff) AddFlags(flags *pflag.FlagSet, delays, limits string) {
 	flags.IntVar(&b.BucketSize, BackoffBucketSize, b.BucketSize, "Burst of retries of a queue beyond --rate-limiter-qps. "+limits)
 }
 
-// ForQueue returns the backoff of a queue whose default backoff is queue. The base delay is the
-// value of the flag. If the user set the flag for the maximum delay, the maximum is the value of
-// this flag. Otherwise it is the smaller one of this value and of the default of the queue.
+// ForQueue returns the backoff of a queue. queue is the default backoff of this queue. The base
+// delay is the value of its flag. If the user set the flag for the maximum delay, the maximum is
+// the value of this flag. Otherwise the maximum is the default of the flag or of the queue,
+// whichever is smaller, but not less than the base delay.
 func (b *Backoff) ForQueue(queue loop.Backoff, set *pflag.FlagSet) loop.Backoff {
 	if set != nil && set.Changed(backoffMaxDelay) {
 		return loop.Backoff{Base: b.BaseDelay, Max: b.MaxDelay}

@@ -103,8 +103,8 @@ func DefaultListenAddress(address string) string {
 	return ReplaceUnspecifiedHost(address, podIP)
 }
 
-// ReplaceUnspecifiedHost replaces an unspecified host, as in :8080, 0.0.0.0:8080 and ::, with the
-// host to. It returns any other address unchanged.
+// ReplaceUnspecifiedHost replaces the host of an address with the parameter to if the host is
+// unspecified, as in :8080, 0.0.0.0:8080 and ::. It returns any other address unchanged.
 func ReplaceUnspecifiedHost(address, to string) string {
 	if ip := net.ParseIP(address); ip != nil && ip.IsUnspecified() {
 		return to

@@ -20,8 +20,8 @@ type Rate struct {
 	prefix string
 }
 
-// DefaultRate returns the default values of both flags. They apply if the user set only one of
-// them.
+// DefaultRate returns the default values of both flags. The default of a flag applies only if
+// the user set the other flag.
 func DefaultRate() Rate { return Rate{QPS: 40, Burst: 60} }
 
 // AddFlags adds --prefix-qps and --prefix-burst. server names the server in the help.

@@ -25,7 +25,8 @@ type Options struct {
 	// Scheduler contains the options of the scheduler, except for the options that depend on
 	// feature gates or on the backoff.
 	Scheduler scheduler.Options
-	// Backoff is used if the feature gate PriorityBasedScheduling is disabled.
+	// Backoff is the backoff of the queue. It has no effect if the feature gate
+	// PriorityBasedScheduling is enabled.
 	Backoff flags.Backoff
 
 	gates   *gates.Set

@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/servers/admission"
 )
 
-// Rules are the options of the admission rules. They also apply when admission runs inside an
-// API server.
+// Rules are the options of the admission rules. They apply in karmada-webhook, and in an API
+// server that runs admission itself.
 type Rules struct {
 	// AllowNoExecuteTaints allows NoExecute taints in ClusterTaintPolicies.
 	AllowNoExecuteTaints bool

@@ -159,7 +159,8 @@ func Delete(ctx context.Context, karmada *rest.Config, id string) error {
 	}
 	err = secrets.Delete(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.DeleteOptions{})
 	if err != nil {
-		// Clients search the message for "err: ", which the message of the API server follows.
+		// Clients search this message for "err: ". The text after it is the message of the API
+		// server.
 		return fmt.Errorf("deleting bootstrap token %q in the control plane (%s), err: %w", id, karmada.Host, err)
 	}
 	return nil

@@ -1,9 +1,9 @@
-// Package clusterclient answers: which objects does one of the two clusters of a registration
-// hold, and which of these objects did this run create?
+// Package clusterclient answers: which objects does one of the two clusters of a registration (the
+// control plane and the member) hold, and which of these objects did this run create?
 //
 // Invariants: an object that existed before this run is reused or rejected, and a rollback does
-// not delete it. Objects that others use are not deleted. Every request and every wait has a time
-// limit.
+// not delete it. An object that is still used is not deleted, for example a namespace that
+// contains other objects. Every request and every wait has a time limit.
 package clusterclient
 
 import (
@@ -52,8 +52,8 @@ const (
 // terminatingTimeout is how long AwaitTerminatingObject waits.
 const terminatingTimeout = 30 * time.Second
 
-// Client is the client of one of the two clusters of a registration. It records the objects that
-// this run creates in this cluster.
+// Client is the client of the control plane or of the member. It records the objects that this run
+// creates in this cluster.
 type Client struct {
 	// Name is the name of the cluster in messages: "the control plane", or "member" and its name.
 	Name string
@@ -183,7 +183,8 @@ func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 			continue
 		}
 		if have != nil {
-			// The other writer may be a run of the same command: read again.
+			// A conflict means that another client, such as another run of the same command,
+			// changed the object. Read the object again.
 			if err = s.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
 				continue
 			}

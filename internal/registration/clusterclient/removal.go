@@ -41,8 +41,8 @@ type Removal struct {
 	// DeniedMeansGone treats a Forbidden or Unauthorized response as proof that the Cluster is
 	// gone, because an agent loses its rights together with its Cluster.
 	DeniedMeansGone bool
-	// ExtraBlockers returns further lines about what blocks the deletion. works is the number of
-	// remaining Works. ExtraBlockers may be nil.
+	// ExtraBlockers returns lines to add to the list of what blocks the deletion. works is the
+	// number of remaining Works. nil adds no lines.
 	ExtraBlockers func(ctx context.Context, works int) []string
 }
 
@@ -60,8 +60,8 @@ func (e *BlockedRemovalError) Error() string {
 }
 
 // RemoveCluster deletes a Cluster and waits until it is gone. With Force, it removes the
-// finalizers if the Cluster still exists after the wait. RemoveCluster returns within twice the
-// wait plus some seconds, even if no controller or API server responds.
+// finalizers if the Cluster still exists after the wait. RemoveCluster returns within twice
+// removal.Wait plus some seconds, even if no controller or API server responds.
 func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
 	err := s.DeleteCluster(ctx, removal)
 	var blocked *BlockedRemovalError
@@ -88,7 +88,8 @@ func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
 	defer cancel()
-	// The precondition of Delete ensures that only the Cluster that was checked is deleted.
+	// Delete has the UID of removal.Cluster as a precondition. So it deletes only the Cluster that
+	// the caller has read and checked.
 	if err := s.Delete(waiting, removal.Cluster); err != nil {
 		return err
 	}
@@ -129,9 +130,9 @@ func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
 // ForceDeleteCluster deletes the execution namespace, the Works and the Cluster and removes their
-// finalizers. The namespace is deleted first, so that no controller can add a finalizer again. If
-// the namespace or a Work cannot be deleted, the Cluster is removed nevertheless, and the cluster
-// controller deletes the rest.
+// finalizers. The namespace is deleted first, so that no controller can add a finalizer again.
+// ForceDeleteCluster removes the Cluster even if the namespace or a Work cannot be deleted. In
+// this case, the cluster controller deletes the rest.
 func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := registration.NewExecutionNamespace(cluster.Name)
 	failures := []error{s.Delete(ctx, namespace), s.forceDeleteWorks(ctx, namespace.Name)}

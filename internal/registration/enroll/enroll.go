@@ -33,7 +33,7 @@ type Enrollment struct {
 	// member. Default karmada-cluster.
 	ClusterNamespace string
 	// Endpoint is the address at which the control plane reaches the API server of the member, for
-	// the features that go through the control plane. If it is empty, a stored address does not
+	// requests such as those of the cluster proxy. If it is empty, a stored address does not
 	// change, and a new Cluster gets the address in Member.
 	Endpoint string
 	// ProxyURL is the proxy between the control plane and the member. A proxy in Member takes
@@ -174,7 +174,8 @@ func (a Enrollment) create(ctx context.Context, karmada *clusterclient.Client, i
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Another replica of the agent, or another cluster, has created the Cluster meanwhile.
+		// Since the first check, another replica of the agent, or another cluster, has created the
+		// Cluster.
 		return a.checkRegistration(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
 		return nil, a.newInvalidError(err)
@@ -192,7 +193,8 @@ func (a Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-// SetSpec sets the fields of a new Cluster that the agent knows. It does not change other fields.
+// SetSpec sets those fields of a new Cluster whose values the agent knows. It does not change other
+// fields.
 func (a Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
 	a.SetConnection(cluster, id)
 	spec := &cluster.Spec

@@ -16,7 +16,7 @@ import (
 
 // Cleanup deletes the objects in a member that belong to one Cluster of a control plane.
 type Cleanup struct {
-	// Cluster is the name of the Cluster. Namespace is the namespace of its accounts in the member.
+	// Cluster is the name of the Cluster. Namespace is the namespace of the accounts in the member.
 	Cluster, Namespace string
 	// Log receives messages about objects that are not deleted.
 	Log registration.Log

@@ -34,7 +34,8 @@ type ReportedAccounts struct {
 	Credentials, Impersonator bool
 }
 
-// AllAccounts selects both accounts, which the features that go through the control plane need.
+// AllAccounts selects both accounts. Features in which the control plane sends requests to the
+// member, such as the cluster proxy, need them.
 func AllAccounts() ReportedAccounts { return ReportedAccounts{Credentials: true, Impersonator: true} }
 
 // DefaultTokenTimeout is the default time limit for a member to issue a token.
@@ -150,8 +151,8 @@ func (g Grant) collectTokens(ctx context.Context, impersonation, own *corev1.Ser
 	return found, err
 }
 
-// verifyTimeout limits how long a rejection of a new token is retried. The cache of an API server
-// may not have the token yet.
+// verifyTimeout limits how long tryToken retries after the member rejects a new token. The retry
+// is necessary, because the cache of an API server may not have the token yet.
 const verifyTimeout = 10 * time.Second
 
 // verifyToken returns the first CA bundle with which the token works in the member. The check uses

@@ -37,7 +37,8 @@ func (g Grant) RejectsToken(ctx context.Context, token []byte) (bool, error) {
 	}
 	var lastErr error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, rejectionTimeout, true, func(context.Context) (bool, error) {
-		// When its context ends, the poll returns an error of its own, so keep the last response.
+		// The poll returns an error of its own when ctx ends, so keep the error of the last
+		// response.
 		lastErr = api.Get().AbsPath("/api").Do(ctx).Error()
 		return !apierrors.IsUnauthorized(lastErr), nil
 	})

@@ -19,7 +19,8 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// Names of the objects of the agent in a member. Other releases use the same names.
+// Names of the objects of the agent in a member. Other releases use the same names, so that each
+// release can unregister a cluster that another release registered.
 const (
 	// AgentKubeconfig is the name of the Secret with the kubeconfig of the agent, and the key of
 	// the kubeconfig in this Secret.

@@ -138,15 +138,15 @@ func (r Register) awaitClusterInfo(ctx context.Context, karmada *rest.Config, to
 	return nil, r.untrustedError(err)
 }
 
-// tokenRejectionTimeout limits how long a rejection of a new token is retried. The cache of an API
-// server may not have the token yet.
+// tokenRejectionTimeout limits how long a new token is retried after the control plane rejects it.
+// The retry is necessary, because the cache of an API server may not have the token yet.
 const tokenRejectionTimeout = 3 * time.Second
 
 // errTokenRejected means that the verified control plane rejects the token.
 var errTokenRejected = apierrors.NewUnauthorized("the control plane does not know the token")
 
 // checkTokenKnown returns a permanent error if the control plane rejects the token, so that the
-// wait for a signature ends early. Otherwise it returns the error unsigned. It sends the token
+// wait for a signature ends early. Otherwise it returns the parameter unsigned. It sends the token
 // only to a control plane whose CA matches a pin.
 func (r Register) checkTokenKnown(ctx context.Context, info *corev1.ConfigMap, unsigned error, rejectedSince *time.Time) error {
 	pins, err := r.parsePins()

@@ -37,8 +37,9 @@ import (
 )
 
 const (
-	// generatorPrefix is the prefix of the name of the Generator's certificate signing request. The
-	// name of the cluster and five characters follow the prefix.
+	// generatorPrefix is the prefix of the name of a certificate signing request. The request is
+	// for the certificate of the user that creates the roles of agents (the "generator"). The name
+	// of the cluster and five characters follow the prefix.
 	generatorPrefix = "agent-rbac-generator-"
 	generatorBits   = 3072
 )
@@ -215,7 +216,7 @@ func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclien
 	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
-// grantRights gives the agent its rights. It is used if the control plane does not grant the
+// grantRights gives the agent its rights. obtain calls it if the control plane does not grant the
 // rights itself.
 func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
 	r := i.register
@@ -239,7 +240,7 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 		return err
 	}
 	defer func() {
-		// The certificate of the Generator has all rights in the control plane, and is no longer
+		// The certificate of the generator has all rights in the control plane, and is no longer
 		// needed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()

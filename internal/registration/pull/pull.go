@@ -1,13 +1,13 @@
-// Package pull answers: how does a cluster register in pull mode, with an agent that polls the
-// control plane, and how does it unregister?
+// Package pull answers: how does a cluster register in pull mode, with an agent that connects to
+// the control plane, and how does it unregister?
 //
 // A registration starts with a bootstrap token. The token is used to verify the control plane and
 // to request the certificate of the agent. Unregistering deletes the propagated objects first and
 // the agent last.
 //
 // Invariants: no data is sent to a control plane that is not verified. A failed registration
-// deletes exactly the objects that it and its agent created in the control plane and in the
-// member.
+// deletes exactly the objects that the registration and its agent created in the control plane and
+// in the member.
 package pull
 
 import (
@@ -95,7 +95,8 @@ type Register struct {
 	Timeout time.Duration
 	// Member is the client configuration of the cluster.
 	Member *rest.Config
-	// MemberOrigin is the source of Member in messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
+	// source.
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
@@ -251,9 +252,9 @@ func (r Register) parsePins() ([]bootstraptoken.Pin, error) {
 	return pins, nil
 }
 
-// rollBack deletes the created objects. It deletes the agent first, so that the agent does not use
-// deleted credentials. It deletes the objects that the agent created last, when the agent has no
-// rights to create them again.
+// rollBack deletes the created objects. It starts with the agent, so that the agent does not use
+// deleted credentials. It ends with the objects that the agent created, because the agent then has
+// no rights to create them again.
 func (r Register) rollBack(ctx context.Context, identity *agentIdentity, member *clusterclient.Client, agentObjects []client.Object) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 	defer cancel()

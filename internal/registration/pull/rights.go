@@ -22,8 +22,8 @@ import (
 	"karmada.io/karmada/internal/registration/grant"
 )
 
-// rightsTimeout is the time limit for the control plane to grant the rights of an agent. The cache
-// of an authorizer may not have the rights yet.
+// rightsTimeout is how long awaitRights waits until the control plane has granted the rights of the
+// agent. A right may take effect late, because it must reach the cache of an authorizer.
 const rightsTimeout = 5 * time.Second
 
 // requiredRights returns the rights without which an agent cannot work, in the order of

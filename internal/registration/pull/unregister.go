@@ -36,8 +36,8 @@ type Unregister struct {
 	// ClusterNamespace is the namespace of the cluster's Secrets. The default is the value in the
 	// flag of the agent, or karmada-cluster.
 	ClusterNamespace string
-	// Wait is the time limit of the removal from the control plane, and also of the removal from
-	// the member. Default 60 s.
+	// Wait limits the time for the removal from the control plane, and separately the time for the
+	// removal from the member. Default 60 s.
 	Wait time.Duration
 	// Force makes Run continue if one of the clusters cannot be reached. It also removes the
 	// finalizers that no controller removes in time. Then the propagated objects stay in the
@@ -50,7 +50,8 @@ type Unregister struct {
 	Karmada *rest.Config
 	// Member is the client configuration of the cluster.
 	Member *rest.Config
-	// MemberOrigin is the source of Member in messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
+	// source.
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
@@ -184,7 +185,7 @@ func (d *unregistration) removeFromKarmada(ctx context.Context) error {
 }
 
 // continueWithMember returns nil if Force is set and the control plane rejected the credentials of
-// the agent. Then the member is cleaned up nevertheless, because the user may not be able to get
+// the agent. The caller then still cleans up the member, because the user may not be able to get
 // other credentials.
 func (d *unregistration) continueWithMember(ctx context.Context, err error) error {
 	if !d.Force || !d.usesAgentCredentials || ctx.Err() != nil {

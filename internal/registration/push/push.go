@@ -56,7 +56,8 @@ type Join struct {
 	// Karmada and Member are the client configurations of the control plane and of the
 	// cluster.
 	Karmada, Member *rest.Config
-	// MemberOrigin is the source of Member in messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
+	// source.
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
@@ -66,10 +67,10 @@ type Join struct {
 
 // Run joins the cluster. It returns when a request with the new credentials has succeeded and the
 // Cluster is stored. It does not wait until the Cluster is Ready. If the cluster is registered
-// under this name already, Run replaces the stored credentials if the cluster rejects them, and
-// returns a *RegisteredError if they work. Run also returns a *RegisteredError if the name or the
-// cluster is registered otherwise. If Run fails or ctx ends, it deletes the objects that it
-// created.
+// under this name in push mode already, Run replaces the stored credentials if the cluster rejects
+// them, and returns a *RegisteredError if they work. Run returns a *RegisteredError for any other
+// existing registration of the name or of the cluster. If Run fails or ctx ends, it deletes the
+// objects that it created.
 func (j Join) Run(ctx context.Context) (err error) {
 	j.ClusterNamespace = cmp.Or(j.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
 	j.TokenTimeout = cmp.Or(j.TokenTimeout, grant.DefaultTokenTimeout)
@@ -229,10 +230,10 @@ func (j Join) register(ctx context.Context, karmada *clusterclient.Client, wante
 	return nil
 }
 
-// checkStillUnique returns an error if the cluster was registered under another name meanwhile.
-// Two replicas of the API server may accept two Clusters with the same identity. Each join lists
-// the Clusters after it created its own Cluster, so at least one of the two joins finds the other
-// Cluster and rolls back.
+// checkStillUnique returns an error if the cluster was registered under another name since join
+// checked this. Two replicas of the API server may accept two Clusters with the same identity. Each
+// join lists the Clusters after it created its own Cluster, so at least one of the two joins finds
+// the other Cluster and rolls back.
 func (j Join) checkStillUnique(ctx context.Context, karmada *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {

@@ -41,7 +41,8 @@ type Unjoin struct {
 	// Karmada and Member are the client configurations of the control plane and of the cluster.
 	// Without Member, nothing is deleted in the cluster.
 	Karmada, Member *rest.Config
-	// MemberOrigin is the source of Member in messages. It may be empty.
+	// MemberOrigin is the source of Member in messages. If it is empty, no message names the
+	// source.
 	MemberOrigin string
 	// Log receives progress messages for the user. Nil discards them.
 	Log func(format string, args ...any)
@@ -151,8 +152,8 @@ func (u Unjoin) openMember(ctx context.Context, karmada *clusterclient.Client, f
 	return member, registration.CheckMemberIdentity(member.Name, member.Host, actual, found)
 }
 
-// checkNotRegistered returns an error if the member is registered under another name. It is used
-// if there is no Cluster whose identity can be compared with the member.
+// checkNotRegistered returns an error if the member is registered under another name. Unjoin calls
+// it if there is no Cluster whose identity can be compared with the member.
 func (u Unjoin) checkNotRegistered(ctx context.Context, karmada, member *clusterclient.Client, id string) error {
 	registered, err := karmada.ListClusters(ctx)
 	if err != nil {

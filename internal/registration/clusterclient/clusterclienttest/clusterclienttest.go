@@ -1,4 +1,4 @@
-// Package clusterclienttest provides in-memory clients of the two clusters of a registration for
+// Package clusterclienttest provides in-memory clients of a control plane and of a member for
 // tests.
 package clusterclienttest
 
