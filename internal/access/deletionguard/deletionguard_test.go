@@ -229,7 +229,7 @@ func TestEvidenceForDeletion(t *testing.T) {
 			})}, want: guard.Delete},
 		"a Namespace that is excluded from propagation": {
 			karmadaWork: newNamespaceWork("ns"), stored: []client.Object{namespaceObject(func(n *corev1.Namespace) {
-				n.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "true"}
+				n.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "True"}
 			})}, want: guard.Delete},
 	}
 	for name, test := range tests {

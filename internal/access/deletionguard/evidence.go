@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/guard"
+	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
 )
 
@@ -145,8 +145,7 @@ func findNamespaceOwner(ctx context.Context, reader client.Reader, karmadaWork *
 		return nil
 	case err != nil:
 		return readError("Namespace "+owner.Name, karmadaWork, err)
-	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil,
-		namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel] == "true":
+	case namespace.GetUID() != owner.UID, namespace.GetDeletionTimestamp() != nil, tenancy.IsExcludedFromPropagation(namespace):
 		return nil
 	}
 	facts.Owner = guard.OwnerRequiresWork

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/policy"
@@ -35,7 +34,7 @@ type (
 func isPropagated(namespace *unstructured.Unstructured, skipped tenancy.SkippedNamespaces) bool {
 	name := namespace.GetName()
 	return name != "default" && !skipped.Skips(gvk, "", name) && namespace.GetDeletionTimestamp() == nil &&
-		!strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
+		!tenancy.IsExcludedFromPropagation(namespace)
 }
 
 // workName returns the name of the Work of a Namespace.

@@ -176,3 +176,9 @@ func IsReservedNamespace(namespace string) bool {
 	return namespace == clusterv1alpha1.NamespaceKarmadaSystem || namespace == clusterv1alpha1.NamespaceKarmadaCluster ||
 		strings.HasPrefix(namespace, clusterv1alpha1.ExecutionNamespacePrefix)
 }
+
+// IsExcludedFromPropagation reports whether the label of a Namespace excludes the Namespace from
+// propagation to clusters. The value of the label is compared case-insensitively.
+func IsExcludedFromPropagation(namespace metav1.Object) bool {
+	return strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
+}

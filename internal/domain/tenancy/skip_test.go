@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 )
 
 func TestSkippedAPIs(t *testing.T) {
@@ -138,5 +140,17 @@ func TestSkippedNamespaces(t *testing.T) {
 func TestParseSkippedNamespacesRejectsInvalidExpression(t *testing.T) {
 	if _, err := ParseSkippedNamespaces([]string{"kube-.*", "("}); err == nil {
 		t.Error("an invalid expression is accepted")
+	}
+}
+
+func TestIsExcludedFromPropagation(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "True": true, "TRUE": true, "false": false, "": false, "yes": false} {
+		namespace := &metav1.ObjectMeta{Labels: map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: value}}
+		if got := IsExcludedFromPropagation(namespace); got != want {
+			t.Errorf("value %q: got %v", value, got)
+		}
+	}
+	if IsExcludedFromPropagation(&metav1.ObjectMeta{}) {
+		t.Error("a Namespace without the label is excluded")
 	}
 }
