@@ -6,10 +6,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// inProcessAccess gives the Kubernetes servers in this process direct access to its API server.
-// These servers read a kubeconfig, and then the transport of their client configuration is
-// replaced. Network connections from the process to itself would take a fifth of the CPU time of a
-// member.
+// inProcessAccess lets the Kubernetes servers of this process call the API server without a network
+// connection. These servers read a kubeconfig, and useTransport then replaces the transport of
+// their client configuration. Network connections from the process to itself would take a fifth of
+// the CPU time of a member.
 type inProcessAccess struct {
 	kubeconfig string
 	transport  http.RoundTripper
@@ -19,7 +19,7 @@ type inProcessAccess struct {
 // server directly. The user and the rate limit of the configuration do not change.
 func (i inProcessAccess) useTransport(config *rest.Config) {
 	config.Transport = i.transport
-	// client-go rejects a TLS configuration together with a custom transport.
+	// Remove the TLS configuration, because client-go rejects it together with a custom transport.
 	config.TLSClientConfig = rest.TLSClientConfig{}
 }
 

@@ -35,7 +35,8 @@ type apiServerOptions struct {
 	admission []AdmissionPlugin
 }
 
-// apiServer is a running kube-apiserver with direct access for clients of this process.
+// apiServer is a running kube-apiserver that clients of this process can call without a network
+// connection.
 type apiServer struct {
 	*server
 	handler http.Handler
@@ -75,9 +76,9 @@ func runAPIServer(ctx context.Context, completed options.CompletedOptions) (*api
 	if err != nil {
 		return nil, fmt.Errorf("configuring kube-apiserver: %w", err)
 	}
-	// All API servers of a process share one metrics registry, which would keep only the storage
-	// monitor of the last API server. If the etcd of that API server is stopped, each scrape of the
-	// metrics would wait until the storage monitor times out.
+	// Disable the storage monitors. All API servers of a process share one metrics registry, and
+	// this registry would keep only the monitor of the last API server. If the etcd of that API
+	// server is stopped, each scrape of the metrics would wait until the monitor times out.
 	etcdmetrics.SetStorageMonitorGetter(noStorageMonitors)
 	setCompiledVersion(config)
 	completedConfig, err := config.Complete()
@@ -107,8 +108,9 @@ func apiServerFlags(o apiServerOptions) []string {
 		"--etcd-servers=" + o.etcd,
 		"--bind-address=" + host,
 		"--advertise-address=" + host,
-		// The default reconciler publishes the address of the server as an endpoint of the Service
-		// kubernetes. The address may be a loopback address, which is not allowed in endpoints.
+		// Disable the reconciler that publishes the address of the server as an endpoint of the
+		// Service kubernetes. The address may be a loopback address, which is not allowed in
+		// endpoints.
 		"--endpoint-reconciler-type=none",
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",

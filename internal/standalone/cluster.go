@@ -31,7 +31,7 @@ const (
 
 // Options configure a cluster.
 type Options struct {
-	// Name is the name of the cluster. It is also the context in the kubeconfig.
+	// Name is the name of the cluster and of its context in the kubeconfig.
 	Name string
 	// Dir is the directory of all data of the cluster.
 	Dir string
@@ -224,9 +224,9 @@ func (c *Cluster) CA() *pki.Authority { return c.ca }
 // Certs returns the directory of the cluster's certificates.
 func (c *Cluster) Certs() pki.Dir { return c.certs }
 
-// ServingCert returns the certificate and key for servers beside the API server. The
-// certificate is valid for localhost. The files are renewed while the cluster runs, so a
-// server must reload them.
+// ServingCert returns the certificate and key for servers of the cluster other than the API server.
+// The certificate is valid for localhost. The files are renewed while the cluster runs, so a server
+// must reload them.
 func (c *Cluster) ServingCert() (certFile, keyFile string) {
 	return c.certs.CertFile(certAdmin), c.certs.KeyFile(certAdmin)
 }
@@ -243,7 +243,8 @@ func (c *Cluster) StartControllers(ctx context.Context, controllers ...string) e
 }
 
 // Run runs an additional server that needs the API server. The additional server is stopped before
-// the API server. If the additional server ends by itself, the cluster has failed.
+// the API server. If the additional server ends by itself, the cluster has failed, and Failure
+// returns the error.
 func (c *Cluster) Run(ctx context.Context, name string, run func(context.Context) error) {
 	c.servers.add(stageClients, startServer(ctx, name, run))
 }

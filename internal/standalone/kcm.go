@@ -64,8 +64,8 @@ func startControllerManager(ctx context.Context, certs pki.Dir, access inProcess
 		return nil, fmt.Errorf("creating the client of kube-controller-manager: %w", err)
 	}
 	return startServer(ctx, "kube-controller-manager", func(ctx context.Context) error {
-		// configz is global to the process. The next controller manager can register its
-		// configuration only if the old registration is deleted.
+		// Remove the registration of this controller manager from configz, which is global to the
+		// process. Otherwise the next controller manager could not register its configuration.
 		defer configz.Delete(app.ConfigzName)
 		return app.Run(ctx, config.Complete())
 	}), nil

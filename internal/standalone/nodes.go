@@ -105,7 +105,8 @@ func updateKubeletPort(ctx context.Context, client kubernetes.Interface, node *c
 }
 
 // kubeletStatus returns the part of a node's status that contains the address and port of the
-// kubelet API. The API server connects to the DNS name. Pods on the node have its IP as host IP.
+// kubelet API. The API server connects to the DNS name of the node. Pods on the node have the IP of
+// the node as host IP.
 func kubeletStatus(node string, port int) corev1.NodeStatus {
 	return corev1.NodeStatus{
 		Addresses: []corev1.NodeAddress{

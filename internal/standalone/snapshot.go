@@ -84,8 +84,8 @@ func runningEtcd(dataDir string) (string, error) {
 	if len(sockets) == 0 {
 		return "", fmt.Errorf("reading %s: %w", dir, errNoEtcd)
 	}
-	// The names contain the start time in base 36 with equal length, so the last name is the name
-	// of the newest socket.
+	// The names of the sockets contain the start time of etcd in base 36 with equal length, so the
+	// last name is the name of the newest socket.
 	return "unix://" + slices.Max(sockets), nil
 }
 

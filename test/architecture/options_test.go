@@ -35,8 +35,8 @@ func TestOptionsReachTheirReader(t *testing.T) {
 	for _, p := range loaded.packages {
 		u.addPackage(p)
 	}
-	// Packages that link Kubernetes are not type-checked. A name in their files counts for the
-	// fields of this name in the packages that the file imports.
+	// Packages that link Kubernetes are not type-checked. Instead, each name in their files
+	// counts as a use of every field with this name in the packages that the file imports.
 	for _, s := range readSources(t) {
 		if s.isGo() && isWithin(s.path, "internal/standalone", "internal/testenv", "internal/cli") && !strings.HasSuffix(s.path, "_test.go") {
 			u.addNames(t, s)

@@ -33,7 +33,8 @@ func newOptionUses() *optionUses {
 
 var identifier = regexp.MustCompile(`[A-Z]\w*`)
 
-// addNames records the names in a file as used in the packages that it imports.
+// addNames records each exported name in a file as a possible use of this name in every
+// package that the file imports.
 func (u *optionUses) addNames(t *testing.T, s source) {
 	t.Helper()
 	file, _ := parseGo(t, s.path, s.content)
@@ -119,8 +120,8 @@ func (u *optionUses) problems() []string {
 type optionWalker struct {
 	*optionUses
 	info *types.Info
-	// name is the name of the declaration, path that of its package. declaresFlags means that the
-	// package can declare flags.
+	// name is the name of the declaration. path is the path of its package. declaresFlags
+	// means that the package can declare flags.
 	name, path    string
 	declaresFlags bool
 	// isDeclaring means that reads do not count: the function declares flags, sets defaults or
@@ -150,8 +151,9 @@ func (w *optionWalker) visit(node ast.Node) bool {
 	return true
 }
 
-// visitField records the use of a field: binding it to a flag or assigning it sets it, any other
-// use reads it. A use as a path to an inner field is what the use of the inner field is.
+// visitField records the use of a field. Binding the field to a flag or assigning it sets
+// the field, and any other use reads it. In an expression with several fields, such as
+// a.b.c, the use of the last field counts for all of them.
 func (w *optionWalker) visitField(node ast.Expr, field *types.Var) {
 	for i := len(w.parents) - 1; i >= 0; i-- {
 		switch parent := w.parents[i].(type) {
@@ -185,8 +187,8 @@ func (w *optionWalker) visitField(node ast.Expr, field *types.Var) {
 	}
 }
 
-// isElement reports whether the parent i is an element of a table of flags: a literal of a type
-// of the package that declares the flags.
+// isElement reports whether parents[i] is an element of a table of flags: a literal of a
+// type of the package that declares the flags.
 func (w *optionWalker) isElement(i int) bool {
 	for i--; i >= 0 && w.declaresFlags; i-- {
 		if _, isPair := w.parents[i].(*ast.KeyValueExpr); isPair {
@@ -262,7 +264,8 @@ func hasKey(node ast.Node, name string) bool {
 	})
 }
 
-// visitStatement finds flags whose value is dropped where they are declared.
+// visitStatement finds flags that are declared without a variable, so that no code reads
+// their value.
 func (w *optionWalker) visitStatement(statement *ast.ExprStmt) {
 	call, ok := statement.X.(*ast.CallExpr)
 	if !ok || strings.HasSuffix(w.name, "IgnoredFlags.AddFlags") {
@@ -304,7 +307,7 @@ func isDeclaringFunction(info *types.Info, declaration ast.Decl) bool {
 	})
 }
 
-// declarationName is the name of a function with its receiver.
+// declarationName returns the name of a function with its receiver.
 func declarationName(declaration ast.Decl) string {
 	function, ok := declaration.(*ast.FuncDecl)
 	if !ok {
@@ -316,7 +319,7 @@ func declarationName(declaration ast.Decl) string {
 	return fmt.Sprintf("%s.%s", strings.TrimPrefix(types.ExprString(function.Recv.List[0].Type), "*"), function.Name.Name)
 }
 
-// shortPath is the path of a package below internal.
+// shortPath returns the path of a package below internal.
 func shortPath(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, module+"/"), "internal/")
 }

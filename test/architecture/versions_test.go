@@ -18,7 +18,7 @@ type versionPin struct {
 	reason  string
 }
 
-// Kubernetes in one binary works only if all of these modules are upgraded together.
+// pins lists the versions of modules that must be upgraded together with Kubernetes.
 var pins = []versionPin{
 	{"k8s.io/kubernetes", "v1.36.3", "its staging modules below must be of the same release"},
 	{"github.com/google/cel-go", "v0.26.", "the CEL environment of the API server requires it; never upgrade it alone"},

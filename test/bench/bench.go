@@ -66,8 +66,8 @@ type scenario struct {
 	run  func(*bench, context.Context) error
 }
 
-// scenarios run in this order. update and delete use the templates of burst, or create
-// them.
+// scenarios lists the scenarios in the order in which they run. update, restart and delete
+// use the templates of burst, and create those that do not exist.
 var scenarios = []scenario{
 	{"latency", "templates one at a time: the time until they are ready in all members and show it in their status", (*bench).latency},
 	{"burst", "many templates at once: the rate and the cost", (*bench).burst},

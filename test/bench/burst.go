@@ -90,8 +90,8 @@ func (b *bench) propagate(ctx context.Context, o *fleetTracker, list []string) e
 	return awaitAll(ctx, ready...)
 }
 
-// ensureTemplates creates missing templates, so that a scenario does not depend on previous
-// ones.
+// ensureTemplates creates the templates of burst that do not exist, so that a scenario does
+// not depend on the scenarios before it.
 func (b *bench) ensureTemplates(ctx context.Context) error {
 	return b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		return b.propagate(ctx, o, b.burstTemplateNames())

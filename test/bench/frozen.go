@@ -13,8 +13,8 @@ import (
 
 // frozen measures how a member that accepts connections and never responds slows down the
 // other members. It runs a burst to all members and one additional member, and a second
-// burst while the process of this member is suspended. Then it measures the time until the
-// resumed member has all templates.
+// burst while the process of the additional member is suspended. Then it measures the time
+// until the resumed additional member has all templates.
 func (b *bench) frozen(ctx context.Context) (err error) {
 	pid, err := b.frozenProcess()
 	if err != nil {

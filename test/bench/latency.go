@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// propagationTimes are the times of one template. Each time is measured from its creation.
+// propagationTimes are the times of one template. presentAfter and aggregatedAfter are
+// measured from the creation of the template.
 type propagationTimes struct {
 	// presentAfter is the time until the last member has the Deployment.
 	presentAfter time.Duration
@@ -14,11 +15,13 @@ type propagationTimes struct {
 	// members.
 	aggregatedAfter time.Duration
 	// memberReadyTime is the time that the slowest member takes from the creation of the
-	// Deployment in the member until it is ready. The control plane does not influence it.
+	// Deployment in the member until it is ready. The control plane does not influence this
+	// time.
 	memberReadyTime time.Duration
 }
 
-// controlPlaneTime is the part of the time for which the control plane is responsible.
+// controlPlaneTime returns the part of aggregatedAfter for which the control plane is
+// responsible.
 func (j propagationTimes) controlPlaneTime() time.Duration {
 	return j.aggregatedAfter - j.memberReadyTime
 }

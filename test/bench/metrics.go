@@ -39,8 +39,8 @@ type counters struct {
 	writes writeCounts
 }
 
-// writesSince returns the writes after an earlier reading. After a restart of the server,
-// its counters began at zero.
+// writesSince returns the writes after an earlier reading of the counters. If the server
+// restarted after that reading, its counters began at zero.
 func (c counters) writesSince(before counters) writeCounts {
 	increase := writeCounts{}
 	for kind, count := range c.writes {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// restart measures the time until a control plane that was restarted with all its templates
-// propagates again, and its writes without a change. The best possible number of writes is
-// the number for one probe template.
+// restart restarts the control plane with all its templates. It measures the time until the
+// control plane propagates a new template, and counts the writes since the restart. Nothing
+// else changes, so the lowest possible number of writes is the number for the new template.
 func (b *bench) restart(ctx context.Context) error {
 	if err := b.ensureTemplates(ctx); err != nil {
 		return err
@@ -52,8 +52,8 @@ func (b *bench) runRestartCommand(ctx context.Context) error {
 	return nil
 }
 
-// probe returns the time at which a new template has ready replicas in all members. It
-// returns after the other templates are ready too.
+// probe creates a template and returns the time at which the template has ready replicas in
+// all members. Before it returns, it waits until the templates of burst are ready too.
 func (b *bench) probe(ctx context.Context) (arrived time.Time, err error) {
 	err = b.withFleetTracker(ctx, func(ctx context.Context, o *fleetTracker) error {
 		probe := o.karmada.expect("probe", isReady(b.allReplicas()))

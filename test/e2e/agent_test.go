@@ -29,10 +29,10 @@ import (
 // agentNamespace is the namespace of the agent in a member.
 const agentNamespace = "karmada-system"
 
-// TestPullMemberRunsAgent starts three members. The last one is registered and
-// runs an agent. It reads the log of the agent and runs commands in its Pod. Then it kills
-// the agent, its member, and the control plane. The first start is killed during the
-// registration.
+// TestPullMemberRunsAgent starts an installation with three members, kills it during the
+// registration of the last member, and starts it again. The last member then runs an agent.
+// The test reads the log of the agent and runs commands in its Pod. Then it kills the
+// agent, its member, and the control plane.
 func TestPullMemberRunsAgent(t *testing.T) {
 	pullInstallation := &installation{dir: filepath.Join(t.TempDir(), "pulled")}
 	t.Cleanup(pullInstallation.remove)
@@ -194,8 +194,9 @@ func (i *installation) awaitSettings(t *testing.T, cluster, value string) {
 	})
 }
 
-// awaitAgent waits until the agent of a member is ready after at least this number of
-// restarts. The agent may also exit for other reasons.
+// awaitAgent waits until the agent of a member is ready after at least minRestarts
+// restarts. It allows more restarts, because the agent may exit although the test does not
+// kill it.
 func (i *installation) awaitAgent(t *testing.T, cluster string, minRestarts int32) *corev1.Pod {
 	t.Helper()
 	var agent *corev1.Pod

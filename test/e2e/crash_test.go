@@ -56,7 +56,7 @@ func TestControlPlaneResumesAfterKill(t *testing.T) {
 			t.Errorf("Deployment %s was created before the crash and is lost", name)
 		}
 	}
-	// The user got errors and creates all Deployments again.
+	// Create all Deployments again, as a user does who got errors.
 	crashed.submitBurst(t.Context(), func(_ string, err error) {
 		if client.IgnoreAlreadyExists(err) != nil {
 			t.Error(err)
@@ -112,8 +112,8 @@ func (i *installation) submitBurst(ctx context.Context, done func(name string, e
 }
 
 // killControlPlaneDuringBurst kills the control plane during the burst. It returns the
-// names of the Deployments that were created before, and the UIDs of the Deployments in the
-// members at that time.
+// names of the Deployments that were created before the kill, and the UIDs of the
+// Deployments in the members at the time of the kill.
 func (i *installation) killControlPlaneDuringBurst(t *testing.T) (acknowledged []string, delivered map[string]map[string]types.UID) {
 	t.Helper()
 	pid, err := i.processID(controlPlane)
@@ -243,7 +243,7 @@ func (i *installation) startInForeground(t *testing.T, args ...string) *foregrou
 	f := &foregroundProcess{ended: make(chan error, 1)}
 	f.cmd = exec.Command(filepath.Join(binDir, "karmada"), append([]string{"up", "--data-dir", i.dir}, args...)...)
 	f.cmd.Env, f.cmd.Stdout, f.cmd.Stderr = cleanEnvironment(), f, f
-	// A process group, as a shell makes one for each command.
+	// Start the command in its own process group, as a shell does.
 	f.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -199,7 +199,8 @@ func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 	sendSignal(syscall.SIGSTOP)
 	setImage("nginx:2")
 	awaitImage(member1, "nginx:2")
-	// A later message reports the time since which the member is unreachable.
+	// Require only the name of the member, because a later message contains the time since
+	// which the member is unreachable.
 	frozen.awaitFullyApplied(t, web, metav1.ConditionFalse, member2+": ")
 	sendSignal(syscall.SIGCONT)
 	awaitImage(member2, "nginx:2")
@@ -213,14 +214,15 @@ func TestFrozenOrKilledMemberCatchesUp(t *testing.T) {
 }
 
 // Clients rely on a condition with the current generation of a binding. Therefore the
-// condition must not be True before its claim holds.
+// condition must not be True before the binding has the state that the condition reports.
 func TestBindingConditionsMatchGeneration(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	settings, policy := newConfigMap(namespace, "settings", "0"), selectAll(configMapSelector).propagationPolicy(namespace, member1, member2)
 	createObjects(t, shared, settings, policy)
 	awaitFullyApplied(t, settings, metav1.ConditionTrue)
-	// awaitTrue waits until a condition is True for a later generation.
+	// awaitTrue changes the binding and waits until a condition is True for the new
+	// generation.
 	awaitTrue := func(condition string, change func()) *workv1alpha2.ResourceBinding {
 		t.Helper()
 		before, err := shared.bindingOf(t.Context(), settings)
@@ -263,7 +265,7 @@ func TestBindingConditionsMatchGeneration(t *testing.T) {
 }
 
 // When a cluster is stopped for longer than the node monitor grace period, its node
-// controller sets its Pods to not ready. They must become ready again.
+// controller sets its Pods to not ready. These Pods must become ready again.
 func TestSimulatedPodsBecomeReadyAgain(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

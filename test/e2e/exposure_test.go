@@ -165,8 +165,8 @@ func TestListenersRejectAnonymousRequests(t *testing.T) {
 }
 
 // countConversions sends reviews as an API server sends them to webhooks, and returns the
-// number of successful conversions. No admission review must succeed: admission runs inside
-// the API server.
+// number of successful conversions. An admission review must not succeed, because admission
+// runs inside the API server.
 func countConversions(t *testing.T, anonymous *http.Client, server string) (conversions int) {
 	t.Helper()
 	const conversion = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"a","desiredAPIVersion":"work.karmada.io/v1alpha2","objects":[]}}`
@@ -199,8 +199,8 @@ func requestStatus(t *testing.T, anonymous *http.Client, method, url, body strin
 }
 
 // TestPodKubeconfigCannotAccessHost acts as a user who can create Secrets and Pods in a
-// member. The program runs with kubeconfigs that name a command or the key of the control
-// plane.
+// member. The program of the Pod gets kubeconfigs that name a command or the key of the
+// control plane.
 func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 	t.Parallel()
 	markerFile, key := filepath.Join(t.TempDir(), "mark"), filepath.Join(shared.dir, "control-plane", "pki", "karmada.key")
@@ -252,8 +252,8 @@ func TestPodKubeconfigCannotAccessHost(t *testing.T) {
 }
 
 // TestPurgeRemovesCredentials joins a cluster that does not belong to the installation, and
-// purges the installation. Before, it checks that the files of the installation do not
-// contain the credentials.
+// purges the installation. Before the purge, it checks that the files of the installation
+// do not contain the credentials of the cluster.
 func TestPurgeRemovesCredentials(t *testing.T) {
 	const far, sentinel = "far", "sentinel-that-must-not-be-on-the-disk"
 	i := &installation{dir: filepath.Join(t.TempDir(), "purged")}

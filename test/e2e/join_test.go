@@ -126,7 +126,8 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 		return shared.members[spareMember].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "repaired"}, &corev1.ConfigMap{})
 	})
 
-	// No context has the name of the guest, and the current context is another cluster.
+	// Without --cluster-context, the command uses the current context, which leads to
+	// another cluster, because no context has the name of the guest.
 	shared.karmadactl(t.Context(), "unjoin", guest, "--cluster-kubeconfig", shared.membersConfig()).mustFail(t, 1, "leads to another cluster")
 	shared.karmadactl(t.Context(), append([]string{"unjoin", guest}, memberFlags...)...).mustSucceed(t)
 
@@ -151,8 +152,8 @@ func TestUnjoinRemovesAllObjects(t *testing.T) {
 	}
 }
 
-// checkRejoinRepairsCredentials revokes the token of the control plane for a cluster and
-// follows docs/credentials.md.
+// checkRejoinRepairsCredentials revokes the token with which the control plane accesses a
+// cluster, and repairs the credentials as docs/credentials.md describes.
 func checkRejoinRepairsCredentials(t *testing.T, cluster string, memberFlags []string) {
 	t.Helper()
 	rejoin := func() commandResult {

@@ -74,7 +74,7 @@ func TestObjectStaysAfterPolicyDeletion(t *testing.T) {
 		return nil
 	})
 	changeValue(t, settings, "2") // no policy applies, so this version is not delivered
-	// Drift of the delivered version is still repaired.
+	// Karmada still repairs drift of the version that was delivered before.
 	drifted := &corev1.ConfigMap{ObjectMeta: objectMeta(namespace, "settings"), Data: map[string]string{"key": "drift"}}
 	if err := shared.members[member1].Patch(t.Context(), drifted, client.Merge); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ const (
 	scheduler         = "karmada-scheduler"
 	// leaseDuration is the time after which a standby replaces a killed leader.
 	// renewDeadline is the time for which a leader tries to renew its Lease. Both are
-	// longer than a busy machine pauses a process.
+	// longer than the time for which a busy machine pauses a process.
 	leaseDuration = 15 * time.Second
 	renewDeadline = 12 * time.Second
 )
@@ -49,8 +49,8 @@ func startProgram(t *testing.T, program, kubeconfig string, args ...string) *for
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// A function that waits for the exit receives the error from the channel and sends it
-	// back.
+	// Several functions wait for the exit. Each receives the error from the channel and
+	// sends it back for the next function.
 	go func() { f.ended <- f.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = f.cmd.Process.Kill()
@@ -197,7 +197,7 @@ func (i *installation) checkWrittenOnce(t *testing.T, member string, delivered m
 }
 
 // isolatedSchedulerFlags returns flags for a scheduler that runs beside the scheduler of
-// the shared installation and schedules no bindings of it.
+// the shared installation and schedules none of the bindings of this installation.
 func isolatedSchedulerFlags(lease string) []string {
 	return []string{"--scheduler-name=e2e", "--leader-elect-resource-name=" + lease}
 }
@@ -324,8 +324,8 @@ func httpGet(ctx context.Context, url string) (string, error) {
 	return string(text), err
 }
 
-// freeAddress returns a local address on which no process listens, with a port below the
-// ephemeral ports.
+// freeAddress returns a local address on which no process listens. The port is below the
+// ephemeral ports, so that no outgoing connection uses it.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 20 {

@@ -129,8 +129,8 @@ func normalizedLines(text string) []string {
 	return lines
 }
 
-// firstMissingLine returns the first line of shown that printed does not contain after the
-// lines before it. It is empty when no line is missing.
+// firstMissingLine compares the lines of shown with those of printed, in order. It returns
+// the first line of shown that printed lacks, or an empty string if printed lacks none.
 func firstMissingLine(shown, printed string) string {
 	remaining := normalizedLines(printed)
 	for _, line := range normalizedLines(shown) {

@@ -68,7 +68,7 @@ func TestRegisterAndUnregister(t *testing.T) {
 	memberFlags := []string{"--cluster-kubeconfig", shared.membersConfig(), "--cluster-context", spareMember}
 	shared.karmadactl(t.Context(), append([]string{"unjoin", edge}, memberFlags...)...).mustFail(t, 1, "use unregister")
 	shared.karmadactl(t.Context(), append([]string{"unregister", member1}, memberFlags...)...).mustFail(t, 1, `is the agent of Cluster "edge"`)
-	// Callers may also pass the flags for the control plane.
+	// The command must also accept the flags for the control plane.
 	globalFlags := []string{"--kubeconfig", shared.karmadaConfig(), "--karmada-context", "karmada-apiserver"}
 	unregistered := shared.karmadactl(t.Context(), append(append([]string{"unregister", edge}, memberFlags...), globalFlags...)...)
 	if unregistered.mustSucceed(t); !strings.Contains(unregistered.stderr, fmt.Sprintf("member %q is context %q of kubeconfig %s", edge, spareMember, shared.membersConfig())) {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestAgentReconnectsAfterControlPlaneRestart registers a member with a second control
-// plane, and kills and stops this control plane. The agent runs in the other installation
-// and reconnects by itself. No object is recreated. The test does not run in parallel,
-// because other tests join the same member.
+// TestAgentReconnectsAfterControlPlaneRestart registers a member of the shared installation
+// with a second control plane. It kills and stops the second control plane. The agent runs
+// in the shared installation and must reconnect by itself. No object may be recreated. The
+// test does not run in parallel, because other tests join the same member.
 func TestAgentReconnectsAfterControlPlaneRestart(t *testing.T) {
 	const edge = "edge"
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)

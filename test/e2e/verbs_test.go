@@ -15,8 +15,8 @@ import (
 )
 
 // newProgramDeployment returns a Deployment whose Pods run as processes in a simulated
-// member: the scheduler, which waits there for a Lease that it cannot get. file is its
-// manifest.
+// member. They run the scheduler, which waits in the member for a Lease that it cannot get.
+// file is the manifest of the Deployment.
 func newProgramDeployment(t *testing.T, namespace string) (file string, template *appsv1.Deployment) {
 	t.Helper()
 	template = newDeployment(namespace, "program", 1)
@@ -36,7 +36,7 @@ func newProgramDeployment(t *testing.T, namespace string) (file string, template
 // runKarmadactl runs karmadactl with a namespace.
 func runKarmadactl(t *testing.T, namespace string, args ...string) commandResult {
 	t.Helper()
-	// Flags of karmadactl end before the command of a container.
+	// Insert the flag before --, because the command of a container follows.
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)

@@ -21,7 +21,7 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// policyWithSpec returns a maker of a valid policy whose spec is changed by the test.
+// policyWithSpec returns a function that makes a valid policy and then applies change to its spec.
 func policyWithSpec(change func(*policyv1alpha1.PropagationSpec)) func(namespace string) client.Object {
 	return func(namespace string) client.Object {
 		policy := &policyv1alpha1.PropagationPolicy{
@@ -35,7 +35,7 @@ func policyWithSpec(change func(*policyv1alpha1.PropagationSpec)) func(namespace
 	}
 }
 
-// overridePolicyWith returns a maker of an override policy with the given overriders.
+// overridePolicyWith returns a function that makes an override policy with the given overriders.
 func overridePolicyWith(overriders policyv1alpha1.Overriders) func(namespace string) client.Object {
 	return func(namespace string) client.Object {
 		return &policyv1alpha1.OverridePolicy{

@@ -50,8 +50,8 @@ type pullCluster struct {
 	env    *testenv.Env
 	name   string
 	member *testenv.Member
-	// karmadaKubeconfig is the path of the kubeconfig for the control plane, memberKubeconfig of
-	// the one for the member.
+	// karmadaKubeconfig and memberKubeconfig are the paths of the kubeconfigs with which the agent
+	// accesses the control plane and the member.
 	karmadaKubeconfig, memberKubeconfig string
 }
 
@@ -135,7 +135,7 @@ func writeTokenKubeconfig(t *testing.T, path string, target *testenv.Member) {
 // agentFlags returns the flags of an agent with short periods.
 func (p *pullCluster) agentFlags(extraFlags ...string) []string {
 	if !slices.ContainsFunc(extraFlags, func(flag string) bool { return strings.HasPrefix(flag, "--report-secrets=") }) {
-		// The members run no controller that issues tokens.
+		// Report no Secrets, because the members run no controller that issues their tokens.
 		extraFlags = append(extraFlags, "--report-secrets=None")
 	}
 	return append([]string{
@@ -299,7 +299,7 @@ func TestAgentWorksWithAgentRBACOnly(t *testing.T) {
 	await(t, p.member.Client, deployment(namespace, "web", 0), hasReplicas(3))
 
 	retryAfterStall(t, "no writes after a restart", func() error {
-		// Pending status reports are written before the agent stops.
+		// Wait until the agent has written its pending status reports.
 		awaitNoWrites(t, env, p.member)
 		if err := running.stop(t); err != nil {
 			t.Errorf("the agent ended with %v", err)
@@ -374,7 +374,7 @@ func TestAgentSurvivesControlPlaneOutage(t *testing.T) {
 	}
 }
 
-// checkReplicas returns an error if the Deployment in the member has other replicas.
+// checkReplicas returns an error if the Deployment in the member does not have the wanted replicas.
 func (p *pullCluster) checkReplicas(ctx context.Context, template *appsv1.Deployment, want int32) error {
 	object := deployment(template.Namespace, template.Name, 0)
 	if err := p.member.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -460,7 +460,8 @@ func TestAgentDoesNotRecreateDeletedCluster(t *testing.T) {
 		t.Errorf("the agent ended with %v", err)
 	}
 	awaitGone(t, env.Karmada, p.leaderElectionLease())
-	// The RBAC objects in the execution namespace were deleted together with the namespace.
+	// Wait for the deletion of the execution namespace, which deletes the RBAC objects in the
+	// namespace. Then create these objects again.
 	awaitGone(t, env.Karmada, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.ExecutionNamespace(p.name)}})
 	p.grantAgentRBAC(t)
 	p.startAgent(t)
@@ -530,7 +531,7 @@ func (p *pullCluster) issueServiceAccountTokens(ctx context.Context) {
 }
 
 // startAgentProcess runs an agent in a separate process that a test can kill. The variables are
-// added to its environment.
+// added to the environment of the process.
 func (p *pullCluster) startAgentProcess(t *testing.T, variables []string, extraFlags ...string) *exec.Cmd {
 	t.Helper()
 	executable, err := os.Executable()
@@ -564,7 +565,7 @@ func TestAgentResumesAfterKill(t *testing.T) {
 	env := joining(t)
 	p := newPullCluster(t, env, "pull-killed")
 	pod := podEnvironment(t)
-	// The Lease is too long to wait for its expiry.
+	// The Lease is valid so long that the next agent cannot simply wait for its expiry.
 	longLeaseFlags := []string{"--leader-elect-lease-duration=5m", "--leader-elect-renew-deadline=10s"}
 	killed := p.startAgentProcess(t, pod, longLeaseFlags...)
 	p.awaitReady(t)

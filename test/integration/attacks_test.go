@@ -26,10 +26,11 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// attack is a request that the API server must reject. An empty body is not sent.
+// attack is a request that the API server must reject. If body is empty, the request has no body.
 type attack struct {
 	verb, path, body string
-	// impersonation is the user that the agent impersonates. The agent acts as itself if it is empty.
+	// impersonation is the user that the agent impersonates. Empty means that the agent acts as
+	// itself.
 	impersonation rest.ImpersonationConfig
 }
 
@@ -231,7 +232,7 @@ func testAgentAttacks(t *testing.T, env *testenv.Env, config *rest.Config) {
 			t.Error(err)
 		}
 	})
-	// The foreign finalizer of the Work would block the deletion of the Cluster.
+	// Remove the foreign finalizer of the Work, because it would block the deletion of the Cluster.
 	testenv.Update(t, env.Karmada, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.ExecutionNamespace(newcomer), Name: "own"}},
 		func(w *workv1alpha1.Work) { w.Finalizers = nil })
 	t.Run("objects of other clusters are unchanged", func(t *testing.T) {

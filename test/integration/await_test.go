@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// cleanUp deletes objects of the control plane when the test ends. Only cluster-scoped objects
-// need it: the others are deleted with the namespace of the test.
+// cleanUp deletes objects of the control plane when the test ends. It is needed for cluster-scoped
+// objects only, because all other objects are deleted with the namespace of the test.
 func cleanUp(t testing.TB, env *testenv.Env, objects ...client.Object) {
 	t.Cleanup(func() {
 		for _, object := range objects {
@@ -35,7 +35,7 @@ func cleanUp(t testing.TB, env *testenv.Env, objects ...client.Object) {
 func await[T client.Object](t testing.TB, clusterClient client.Client, object T, check func(T) error) T {
 	t.Helper()
 	testenv.Eventually(t, fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object)), func(ctx context.Context) error {
-		// A new object for each read: fields of the previous read must not remain.
+		// Use a new object for each read, because fields of the previous read must not remain.
 		fresh, ok := emptyObject(object).(T)
 		if !ok {
 			return fmt.Errorf("cannot make a new %T", object)

@@ -340,7 +340,8 @@ func TestManifestWithEmptyFieldsIsWrittenOnce(t *testing.T) {
 	if _, leaked := memberSecret.Data["extra"]; leaked {
 		t.Error("the token of the control plane is in the member")
 	}
-	// The first update of a Work is serialized differently from its creation.
+	// Update the Work once before the check, because the first update of a Work is serialized
+	// differently from its creation.
 	testenv.Update(t, env.Karmada, token, func(s *corev1.Secret) { s.Labels = map[string]string{"color": "green"} })
 	awaitInMember(t, env, member1, token, func(s *corev1.Secret) error { return checkEqual("label", "green", s.Labels["color"]) })
 	tokenWork = await(t, env.Karmada, tokenWork, isApplied)

@@ -131,7 +131,7 @@ func TestPendingChangesAreDeliveredBeforeMemberIsReady(t *testing.T) {
 	recoveredAt := time.Now()
 	await(t, f.Client, template, hasColor("green"))
 	t.Logf("delivered %s after the recovery of the member", time.Since(recoveredAt))
-	// Changes in the member are observed as well.
+	// Karmada also observes changes in a member that is not Ready yet.
 	deleteObject(t, f.Client, template)
 	await(t, f.Client, template, hasColor("green"))
 	await(t, env.Karmada, clusterNamed(f.name), allChecks(hasReadyStatus(metav1.ConditionFalse), hasAnsweringCondition(metav1.ConditionTrue, "ClusterReady")))
@@ -188,13 +188,14 @@ func (a *fakeAgent) lastHeartbeat(ctx context.Context) (time.Time, error) {
 	return lease.Spec.RenewTime.Add(-a.clockSkew), nil
 }
 
-// stop stops the heartbeats and returns when no more are written.
+// stop stops the heartbeats and returns when the last heartbeat is written.
 func (a *fakeAgent) stop() {
 	a.cancel()
 	a.done.Wait()
 }
 
-// reportConditions sets conditions of a Cluster like its agent, and retries.
+// reportConditions sets conditions of a Cluster as the agent of the cluster does, and retries after
+// errors.
 func reportConditions(t testing.TB, env *testenv.Env, name string, conditions ...metav1.Condition) {
 	t.Helper()
 	testenv.Eventually(t, "report of "+name, func(ctx context.Context) error { return updateConditions(ctx, env, name, conditions...) })
@@ -285,7 +286,8 @@ func TestUnreachableClusterCanBeDeleted(t *testing.T) {
 		env.Create(t, policyFor(t, placementOn(f.name), template), template)
 		await(t, f.Client, template, exists)
 		f.setMode(dropConnections)
-		// The control plane need not have noticed that the member is lost.
+		// Delete the Cluster without waiting until the control plane notices that the member is
+		// lost.
 		deleteObject(t, env.Karmada, clusterNamed(f.name))
 		awaitGone(t, env.Karmada, clusterNamed(f.name))
 		await(t, f.Client, template, hasColor("blue"))

@@ -140,8 +140,9 @@ func newCertificateConfig(t *testing.T, env *testenv.Env, name string, groups ..
 	return config
 }
 
-// grantProxyAccess allows subjects to use the proxy of a cluster. With the verb impersonate it only
-// allows the control plane to impersonate them in the member.
+// grantProxyAccess grants subjects the verbs on the proxy of a cluster. The verb impersonate alone
+// does not allow the subjects to use the proxy. It only allows the control plane to impersonate
+// them in the member.
 func grantProxyAccess(t *testing.T, env *testenv.Env, cluster string, verbs []string, subjects ...rbacv1.Subject) {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "proxy-"}, Rules: []rbacv1.PolicyRule{{
@@ -259,7 +260,7 @@ func checkMemberAccess(t *testing.T, memberClient kubernetes.Interface, namespac
 	}
 }
 
-// checkWatch checks that a watch delivers events at once and not only when it ends.
+// checkWatch checks that a watch delivers events at once and not only when the watch ends.
 func checkWatch(t *testing.T, env *testenv.Env, memberClient kubernetes.Interface, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
@@ -289,7 +290,8 @@ func checkWatch(t *testing.T, env *testenv.Env, memberClient kubernetes.Interfac
 	}
 }
 
-// checkListOfAllClusters lists objects of all clusters. Only one of the clusters allows users.
+// checkListOfAllClusters lists objects of all clusters. Only one of the clusters has a token of an
+// impersonator account.
 func checkListOfAllClusters(t *testing.T, env *testenv.Env, namespace string) {
 	t.Helper()
 	allClustersClient := newClientset(t, proxyConfig(env.Config, "*"))

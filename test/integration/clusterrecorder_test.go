@@ -12,8 +12,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// clusterRecorder records all versions of a Cluster in their order. Polling may miss a version
-// that is replaced soon.
+// clusterRecorder records all versions of a Cluster in their order. Tests use it instead of
+// polling, which may miss a version that is replaced soon.
 type clusterRecorder struct {
 	mu       sync.Mutex
 	versions []*clusterv1alpha1.Cluster

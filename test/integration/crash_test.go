@@ -86,8 +86,8 @@ func (b *burst) awaitCount(t testing.TB, description string, wantCount int, coun
 	})
 }
 
-// The components are restarted in every propagation step of a burst. At that moment some templates
-// have passed the step and others have not.
+// The test restarts the components in every propagation step of a burst, when some templates have
+// passed the step and others have not.
 func TestComponentRestartAtEveryPropagationStep(t *testing.T) {
 	env := alone(t)
 	b := newBurst(env, env.Namespace(t))
@@ -120,7 +120,7 @@ func TestComponentRestartAtEveryPropagationStep(t *testing.T) {
 	}
 	uids := b.awaitConverged(t, "blue")
 
-	// A change of all templates, with a restart during its propagation.
+	// Change all templates and restart the components while the change is propagated.
 	for _, template := range b.templates {
 		testenv.Update(t, env.Karmada, template, func(c *corev1.ConfigMap) { c.Data["color"] = "green" })
 	}

@@ -27,16 +27,17 @@ const (
 	afterWrite  crashSide = "after"
 )
 
-// observedWrite is a write of the components for an instance of the scenario.
+// observedWrite is a write of the components for one scenarioInstance.
 type observedWrite struct {
 	// writer is a controller, the scheduler, or the status writer.
 	writer string
 	// verb and resource are those of the HTTP request.
 	verb, resource string
-	// server is the API server, with the member if the object is in an execution namespace. part is
-	// the part of the instance that is written.
+	// server is the name of the API server, followed by the name of the member if the object is in
+	// an execution namespace. part is the part of the object name that distinguishes the objects of
+	// an instance.
 	server, part string
-	// occurrence is the number of this write among equal ones, from 1.
+	// occurrence is the number of this write among the equal writes of the instance, from 1.
 	occurrence int
 }
 
@@ -187,7 +188,7 @@ func (l *processRun) allCrashed() bool {
 	return len(l.points) > 0
 }
 
-// checkNoWritesFor returns an error if there was a write within the given time.
+// checkNoWritesFor returns an error if the last write was less than the given time ago.
 func (l *processRun) checkNoWritesFor(during time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// scenarioInstance is one execution of the scenario in its own namespace.
+// scenarioInstance is one execution of scenarioSteps in its own namespace. Many instances run at
+// the same time on the same components. Each has at most one crash point for each step.
 type scenarioInstance struct {
 	env    *testenv.Env
 	name   string
@@ -135,7 +136,7 @@ func (i *scenarioInstance) deleteTemplate(ctx context.Context) error {
 	return i.env.Karmada.Delete(ctx, i.newDeployment())
 }
 
-// scenario is all instances and the current run of the components.
+// scenario contains all instances and the current run of the components.
 type scenario struct {
 	env       *testenv.Env
 	t         testing.TB
@@ -278,7 +279,7 @@ func (s *scenario) checkNoWrites(step scenarioStep) {
 	})
 }
 
-// stepRecord is the writes of a step and the state of an instance after it.
+// stepRecord contains the writes of a step and the state of an instance after the step.
 type stepRecord struct {
 	writes []observedWrite
 	// inEveryRun are the writes that every run makes.
@@ -343,23 +344,23 @@ func (s *scenario) newStepRecord(endState map[string]string) stepRecord {
 // TestCrashAroundEveryWriteConverges checks that a crash at any moment does not change the end
 // state.
 //
-// First some instances go through the scenario without a crash. Their writes are the crash
-// points, and their state after each step is the expected state of all other instances. Then
-// there are two instances for each write of a step. For one the process crashes before the
-// write, which is never sent. For the other it crashes after the write, which is stored
+// First some instances go through the scenario without a crash. Their writes are the crash points,
+// and their state after each step is the expected state of all other instances. Then there are two
+// instances for each write of a step. For one instance, the process crashes before the write, which
+// is never sent. For the other instance, the process crashes after the write, which is stored
 // without a response.
 //
-// A crashed process leaves only what is stored. So an instance needs no process of its own:
-// from its crash point on all writes for this instance fail, while the other instances
-// continue to their crash points. After that the components are killed. All writes fail
-// before the components are told to stop, so the shutdown writes nothing, and their memory of
-// failed writes is lost. The next run must bring all instances to the end state without
-// recreating objects and without writes to other members. The run after that must make no
-// writes. Status reports are batched, so their number depends on timing. Some crash points may
-// not be reached in a run, but each category of writes must be.
+// A crashed process leaves only what is stored. So an instance needs no process of its own: from
+// its crash point on, all writes for this instance fail, while the other instances continue to
+// their crash points. After that, the test kills the components: all their writes fail before they
+// are told to stop, so the shutdown writes nothing, and they forget the failed writes. The next run
+// must bring all instances to the end state without recreating objects and without writes to
+// members that the step does not name. The run after that must make no writes. Status reports are
+// batched, so their number depends on timing. Some crash points may not be reached in a run, but at
+// least one crash point of each writeCategory must be reached.
 //
-// The environment deletes the namespaces of the instances, because the deletion of so many
-// takes minutes.
+// The test does not delete the namespaces of the instances, because the deletion of so many takes
+// minutes. The environment deletes them.
 func TestCrashAroundEveryWriteConverges(t *testing.T) {
 	env := aloneForLong(t)
 	if err := env.StopComponents(); err != nil {
@@ -423,7 +424,7 @@ func (p crashPoint) category() writeCategory {
 }
 
 // logReachedPoints logs which crash points of a step were reached, and records for each category
-// whether one was.
+// whether at least one crash point was reached.
 func (s *scenario) logReachedPoints(step scenarioStep, reachedCategories map[writeCategory]bool) {
 	reached, missed := 0, []string{}
 	for _, instance := range s.instances {

@@ -21,8 +21,9 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// instanceStates maps each instance to the normalized text of its objects, by their side, kind and
-// part. Values that differ between two runs with the same end state are removed.
+// instanceStates maps each instance to the normalized text of its objects. The key of an object
+// consists of its side (the control plane or a member), its kind and its part of the instance.
+// Values that differ between two runs with the same end state are removed.
 type instanceStates map[string]map[string]string
 
 // instanceUIDs maps each instance to the UIDs of its member objects.
@@ -145,8 +146,8 @@ func normalizedText(instance string, object *unstructured.Unstructured) (string,
 // templateStateAnnotation is an annotation with a hash of the template including its UID.
 const templateStateAnnotation = "policy.karmada.io/template-state"
 
-// normalize removes what differs between two runs: times, versions and UIDs. Observed generations are
-// replaced by whether they are the newest one.
+// normalize removes what differs between two runs: times, versions and UIDs. It replaces each
+// observed generation by whether this is the current generation.
 func normalize(value any, generation float64) {
 	switch value := value.(type) {
 	case []any:

@@ -13,7 +13,8 @@ import (
 )
 
 // After the deletion of a CRD, no component retries to read templates of that kind, and other
-// work goes on. The garbage collector may delete the binding too, if it knew the kind before.
+// templates are propagated. The test does not check the binding, because the garbage collector may
+// delete it if the garbage collector knew the kind before.
 func TestBindingOfADeletedKindIsNotRetried(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
@@ -47,7 +48,8 @@ func TestBindingOfADeletedKindIsNotRetried(t *testing.T) {
 
 	deleteObject(t, env.Karmada, definition)
 	awaitGone(t, env.Karmada, definition)
-	// Every binding is reconciled after a start. Events count as writes.
+	// Restart the components, because they reconcile every binding after a start. Events count as
+	// writes.
 	checkSilentStart(t, env)
 	marker := configMap(namespace, "marker")
 	env.Create(t, policyFor(t, placementOn(member1), marker), marker)

@@ -58,7 +58,7 @@ func (l *listRecorder) checkIdle(host string) error {
 	return nil
 }
 
-// Not parallel: the test observes all requests of the components.
+// Not shared: the test observes all requests of the components.
 func TestWatchesEndWhenTheirKindIsNoLongerServed(t *testing.T) {
 	env := alone(t)
 	seen := &listRecorder{resource: "cogs", lastRequests: map[string]time.Duration{}}

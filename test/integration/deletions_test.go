@@ -40,8 +40,9 @@ func awaitWorksRecreated(t *testing.T, env *testenv.Env, oldWorks []*workv1alpha
 // TestDeletedWorksOfPullClusterKeepMemberObjects deletes all Works of a pull cluster, then their
 // namespace. The member objects must keep their UIDs.
 func TestDeletedWorksOfPullClusterKeepMemberObjects(t *testing.T) {
-	// Namespaces that other tests delete meanwhile would hold the execution namespace: its deletion
-	// removes the rights of the agent, which then cannot end the deletion of their Works.
+	// Not shared: the deletion of the execution namespace removes the rights of the agent. If
+	// another test deleted its namespace meanwhile, the agent could not end the deletion of the
+	// Work of that namespace, and this Work would block the deletion of the execution namespace.
 	env := alone(t)
 	p := newPullCluster(t, env, "pull-guarded")
 	p.startAgent(t)
@@ -84,7 +85,8 @@ func TestDeletedWorksOfPullClusterKeepMemberObjects(t *testing.T) {
 		}
 		return nil
 	})
-	// The RBAC objects in the namespace were deleted together with the namespace.
+	// Create the RBAC objects of the execution namespace again, because they were deleted together
+	// with the namespace.
 	p.grantAgentRBAC(t)
 	awaitWorksRecreated(t, env, before)
 	if err := checkUIDsUnchanged(t.Context()); err != nil {
@@ -115,8 +117,9 @@ func setClusterLabels(t *testing.T, env *testenv.Env, key, value string, cluster
 	}
 }
 
-// TestClusterLabelLossHoldsDeletions removes a label that many templates select, like a mistake in a
-// repository of Clusters. Not shared: a mass deletion affects other tests.
+// TestClusterLabelLossHoldsDeletions removes a Cluster label that the placement of many templates
+// selects, as a mistake in a repository of Clusters does. Not shared: a mass deletion affects other
+// tests.
 func TestClusterLabelLossHoldsDeletions(t *testing.T) {
 	env := alone(t)
 	awaitNoWrites(t, env)
@@ -145,9 +148,10 @@ func TestClusterLabelLossHoldsDeletions(t *testing.T) {
 	}
 }
 
-// TestUnservedKindDoesNotProveAbsence removes the version in a Work from the member. Then it removes
-// all versions while the definition keeps the objects. At last it removes the kind while its
-// API group cannot be read.
+// TestUnservedKindDoesNotProveAbsence deletes templates whose kind the member does not serve. First
+// the member serves the kind in another version than the Work names. Then it serves no version, but
+// the definition keeps the objects. At last the kind is removed while one version of its API group
+// cannot be read.
 func TestUnservedKindDoesNotProveAbsence(t *testing.T) {
 	env := alone(t)
 	namespace := env.Namespace(t)
@@ -234,7 +238,8 @@ func TestUnservedKindDoesNotProveAbsence(t *testing.T) {
 		t.Errorf("the member object was not deleted: %v", err)
 	}
 
-	// While one version of the group cannot be read, the objects of the group are unknown.
+	// While one version of the group cannot be read, Karmada does not know which objects of the
+	// group exist.
 	brokenAPIService := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v3.springs.example.org"},
 		"spec": map[string]any{

@@ -314,7 +314,7 @@ func TestRestartWithDependenciesWritesNothing(t *testing.T) {
 	}
 	restartComponents(t, env)
 	checkSilentStart(t, env)
-	// The components know the references again after the restart.
+	// After the restart, the components know again which templates depend on the ConfigMap.
 	testenv.Update(t, env.Karmada, configMap(namespace, "settings"), func(c *corev1.ConfigMap) { c.Data = map[string]string{"color": "red"} })
 	awaitInMember(t, env, member1, configMap(namespace, "settings"), hasColor("red"))
 }

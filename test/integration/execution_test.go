@@ -157,8 +157,9 @@ func TestExistingObjectIsTakenOverOnlyWithConflictResolutionOverwrite(t *testing
 	await(t, env.Karmada, workOf(t, member1, template), isApplied)
 }
 
-// The API server of a member allocates ports and addresses before it compares names. So it does
-// not answer AlreadyExists for such a Service.
+// A Service of the member already has the name, the port and the address of the Service in the
+// Work. An API server allocates ports and addresses before it compares names. So it rejects the
+// creation of such a Service with another error than AlreadyExists.
 func TestTakeoverOfAServiceKeepsItsNodePortAndClusterIP(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
@@ -332,7 +333,7 @@ func TestSuspendedClusterIsReportedInFullyApplied(t *testing.T) {
 			return errors.Join(checkEqual("message", message, fullyApplied.Message), checkObservedGeneration(b.Status.Conditions, workv1alpha2.FullyApplied, b.Generation))
 		}
 	}
-	// A quiet period alone does not change the condition.
+	// The suspension alone changes the message, but not the status of the condition.
 	await(t, env.Karmada, rb, hasMessage(workv1alpha2.FullyAppliedSuccessMessage+"; "+member2+": dispatching is suspended"))
 	await(t, env.Karmada, rb, isFullyApplied)
 
@@ -379,8 +380,8 @@ func TestChangeRejectedByAMemberIsReportedAndRecoversAfterRevert(t *testing.T) {
 	created := awaitInMember(t, env, member1, template, hasColor("blue"))
 	memberWork := await(t, env.Karmada, workOf(t, member1, template), isApplied)
 
-	// The control plane also rejects changes of an immutable template. The override changes the
-	// object for the member only.
+	// Change the object by an override, because the control plane rejects a change of an immutable
+	// template. The override changes the object for the member only.
 	override := &policyv1alpha1.OverridePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: "paint"},
 		Spec:       newOverrideSpec([]policyv1alpha1.ResourceSelector{selectorOf(t, template)}, replaceOverride(t, "/data/color", "red")),
@@ -534,8 +535,8 @@ func TestDriftConflictSlowsRepairsAndIsReported(t *testing.T) {
 	})
 }
 
-// startOverwriting changes an object in a member after each repair, until the returned function
-// is called or the test ends. The drift conflict is reported only while this goes on.
+// startOverwriting changes an object in a member after each repair, until the returned function is
+// called or the test ends. Karmada reports the drift conflict only while these changes continue.
 func startOverwriting(t testing.TB, clusterClient client.Client, template *corev1.ConfigMap) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -592,8 +593,8 @@ func TestControlPlaneDoesNotDeliverToAPullModeCluster(t *testing.T) {
 		})
 	}
 	setColor(t, "green")
-	// The controller that repairs drift may see the new mode later than changes that were made
-	// before.
+	// The controller that repairs drift may see the new mode later than setColor returns. So create
+	// drift again until the drift stays.
 	testenv.Eventually(t, "no repair in a pull-mode cluster", func(ctx context.Context) error {
 		testenv.Update(t, memberClient(env, member3), created, func(c *corev1.ConfigMap) { c.Data["color"] = "red" })
 		return testenv.Held(ctx, quietPeriod, func(ctx context.Context) error {

@@ -201,7 +201,8 @@ func TestTaintEvictionCompletesWhenTheReplacementIsHealthy(t *testing.T) {
 	}
 	awaitInMember(t, env, member2, template, hasReplicas(2))
 	awaitInMember(t, env, member2, settings, exists)
-	// Only the new cluster gets the change. With one ready replica of two it is not healthy.
+	// Only the new cluster gets the change. The new copy is not healthy, because only one of its
+	// two replicas is ready.
 	testenv.Update(t, env.Karmada, template, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 1 })
 	awaitInMember(t, env, member2, template, func(d *appsv1.Deployment) error {
 		return checkEqual("minReadySeconds", int32(1), d.Spec.MinReadySeconds)
@@ -370,8 +371,8 @@ func TestTaintIsToleratedForTheTolerationSeconds(t *testing.T) {
 		t.Errorf("evicted %s before the toleration ended", added.Add(seconds*time.Second).Sub(now))
 	}
 	await(t, env.Karmada, bindingOf(t, tolerantForever), allBindingChecks(hasClusters(member1), hasEvictionsFrom()))
-	// The workload must not return while the taint exists, although it is tolerated for some
-	// seconds.
+	// The workload must not return while the taint exists, although the workload tolerates the
+	// taint for some seconds.
 	simulateRollout(t, env, member2, tolerantForSeconds, 2)
 	await(t, env.Karmada, rb, allBindingChecks(hasClusters(member2), hasEvictionsFrom()))
 	awaitGone(t, memberClient(env, member1), tolerantForSeconds)
@@ -427,8 +428,8 @@ func setApplicationFailover(mode policyv1alpha1.PurgeMode, tolerated int32) func
 
 func TestApplicationFailoverEvictsOnlyWhatStaysUnhealthy(t *testing.T) {
 	env := shared(t)
-	// Long enough for a slow machine to make a workload ready again, or a new copy ready for
-	// the first time.
+	// longToleration is long enough for a slow machine to make a workload ready again.
+	// shortToleration is long enough to make a new copy ready for the first time.
 	const longToleration, shortToleration = 30 * time.Second, 12
 	flapping := createHealthyDeployment(t, env, "flapping", placementOnOneOf(member1, member2), setApplicationFailover(policyv1alpha1.PurgeModeGracefully, int32(longToleration.Seconds())))
 	failing := createHealthyDeployment(t, env, "failing", placementOnOneOf(member1, member2), setApplicationFailover(policyv1alpha1.PurgeModeNever, shortToleration))
@@ -438,7 +439,8 @@ func TestApplicationFailoverEvictsOnlyWhatStaysUnhealthy(t *testing.T) {
 	simulateRollout(t, env, member1, flapping, 2)
 	await(t, env.Karmada, recovered, hasHealth(workv1alpha2.ResourceHealthy))
 
-	// The workload is evicted from member2 too if it is not ready there in time.
+	// Make the workload ready in member2 in time. Otherwise the workload would be evicted from
+	// member2 too.
 	startSimulatedRollout(t, env, member2, failing, 2)
 	simulateRollout(t, env, member1, failing, 1)
 	rb := await(t, env.Karmada, bindingOf(t, failing), allBindingChecks(hasClusters(member2), hasEvictionsFrom(member1)))
@@ -496,7 +498,8 @@ func TestRestartsDuringEvictionsLoseNoWorkload(t *testing.T) {
 	}
 	taintCluster(t, env, member1)
 	for _, reached := range []func(*workv1alpha2.ResourceBinding) bool{
-		// All bindings may be further when they are listed.
+		// A binding that has passed this stage counts too, because all bindings may have passed it
+		// before they are listed.
 		func(b *workv1alpha2.ResourceBinding) bool {
 			return len(b.Spec.GracefulEvictionTasks) > 0 || hasClusters(member1)(b) != nil
 		},

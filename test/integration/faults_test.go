@@ -37,9 +37,9 @@ const (
 const (
 	// maxDelayWithoutFault is the longest time in which a change reaches an unaffected cluster.
 	// maxDelayAfterFault is the longest time in which pending changes reach an affected cluster
-	// after the end of the fault. Both are long enough for a busy machine; the log has the
-	// measured times. A component that waits for another cluster, or for its backoff, waits for
-	// 30 seconds.
+	// after the end of the fault. Both are long enough for a busy machine; the log has the measured
+	// times. Both are shorter than the 30 seconds for which a component waits if it waits for
+	// another cluster or for its backoff.
 	maxDelayWithoutFault, maxDelayAfterFault = 20 * time.Second, 20 * time.Second
 )
 
@@ -48,7 +48,7 @@ const (
 type faultFixture struct {
 	env *testenv.Env
 	t   *testing.T
-	// namespace holds all templates, round counts their changes.
+	// namespace contains all templates. round counts how often the templates were changed.
 	namespace  string
 	round      int32
 	pushMember *testenv.Member
@@ -220,7 +220,7 @@ func (w *faultFixture) simulateRollout(cluster string) {
 	})
 }
 
-// awaitReadyReplicas waits until the template in the control plane has that many ready
+// awaitReadyReplicas waits until the template in the control plane has the wanted number of ready
 // replicas.
 func (w *faultFixture) awaitReadyReplicas(want int32) {
 	w.t.Helper()
@@ -535,7 +535,7 @@ func (w *faultFixture) runFaults(faults []fault) {
 		for _, name := range unaffected {
 			w.simulateRollout(name)
 		}
-		// For affected clusters the last reported status remains.
+		// For affected clusters, the status that they reported before the fault remains.
 		w.awaitReadyReplicas(int32(len(unaffected))*(1+w.round) + int32(affected)*w.round)
 	}
 	for _, f := range faults {

@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// The Cluster of a member that sends more data than it may reports the exceeded bound. The
-// delivery to other members goes on.
+// If a member sends more data than a bound allows, its Cluster reports the exceeded bound. The
+// delivery to other members continues.
 func TestHostileMemberIsReportedAndDelaysNoOtherMember(t *testing.T) {
 	env := joining(t)
 	const name = "hostile"

@@ -68,7 +68,7 @@ func TestClusterIdentityMismatchStopsDelivery(t *testing.T) {
 		await(t, right.Client, configMap(namespace, template.Name), exists)
 	}
 
-	// The other cluster has an object with that name and with our labels.
+	// The other cluster has an object with the name of the template and with our labels.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	victim := await(t, right.Client, configMap(namespace, "before"), exists)
 	victim = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "before", Labels: victim.Labels, Annotations: victim.Annotations}, Data: map[string]string{"mine": "yes"}}

@@ -86,7 +86,7 @@ func TestPodDefaultedByTheMemberStaysApplied(t *testing.T) {
 	}
 }
 
-// The member sets its default storage class, which cannot be removed.
+// The member sets its default storage class in the claim, and no update can remove this field.
 func TestPersistentVolumeClaimDefaultedByTheMemberStaysApplied(t *testing.T) {
 	env := shared(t)
 	template := &corev1.PersistentVolumeClaim{

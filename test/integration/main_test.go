@@ -1,11 +1,10 @@
-// Package integration answers "does Karmada as a whole do what it promises?" on
-// control planes with all components and three members, all of them real API servers.
+// Package integration answers: does Karmada as a whole do what it promises? Each test uses an
+// environment: a control plane with all components and three members, all of them real API servers.
 // The members run no controllers: what happens in them is what Karmada or a test does.
 //
-// All tests run in parallel. A test that touches only objects of its own shares an
-// environment with others, and so does a test whose own clusters join and leave. A test that
-// stops something, changes settings or counts requests has an environment for itself as long
-// as it runs.
+// All tests run in parallel. Tests that change only their own objects share one environment. Tests
+// whose own clusters join and leave share another environment. A test that stops something, changes
+// settings or counts requests has an environment for itself as long as it runs.
 package integration
 
 import (
@@ -36,8 +35,9 @@ const (
 	clustersEnvironment = "clusters"
 )
 
-// sharers is how many tests use each shared environment at a time: they wait more than they
-// compute. A test whose clusters join also starts an API server.
+// sharers is how many tests use each shared environment at a time. Several tests can share it,
+// because tests wait more than they compute. The number is smaller for tests whose clusters join,
+// because such a test also starts an API server.
 var sharers = map[string]int{objectsEnvironment: 8, clustersEnvironment: 5}
 
 // scheme has every type that tests read and write.
@@ -66,7 +66,8 @@ func joining(t *testing.T) *testenv.Env {
 // newcomerTurn holds a token while a test uses member3 under the name of another cluster.
 var newcomerTurn = make(chan struct{}, 1)
 
-// joiningMember3 is joining for tests that register member3 under another name, one at a time.
+// joiningMember3 returns the same environment as joining. It is for tests that register member3
+// under another name, and only one of these tests runs at a time.
 func joiningMember3(t *testing.T) *testenv.Env {
 	t.Helper()
 	t.Parallel()
@@ -82,22 +83,24 @@ func alone(t *testing.T) *testenv.Env {
 	return pool.Lease(t)
 }
 
-// aloneForLong is alone for a test that takes much longer than most others.
+// aloneForLong does the same as alone for a test that takes much longer than most others.
 func aloneForLong(t *testing.T) *testenv.Env {
 	t.Helper()
 	t.Parallel()
 	return pool.LeaseForLong(t)
 }
 
-// withoutEnvironment is for tests that start all servers they need.
+// withoutEnvironment is for tests that start all their servers themselves. Such a test counts as a
+// test that has an environment for itself.
 func withoutEnvironment(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	pool.Reserve(t)
 }
 
-// Garbage collection with the default of 100 percent took a quarter of the processor time:
-// API servers allocate much memory and keep little of it. maxHeap is a soft limit in bytes.
+// gcPercent and maxHeap reduce the number of garbage collections. With the default of 100 percent,
+// they took a quarter of the processor time, because API servers allocate much memory and keep
+// little of it. maxHeap is a soft limit in bytes.
 const (
 	gcPercent = 300
 	maxHeap   = 6 << 30
@@ -116,8 +119,8 @@ func TestMain(m *testing.M) {
 	klog.InitFlags(nil)
 	environments := flag.Int("environments", 2, "control planes for tests that run alone in theirs, beside the ones that tests share")
 	part := flag.String("shard", "", "which part of the tests runs, as i/n with i from 1 to n; all of them by default")
-	// The pool decides how many tests run at a time. A test that waits for it occupies no
-	// turn of another.
+	// The pool decides how many tests run at a time, so remove the limit of the testing package.
+	// With that limit, tests that wait for the pool would keep other tests from starting.
 	if err := flag.Set("test.parallel", "1000"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -127,14 +130,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	// Clients look for another certificate every five minutes, which is longer than
-	// some live here.
+	// By default, clients look for a renewed certificate every five minutes, which is longer than
+	// some certificates of these tests are valid.
 	transport.CertCallbackRefreshDuration = time.Second
 	clock.start()
 	os.Exit(run(m, *logs, *environments))
 }
 
-// run starts the environment, runs the tests and stops it.
+// run creates the pool of environments, runs the tests and stops the pool.
 func run(m *testing.M, logs string, environments int) int {
 	stopLogs, err := testenv.LogTo(logs)
 	if err != nil {

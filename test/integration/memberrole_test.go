@@ -39,8 +39,8 @@ func createLimitedAccount(t *testing.T, memberCluster *testenv.Member, cluster s
 	return request.Status.Token
 }
 
-// A member that was joined with a role gets the objects that the role allows. For the others,
-// conditions name the missing rule.
+// A member that was joined with a role gets the objects that the role allows. For all other
+// objects, conditions name the missing rule.
 func TestMemberRoleLimitsDelivery(t *testing.T) {
 	env := joining(t)
 	const name = "limited"

@@ -33,7 +33,7 @@ func TestNamespaceIsPropagatedToEveryMemberAndWithdrawnOnDeletion(t *testing.T) 
 	awaitGone(t, env.Karmada, namespaceNamed(name))
 	for _, cluster := range []string{member1, member2, member3} {
 		awaitGone(t, env.Karmada, workOf(t, cluster, namespaceNamed(name)))
-		// Members of this environment have no namespace controller.
+		// The namespace stays in deletion, because members have no namespace controller.
 		testenv.Eventually(t, "deletion in "+cluster, func(ctx context.Context) error {
 			stored := namespaceNamed(name)
 			err := checkAbsent(ctx, memberClient(env, cluster), stored)
@@ -57,7 +57,7 @@ func TestNamespaceWithTheSkipLabelIsNotPropagated(t *testing.T) {
 	skipped.Labels = map[string]string{policyv1alpha1.NamespaceSkipAutoPropagationLabel: "True"}
 	cleanUp(t, env, skipped)
 	env.Create(t, skipped)
-	// A namespace that is created later is propagated, so the first one was reconciled.
+	// A namespace that is created later is propagated, so the skipped namespace was reconciled.
 	awaitNamespace(t, env, member1, env.Namespace(t))
 	testenv.Holds(t, "no namespace in the member", quietPeriod, func(ctx context.Context) error {
 		return checkAbsent(ctx, memberClient(env, member1), skipped)
@@ -81,7 +81,7 @@ func TestExistingNamespaceOfAMemberIsNotManaged(t *testing.T) {
 	awaitInMember(t, env, member1, existing, func(n *corev1.Namespace) error {
 		return checkEqual("managed", "", n.Labels[workv1alpha1.ManagedByKarmadaLabel])
 	})
-	// Objects in the namespace are propagated nevertheless.
+	// Objects in the namespace are propagated, although the namespace itself is not managed.
 	template := configMap(existing.Name, "inside")
 	env.Create(t, policyFor(t, placementOn(member1), template), template)
 	awaitInMember(t, env, member1, template, exists)
@@ -97,7 +97,7 @@ func TestExistingNamespaceOfAMemberIsNotManaged(t *testing.T) {
 	})
 }
 
-// Not shared: the policy matches all objects.
+// Not shared: the override policy matches all objects.
 func TestOverrideWithoutSelectorsAppliesToNamespaces(t *testing.T) {
 	env := alone(t)
 	namespace := namespaceNamed("painted-" + env.Namespace(t))

@@ -182,7 +182,8 @@ func TestObjectsOfSkippedNamespacesAreNotPropagated(t *testing.T) {
 	}
 }
 
-// newGadgetCRD returns another CRD than newWidgetCRD, which other tests use at the same time.
+// newGadgetCRD returns a CRD that differs from newWidgetCRD, because other tests use newWidgetCRD
+// at the same time.
 func newGadgetCRD() *apiextensionsv1.CustomResourceDefinition {
 	definition := newWidgetCRD()
 	definition.Name, definition.Spec.Group = "gadgets.example.org", "example.org"
@@ -362,7 +363,7 @@ func TestRecreatedTemplateGetsANewBinding(t *testing.T) {
 func TestBindingNameCollisionIsReported(t *testing.T) {
 	env := shared(t)
 	namespace := env.Namespace(t)
-	// Names of bindings do not contain the API group.
+	// Names of bindings do not contain the API group, so another kind ConfigMap causes a collision.
 	definition := newGadgetCRD()
 	definition.Name, definition.Spec.Group = "jobs.example.net", "example.net"
 	definition.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "jobs", Singular: "job", Kind: "ConfigMap", ListKind: "ConfigMapList"}
@@ -404,8 +405,8 @@ func TestLazyActivationWaitsForAChangeOfTheTemplateAcrossRestarts(t *testing.T) 
 	policy.Spec.ActivationPreference = policyv1alpha1.LazyActivation
 	env.Create(t, policy)
 
-	// A lazy policy only claims a template that exists before it. A template that is created
-	// later is propagated.
+	// A lazy policy only claims a template that existed before the policy. A template that is
+	// created after the policy is propagated.
 	await(t, env.Karmada, early, isClaimedBy[*corev1.ConfigMap]("early"))
 	env.Create(t, late)
 	rb := awaitPropagated(t, env, late, member1)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// clockTick is the interval between two checks of the clock whether the process runs. A gap
-	// longer than maxTickGap counts as a stall of the process.
+	// clockTick is the interval at which the clock checks whether the process runs. A gap longer
+	// than maxTickGap counts as a stall of the process.
 	clockTick  = 20 * time.Millisecond
 	maxTickGap = 10 * clockTick
 	// stallRecoveryTime is the time after a stall during which delayed work is still being done.

@@ -13,7 +13,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// Other tests of a shared environment must see no Clusters but the members.
+// The test uses the environment of joining, because tests in the environment of shared must see no
+// Clusters but the members.
 func TestDeletionOfAProtectedClusterIsRejected(t *testing.T) {
 	env := joining(t)
 	protected := &clusterv1alpha1.Cluster{

@@ -33,8 +33,8 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// simulateOtherRelease makes the control plane behave like one of another release until the
-// test ends: it approves certificates of agents, and the register command grants the
+// simulateOtherRelease makes the control plane behave like the control plane of another release
+// until the test ends: it approves certificates of agents, and the register command grants the
 // permissions of the agent as a user with all permissions.
 func simulateOtherRelease(t *testing.T, env *testenv.Env) {
 	t.Helper()
@@ -82,7 +82,7 @@ func approveLikeOtherReleases(t *testing.T, env *testenv.Env) {
 	ctx, stop := context.WithCancel(t.Context())
 	var approving sync.WaitGroup
 	approving.Go(func() {
-		// A watch may end when the machine is busy. A new one begins with the existing requests.
+		// A watch may end when the machine is busy. A new watch begins with the existing requests.
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			if err := approveWatchedRequests(ctx, env); err != nil && ctx.Err() == nil {
 				t.Error(err)

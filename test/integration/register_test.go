@@ -38,8 +38,9 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// newcomer is the cluster that these tests register: the API server of member3, which is
-// registered as member3 already. The control plane cannot tell that.
+// newcomer is the name of the cluster that these tests register. The cluster is the API server of
+// member3, which is registered as member3 already. The control plane does not notice that both are
+// the same cluster.
 const newcomer = "newcomer"
 
 // newBootstrapToken creates a token, which is deleted when the test ends.
@@ -53,15 +54,15 @@ func newBootstrapToken(t *testing.T, env *testenv.Env, token bootstraptoken.Toke
 	return created
 }
 
-// newRegisterCommand returns the register command of the administrator of the member.
+// newRegisterCommand returns the register command as the administrator of the member runs it.
 func newRegisterCommand(t *testing.T, env *testenv.Env, token bootstraptoken.Token) pull.Register {
 	t.Helper()
 	pins, err := bootstraptoken.CAPins(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// No controller in the member completes the deletion of a namespace, so no run of the
-	// register command may create it.
+	// Create the namespace in advance, so that no run of the register command creates and later
+	// deletes it. No controller in the member completes the deletion of a namespace.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-system"}}
 	if err := memberClient(env, member3).Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
@@ -441,7 +442,8 @@ func TestUnregisterAClusterWithAnotherFinalizer(t *testing.T) {
 	if len(listAgentObjects(t, env)) == 0 {
 		t.Error("the agent is deleted, so its objects cannot be withdrawn")
 	}
-	// The same time limits the deletion of the agent in the member.
+	// Wait longer than before, because the same time limits the deletion of the agent in the
+	// member.
 	unregister.Force, unregister.Karmada, unregister.Wait = true, env.Config, 8*time.Second
 	if err := unregister.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -483,7 +485,7 @@ func TestClusterNameIsRegisteredByOneTokenHolderOnly(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- command.Run(t.Context()) }()
 	await(t, memberClient(env, member3), agentDeployment(), exists)
-	// The certificate is issued, and the Cluster does not exist yet.
+	// At this time, the certificate is issued, and the Cluster does not exist yet.
 	other := newRegisterCommand(t, env, newBootstrapToken(t, env, bootstraptoken.Token{}))
 	other.Member, other.Namespace = env.Members[member2].Config, "elsewhere"
 	if err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl delete clusterrole system:karmada:newcomer:agent") {
@@ -734,7 +736,7 @@ func TestAgentRenewsOnlyItsOwnCertificate(t *testing.T) {
 
 func TestManuallyApprovedAgentGetsItsPermissions(t *testing.T) {
 	env := alone(t)
-	// The token may request certificates, and no controller approves them.
+	// The token may request certificates, but no controller approves the requests.
 	token := newBootstrapToken(t, env, bootstraptoken.Token{Groups: []string{"system:bootstrappers:others"}})
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "others-may-ask"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node-bootstrapper"},

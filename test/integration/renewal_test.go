@@ -35,7 +35,7 @@ const (
 	// how many renewals of each certificate the test waits for.
 	certificateLifetime = 18 * time.Second
 	wantRenewals        = 2
-	// renewalLimit is the longest time for these renewals.
+	// renewalLimit is the longest time for wantRenewals renewals of all certificates.
 	renewalLimit = 3 * time.Minute
 )
 
@@ -50,7 +50,7 @@ type shortLivedInstallation struct {
 
 func startShortLivedInstallation(t *testing.T) *shortLivedInstallation {
 	t.Helper()
-	// The context of a test ends before its cleanup.
+	// Do not stop the installation with the context of the test, which ends before the cleanup.
 	ctx := context.WithoutCancel(t.Context())
 	s := &shortLivedInstallation{ports: map[string]int{
 		controlplane.APIServer: freePort(t), programs.AggregatedAPIServer: freePort(t), programs.Webhook: freePort(t),
@@ -102,8 +102,8 @@ func (s *shortLivedInstallation) register(t *testing.T, token string) {
 	s.create(t, secret, east)
 }
 
-// create creates objects. A client reconnects when its certificate is renewed, and one request
-// may fail then.
+// create creates objects. It retries, because one request may fail when a client reconnects after
+// the renewal of its certificate.
 func (s *shortLivedInstallation) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
@@ -195,8 +195,8 @@ func TestCertificatesAreRenewedWhileInUse(t *testing.T) {
 	s := startShortLivedInstallation(t)
 	ctx, cancel := context.WithTimeout(t.Context(), renewalLimit)
 	defer cancel()
-	// A client with a client certificate reconnects when the certificate is renewed. A client
-	// with a token keeps its connection.
+	// Watch with a token, because a client with a token keeps its connection. A client with a
+	// client certificate reconnects when the certificate is renewed.
 	bearer := &rest.Config{Host: s.control.Server(), BearerToken: s.control.InProcessConfig().BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: s.control.CA().PEM()}}
 	opened, err := openClient(t, bearer).Watch(ctx, &corev1.ConfigMapList{}, client.InNamespace("default"))
 	if err != nil {
@@ -219,8 +219,8 @@ func TestCertificatesAreRenewedWhileInUse(t *testing.T) {
 	s.checkDelivery(t)
 }
 
-// awaitRenewals checks all connections repeatedly until each server has presented enough
-// certificates. It returns the number of rounds.
+// awaitRenewals checks all connections repeatedly until each server has presented more than
+// wantRenewals certificates. It returns the number of rounds.
 func (s *shortLivedInstallation) awaitRenewals(ctx context.Context, t *testing.T) (rounds int) {
 	t.Helper()
 	serials := map[string]map[string]bool{}

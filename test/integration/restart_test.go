@@ -24,12 +24,12 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// settledPeriod is how long nothing is written when nothing is left to do.
+// settledPeriod is how long a test checks that components with nothing left to do write nothing.
 const settledPeriod = 2 * time.Second
 
 // maxWriteDelay is more than the longest time that a component waits before a write. A binding
-// whose Works were not checked since a start is reconciled after 3 seconds, and again 5
-// seconds.
+// whose Works were not checked since a start is reconciled after 3 seconds, and again 5 seconds
+// later.
 const maxWriteDelay = 6 * time.Second
 
 // newObjectOfEachKind returns one object for each kind in which API servers set most defaults
@@ -101,7 +101,8 @@ func TestRestartWithNothingChangedWritesNothing(t *testing.T) {
 	await(t, env.Karmada, deployment(namespace, "each", 3), func(d *appsv1.Deployment) error {
 		return checkEqual("ready", int32(6), d.Status.ReadyReplicas)
 	})
-	// The resource summary of members is computed every few seconds, and after a start.
+	// Restart once before the check. The resource summary of members is computed only every few
+	// seconds and after a start, so it may be outdated before the restart.
 	restartComponents(t, env)
 	checkSilentStart(t, env)
 	// The components work: a new template is propagated.

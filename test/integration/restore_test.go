@@ -32,8 +32,8 @@ const (
 	changeRounds = 36
 )
 
-// restoreFixture is a control plane with a push-mode member and a pull-mode member that is
-// restored from a backup.
+// restoreFixture is a control plane that is restored from a backup. It has a push-mode member and a
+// pull-mode member.
 type restoreFixture struct {
 	env        *testenv.Env
 	t          *testing.T
@@ -99,7 +99,7 @@ func (r *restoreFixture) managedUIDs(ctx context.Context) (map[types.UID]string,
 	return found, nil
 }
 
-// checkNoneDeleted returns an error if a member lacks one of those objects.
+// checkNoneDeleted returns an error if a member lacks one of the objects in before.
 func (r *restoreFixture) checkNoneDeleted(ctx context.Context, before map[types.UID]string) error {
 	now, err := r.managedUIDs(ctx)
 	if err != nil {
@@ -142,7 +142,8 @@ func epochEntry(t *testing.T) (key, value string) {
 	return "/registry/configmaps/" + clusterv1alpha1.NamespaceKarmadaSystem + "/" + clusterv1alpha1.EpochName, string(encoded)
 }
 
-// isDeletionHeld returns an error unless the deletion of the Work waits for the confirmation.
+// isDeletionHeld returns an error unless the deletion of the Work waits until a user confirms the
+// restore.
 func isDeletionHeld(memberWork *workv1alpha1.Work) error {
 	return checkCondition(memberWork.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkRestoreNotConfirmedReason, "The control plane is restored from a backup of ")
 }
@@ -292,7 +293,7 @@ func (r *restoreFixture) makeManyChanges(stay, gone, moved, late []*corev1.Confi
 	return last
 }
 
-// awaitRestoreWarning waits for the event for the Cluster.
+// awaitRestoreWarning waits for the event on the Cluster that warns about the restore.
 func (r *restoreFixture) awaitRestoreWarning(cluster string) {
 	r.t.Helper()
 	testenv.Eventually(r.t, "a warning on Cluster "+cluster, func(ctx context.Context) error {

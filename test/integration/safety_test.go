@@ -23,18 +23,19 @@ import (
 
 // The tests of this file cause mass deletions. So each has its environment for itself.
 
-// extraTemplates is how many more templates createManyTemplates creates than the member has
-// Works, which earlier tests may have left.
+// extraTemplates is the number of templates that createManyTemplates creates in addition to the
+// number of Works that the member already has. Earlier tests may have left these Works.
 const extraTemplates = 60
 
-// createManyTemplates creates ConfigMaps that one policy propagates to one member. They are
-// more than half of the Works of that member then.
+// createManyTemplates creates ConfigMaps that one policy propagates to one member. Their Works are
+// more than half of the Works of that member.
 func createManyTemplates(t testing.TB, env *testenv.Env, cluster, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
 	return createManyTemplatesOn(t, env, cluster, placementOn(cluster), scheduler)
 }
 
-// createManyTemplatesOn is createManyTemplates with another placement that includes the member.
+// createManyTemplatesOn does the same as createManyTemplates with a given placement, which must
+// include the member.
 func createManyTemplatesOn(t testing.TB, env *testenv.Env, cluster string, placement policyv1alpha1.Placement, scheduler string) []*corev1.ConfigMap {
 	t.Helper()
 	namespace := env.Namespace(t)
@@ -161,11 +162,13 @@ func TestMassDeletionByAUserIsNotHeld(t *testing.T) {
 
 func TestMassDeletionWithoutEvidenceIsHeld(t *testing.T) {
 	env := alone(t)
-	// The deletion guard counts recent deletions of earlier tests to the size of the cluster.
-	// They would make this deletion a smaller part of it. A restart clears these counts.
+	// The deletion guard adds the recent deletions of earlier tests to the size of the cluster.
+	// Then the deletion of this test would be a smaller part of the cluster. A restart clears the
+	// recent deletions.
 	awaitNoWrites(t, env)
 	restartComponents(t, env)
-	// The test schedules these templates, and removes their clusters without a reason.
+	// The test itself sets the clusters of these templates, and removes the clusters without a
+	// reason.
 	templates := createManyTemplates(t, env, member3, "careless")
 	assign := func(template *corev1.ConfigMap, clusters ...workv1alpha2.TargetCluster) {
 		t.Helper()

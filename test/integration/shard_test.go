@@ -15,9 +15,9 @@ import (
 // listTimeout bounds the listing of the tests of this program.
 const listTimeout = time.Minute
 
-// selectShard restricts the flag -test.run to part i of n, given as "i/n", of the tests
-// that the flag selects. Machines that run one part each run all tests together. Without
-// a part nothing is restricted.
+// selectShard restricts the flag -test.run to part i of n, given as "i/n", of the tests that the
+// flag selects. n machines that each run a different part run all tests together. If part is empty,
+// nothing is restricted.
 func selectShard(part string) error {
 	if part == "" {
 		return nil
@@ -42,8 +42,8 @@ func selectShard(part string) error {
 	return nil
 }
 
-// listTests returns the names of the tests that match a pattern, sorted. The testing
-// package tells them to nothing but its flag -test.list.
+// listTests returns the names of the tests that match a pattern, sorted. It runs this program with
+// -test.list, because the testing package has no function for this.
 func listTests(pattern string) ([]string, error) {
 	if pattern == "" {
 		pattern = "."

@@ -169,7 +169,7 @@ func TestRolloutIsCompleteOnlyWhenEveryMemberReportsIt(t *testing.T) {
 	template := deployment(env.Namespace(t), "web", 1)
 	env.Create(t, policyFor(t, placementOn(member1, member2), template), template)
 	isRolledOut := func(d *appsv1.Deployment) error {
-		// The same condition as in `kubectl rollout status`.
+		// `kubectl rollout status` checks the same condition.
 		if d.Status.ObservedGeneration < d.Generation {
 			return fmt.Errorf("the observed generation is %d of %d", d.Status.ObservedGeneration, d.Generation)
 		}
@@ -335,8 +335,8 @@ func placeManually(t testing.TB, env *testenv.Env, template client.Object, clust
 	return rb
 }
 
-// The test needs an environment in which clusters may join: other tests count the clusters, and
-// wait until all clusters have deleted their namespaces.
+// The test needs an environment in which clusters may join. In the environment of shared, other
+// tests count the clusters, and wait until all clusters have deleted their namespaces.
 func TestUnreachableClusterIsReportedWithItsTime(t *testing.T) {
 	env := joining(t)
 	namespace := env.Namespace(t)
@@ -441,7 +441,8 @@ func TestJobThatFailsInOneMemberFails(t *testing.T) {
 	setMemberStatus(t, env, member1, template, func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: trueConditions(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)}
 	})
-	// The status of a failed Job is final, so later statuses are not aggregated.
+	// Wait until the first status is aggregated, because no status is aggregated after a Job has
+	// failed.
 	await(t, env.Karmada, template, func(j *batchv1.Job) error { return checkEqual("succeeded", int32(1), j.Status.Succeeded) })
 	setMemberStatus(t, env, member2, template, func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: &now, Failed: 2, Conditions: trueConditions(batchv1.JobFailureTarget, batchv1.JobFailed)}

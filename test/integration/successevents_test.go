@@ -48,8 +48,8 @@ func TestEventModeAllRecordsEverySuccess(t *testing.T) {
 	awaitSuccessEvents(t, env, template, 1, ofTemplate...)
 }
 
-// awaitSuccessEvents waits for events with all reasons for an object and checks the count of
-// each reason. The limit is most, or the generation of the object if most is 0.
+// awaitSuccessEvents waits for events with all reasons for an object. Then it checks that the count
+// of each reason is at most most, or at most the generation of the object if most is 0.
 func awaitSuccessEvents(t *testing.T, env *testenv.Env, object client.Object, most int, reasons ...string) {
 	t.Helper()
 	counts := map[string]int{}

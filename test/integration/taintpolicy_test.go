@@ -20,7 +20,7 @@ func newMatchConditions(kind string, operator policyv1alpha1.MatchConditionOpera
 func TestClusterTaintPolicyFollowsConditions(t *testing.T) {
 	env := alone(t)
 	withSettings(t, env, "Failover=true", func(s *controllermanager.Options) {
-		// No agent renews the Lease of the cluster.
+		// Use long grace periods, because no agent renews the Lease of the cluster.
 		s.Monitor.Grace.Period, s.Monitor.Grace.Startup = time.Hour, time.Hour
 	})
 	cluster := createPullCluster(t, env, "tainted")
@@ -44,12 +44,13 @@ func TestClusterTaintPolicyFollowsConditions(t *testing.T) {
 			Taints:          []policyv1alpha1.Taint{{Key: "labelled", Effect: corev1.TaintEffectNoSchedule}},
 		},
 	}
-	// No agent withdraws the Works that namespaces of other tests created for the cluster.
+	// Report the cluster as lost before its deletion, because no agent withdraws the Works that
+	// namespaces of other tests created for the cluster.
 	t.Cleanup(func() { reportConditions(t, env, cluster.Name, lostCondition) })
 	cleanUp(t, env, broken, labelled)
 	reportConditions(t, env, cluster.Name, readyCondition)
 	env.Create(t, broken, labelled)
-	// NotIn does not match a missing condition.
+	// The Cluster has no such condition yet, and NotIn does not match a missing condition.
 	await(t, env.Karmada, cluster, hasTaints())
 	reportDNS(metav1.ConditionFalse)
 	await(t, env.Karmada, cluster, hasTaints("dns:NoSchedule"))

@@ -19,7 +19,8 @@ type tcpProxy struct {
 	changed *sync.Cond
 	// target is the address of the server behind the proxy.
 	target string
-	// paused holds data back, refusing closes new connections at once.
+	// paused means that the proxy holds data back. refusing means that it closes new connections at
+	// once.
 	paused, refusing, stopped bool
 	connections               map[*proxyConnection]struct{}
 }
@@ -36,13 +37,14 @@ func (p *proxyConnection) close() {
 	_ = p.serverSide.Close()
 }
 
-// newTCPProxy starts a proxy to the server with that URL.
+// newTCPProxy starts a proxy to the server with the given URL.
 func newTCPProxy(t testing.TB, server string) *tcpProxy {
 	t.Helper()
 	return newTCPProxyAt(t, fmt.Sprintf("127.0.0.1:%d", freePort(t)), server)
 }
 
-// newTCPProxyAt is newTCPProxy with a listen address, such as that of a stopped proxy.
+// newTCPProxyAt does the same as newTCPProxy on a given listen address, such as the address of a
+// stopped proxy.
 func newTCPProxyAt(t testing.TB, at, server string) *tcpProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", at)
@@ -82,8 +84,8 @@ func (g *tcpProxy) setRefusing(refusing bool) {
 	}
 }
 
-// partition pauses the proxy and drops its connections without notice, like a network
-// partition. They forward nothing even after the proxy resumes.
+// partition pauses the proxy and drops its connections without notice, like a network partition.
+// The dropped connections forward nothing even after the proxy resumes.
 func (g *tcpProxy) partition() {
 	g.update(func() {
 		g.paused = true

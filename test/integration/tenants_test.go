@@ -256,8 +256,8 @@ func (p *tenantFixture) testOverrideOfRoleRef(t *testing.T) {
 	}
 }
 
-// testForgedLabels adds the labels and annotations of managed objects to a template, and by an
-// override to its manifest.
+// testForgedLabels adds the labels and annotations of managed objects to a template. It also adds
+// them to the manifest of the template by an override.
 func (p *tenantFixture) testForgedLabels(t *testing.T) {
 	victim := configMap(p.otherNamespace, "victim")
 	p.env.Create(t, victim, policyFor(t, placementOn(member1), victim))
@@ -287,9 +287,9 @@ func (p *tenantFixture) testForgedLabels(t *testing.T) {
 	}
 }
 
-// testCopiedPermanentID creates a binding with the permanent ID of a binding in another
-// namespace, as when a user copies labels, and deletes the Work of that binding. The member
-// object must stay.
+// testCopiedPermanentID creates a binding with the permanent ID of a binding in another namespace,
+// as when a user copies labels, and deletes the Work of the binding in the other namespace. The
+// member object of this Work must stay.
 func (p *tenantFixture) testCopiedPermanentID(t *testing.T) {
 	victim := configMap(p.otherNamespace, "kept")
 	p.env.Create(t, victim, policyFor(t, placementOn(member1), victim))
@@ -328,8 +328,8 @@ func (p *tenantFixture) removeFinalizers(t *testing.T, template *corev1.ConfigMa
 	}
 }
 
-// testSecretDependencies refers to Secrets by names with other namespaces, and to the token of
-// a ServiceAccount.
+// testSecretDependencies refers to Secrets by names that contain other namespaces, and to the token
+// of a ServiceAccount.
 func (p *tenantFixture) testSecretDependencies(t *testing.T) {
 	const secrets = `{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: $NS, name: courier}}
 ---
@@ -357,7 +357,8 @@ func (p *tenantFixture) testSecretDependencies(t *testing.T) {
 func (p *tenantFixture) testClusterScopedSelector(t *testing.T) {
 	p.createAs(t, "edit", strings.ReplaceAll(propagationPolicyYAML(`apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, name: cluster-admin`, `placement: {}`), "name: loot", "name: outside")+"\n---\n"+
 		"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: $NS, name: fence}, data: {color: blue}}\n---\n"+objectPropagationYAML("v1", "ConfigMap", "fence"))
-	// The policy that was created first was reconciled first.
+	// The policy for the ClusterRole was created before the policy for the ConfigMap, so it was
+	// reconciled before.
 	awaitInMember(t, p.env, member1, configMap(p.namespace, "fence"), hasColor("blue"))
 	rb := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin-clusterrole"}}
 	if err := checkAbsent(t.Context(), p.env.Karmada, rb); err != nil {

@@ -52,8 +52,8 @@ func unjoin(t *testing.T, env *testenv.Env, name string, wait time.Duration, for
 	return clock.since(began), err
 }
 
-// awaitUnregistered waits until the control plane has no objects of a cluster but its execution
-// namespace. The namespace controller needs some seconds to delete it.
+// awaitUnregistered waits until the control plane has no objects of a cluster except its execution
+// namespace. The namespace controller needs some seconds to delete this namespace.
 func awaitUnregistered(t *testing.T, env *testenv.Env, name string) {
 	t.Helper()
 	if err := checkAbsent(context.WithoutCancel(t.Context()), env.Karmada, clusterNamed(name)); err != nil {
@@ -198,9 +198,8 @@ func awaitUnscheduled(t *testing.T, env *testenv.Env, rb *workv1alpha2.ResourceB
 	})
 }
 
-// An unjoined cluster is removed from bindings for which the scheduler cannot decide anything
-// else: one whose policy is deleted, and one whose spread constraint requires more clusters
-// than exist.
+// An unjoined cluster is removed even from bindings that the scheduler cannot reschedule: one whose
+// policy is deleted, and one whose spread constraint requires more clusters than exist.
 func TestUnjoinRemovesTheClusterFromBindingsThatCannotBeRescheduled(t *testing.T) {
 	env := joining(t)
 	const name = "outgoing"

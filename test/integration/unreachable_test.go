@@ -19,10 +19,6 @@ import (
 	"karmada.io/karmada/internal/testenv"
 )
 
-// The tests of this file stop API servers. After that, reading metrics takes long: the
-// collectors of a stopped server wait for its storage. So these tests are in a file after those
-// that read metrics.
-
 // An unreachable member keeps its objects, does not delay others, and gets pending changes when
 // it is reachable again.
 func TestMemberThatWasUnreachableCatchesUp(t *testing.T) {
@@ -82,8 +78,8 @@ func TestDeletedClusterReleasesItsObjects(t *testing.T) {
 	awaitInMember(t, env, member1, template, exists)
 
 	unregisterCluster(t, env, name)
-	// The Cluster is deleted last, after the objects that belong to it. The namespace
-	// controller needs some seconds to delete its namespace.
+	// The Cluster is deleted last, after the objects that belong to it. The namespace controller
+	// needs some seconds to delete the execution namespace.
 	if err := checkAbsent(t.Context(), leaving.Client, template); err != nil {
 		t.Errorf("the object in the member: %v", err)
 	}

@@ -120,7 +120,7 @@ func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 		t.Fatal(err)
 	}
 	p.issueCertificate(t, "first")
-	// The context of a test ends before its programs stop.
+	// Do not stop the API server with the context of the test, which ends before the programs stop.
 	p.Cluster, err = testenv.StartCluster(context.WithoutCancel(t.Context()), standalone.Options{
 		Name: "plain", CommonName: "plain", Dir: t.TempDir(), APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
@@ -140,8 +140,8 @@ func startPlainAPIServer(t *testing.T, env *testenv.Env) *plainAPIServer {
 	return p
 }
 
-// issueCertificate issues the serving certificate of the programs. Another common name makes a
-// new certificate.
+// issueCertificate issues the serving certificate of the programs. With another common name, it
+// issues a new certificate.
 func (p *plainAPIServer) issueCertificate(t *testing.T, commonName string) {
 	t.Helper()
 	hosts := []string{standalone.Loopback, "localhost", aggregated.ServingName}

@@ -33,7 +33,7 @@ import (
 type Reviewer struct {
 	// Rules are the rules for all kinds.
 	Rules rules.Options
-	// NewID returns a new permanent ID. Nil means random UUIDs.
+	// NewID returns a new ID for a permanent-id label. Nil means random UUIDs.
 	NewID func() string
 	// Customizations lists the stored customizations, with which a new
 	// ResourceInterpreterCustomization is compared. Nil validates each customization alone.
@@ -55,7 +55,7 @@ type Reviewer struct {
 	LargeStatus bool
 }
 
-// DefaultRules returns rules options that contain only the validation of schedules and time zones.
+// DefaultRules returns rule options that enable only the validation of schedules and time zones.
 func DefaultRules() rules.Options {
 	return rules.Options{
 		ParseSchedule: parseSchedule,
@@ -98,8 +98,8 @@ func (r Reviewer) applyDefaults(kind *kind, version string, content, oldContent 
 		return fmt.Errorf("defaulting the %s: %w", kind.name, err)
 	}
 	if kind.withoutManagedFields && oldContent == nil {
-		// An API server tracks managed fields only for objects that had managed fields on creation,
-		// and for objects that are written with server-side apply.
+		// Store no managed fields. If an object has none on creation, the API server tracks managed
+		// fields only after a server-side apply.
 		unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	}
 	return applyDiff(content, before, object)

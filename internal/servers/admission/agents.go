@@ -56,8 +56,8 @@ type quota struct {
 }
 
 // agentQuotas returns the quotas of each agent. An upstream agent that waits for its certificate
-// creates a request every 5 minutes. Each write of an Event keeps the Event for another hour, so
-// the quota of bytes limits the stored Events.
+// creates a CertificateSigningRequest every 5 minutes. Each write of an Event keeps the Event for
+// another hour, so the quota of bytes limits the stored Events.
 func agentQuotas() []quota {
 	return []quota{
 		{
@@ -163,8 +163,8 @@ func (q *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
 	return q.limiters[key]
 }
 
-// validateAgent denies a write of an agent in an API server if the object is too large or a quota
-// is exceeded.
+// validateAgent denies a write of an agent if the object is too large or a quota is exceeded. Only
+// the plugin, which runs in an API server, calls it.
 func (r Reviewer) validateAgent(a admission.Attributes) error {
 	if a.GetUserInfo() == nil || !agent.IsAgent(a.GetUserInfo().GetName()) || a.GetObject() == nil {
 		return nil

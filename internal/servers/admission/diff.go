@@ -9,8 +9,8 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// applyDiff applies the difference between two typed states to content, from which the first state
-// was decoded. To encode the second state instead would add fields that were not set, such as
+// applyDiff applies the difference between before and after to content, the unstructured object
+// from which before was decoded. Encoding after instead would add fields that were not set, such as
 // empty structs, and would remove unknown fields.
 func applyDiff(content map[string]any, before, after runtime.Object) error {
 	if patch.Equal(before, after) {

@@ -89,8 +89,8 @@ func (o *Options) applyAuth(config *genericapiserver.RecommendedConfig) error {
 	return nil
 }
 
-// karmadaClient returns a client of the Karmada API server. It also sets the client
-// configuration and the informers.
+// karmadaClient returns a client of the Karmada API server. It also sets the client configuration
+// and the informers of config.
 func (o *Options) karmadaClient(config *genericapiserver.RecommendedConfig) (kubernetes.Interface, error) {
 	karmadaConfig, err := o.karmadaConfig(coreKubeconfig(o.Server.CoreAPI))
 	if err != nil {

@@ -53,11 +53,11 @@ type Options struct {
 	// Karmada is the client configuration if no kubeconfig flag is given. Nil means the service
 	// account of the Pod.
 	Karmada *clientrest.Config
-	// Authenticator replaces delegated authentication.
+	// Authenticator replaces delegated authentication. Nil means delegated authentication.
 	Authenticator authenticator.Request
-	// Authorizer replaces delegated authorization.
+	// Authorizer replaces delegated authorization. Nil means delegated authorization.
 	Authorizer authorizer.Authorizer
-	// Secrets replaces the cache of Secrets in the namespace of the clusters.
+	// Secrets replaces the cache of Secrets in the namespace karmada-cluster. Nil means this cache.
 	Secrets proxy.SecretGetter
 
 	featureGates map[string]bool

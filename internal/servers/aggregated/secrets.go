@@ -15,7 +15,7 @@ import (
 )
 
 // secretGetters returns two readers for the credentials of clusters. cached reads Secrets of the
-// conventional namespace from an informer cache, and all other Secrets from the Karmada API
+// namespace karmada-cluster from an informer cache, and all other Secrets from the Karmada API
 // server. fresh always reads from the Karmada API server.
 func (o *Options) secretGetters(config *genericapiserver.RecommendedConfig, karmada kubernetes.Interface) (cached, fresh proxy.SecretGetter, err error) {
 	if o.Secrets != nil {

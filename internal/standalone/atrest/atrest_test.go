@@ -112,7 +112,8 @@ func TestPrepareCoversSecretsAndWorks(t *testing.T) {
 		t.Fatalf("a new file has the keys %q and does not cover %q (%v)", generated.keyNames, generated.uncoveredResources, err)
 	}
 
-	// The key file of an earlier release lists only Secrets, and Works are stored unencrypted.
+	// Simulate an earlier release: its key file lists only Secrets, and it stored Works
+	// unencrypted.
 	generated.configuration.Resources[0].Resources = []string{"secrets"}
 	if err := writeKeyFile(path, generated.configuration); err != nil {
 		t.Fatal(err)

@@ -86,10 +86,10 @@ type keyFile struct {
 	configuration apiserverv1.EncryptionConfiguration
 	// keyNames are the names of the keys.
 	keyNames []string
-	// missing reports that the file does not exist.
+	// missing is true if the file does not exist.
 	missing bool
-	// uncoveredResources are the resources that the configuration of an earlier release does not
-	// encrypt.
+	// uncoveredResources are the resources that must be encrypted, but that the configuration does
+	// not list, because an earlier release wrote it.
 	uncoveredResources []string
 }
 

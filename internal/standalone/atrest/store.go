@@ -70,9 +70,9 @@ func (s *StoredValues) addPrefix(ctx context.Context, store clientv3.KV, prefix 
 	}
 }
 
-// Encrypt encrypts the unencrypted values with the key file at path, as an API server does. No API
-// server may run on this etcd meanwhile. The values are changed directly in etcd, so an admission
-// webhook or an invalid schema cannot reject the change.
+// Encrypt encrypts the values of plaintextKeys in the same way as an API server with the key file
+// at path. No API server may run on this etcd meanwhile. Encrypt changes the values directly in
+// etcd, so an admission webhook or an invalid schema cannot reject the change.
 func Encrypt(ctx context.Context, path string, store clientv3.KV, plaintextKeys []string) (encrypted int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
 	defer cancel()

@@ -50,7 +50,7 @@ type Manifest struct {
 	Hash     uint32 `json:"hash"`
 	// Clusters are the names of the member clusters.
 	Clusters []string `json:"clusters"`
-	// Files are the other files of the archive, in the order of the archive.
+	// Files are the files that follow the manifest in the archive, in the order of the archive.
 	Files []File `json:"files"`
 }
 

@@ -11,8 +11,9 @@ import (
 	"karmada.io/karmada/internal/programs"
 )
 
-// policyClaims returns the policy that claims a new object, for the admission plugin in the API
-// server. The components that know the claims start after the API server, or do not run.
+// policyClaims looks up the policy that claims a new object, for the admission plugin in the API
+// server. The components that know the claims start after the API server, so they set the lookup
+// function later. If these components do not run, there is no lookup function.
 type policyClaims struct {
 	lookupFunc atomic.Pointer[programs.ClaimLookup]
 }

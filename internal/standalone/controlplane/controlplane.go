@@ -135,9 +135,10 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	return err
 }
 
-// watchCacheSizes disables the watch cache of resources that clients do not watch. With the watch
-// cache, the API server would keep each object once for every version, and convert each change to
-// the old versions. The only watch reads from etcd at the same cost.
+// watchCacheSizes returns the flag value that disables the watch caches of bindings and Works. An
+// API server has one watch cache for each version of a resource. Each cache would keep all objects,
+// and the caches of old versions would convert each change, although no client watches these
+// versions. The watch of the current version reads from etcd at the same cost.
 func watchCacheSizes() string {
 	var sizes []string
 	for _, resource := range []string{"resourcebindings", "clusterresourcebindings", "works"} {
@@ -203,7 +204,7 @@ func (c *ControlPlane) registerAdmission(plugins *apiserveradmission.Plugins) {
 	admission.Register(plugins, reviewer)
 }
 
-// newReviewer returns the admission rules of this process. The rules need no other server.
+// newReviewer returns the admission rules of this process. The rules need no webhook server.
 func (c *ControlPlane) newReviewer() admission.Reviewer {
 	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), NewID: uuid.NewString, AgentQuotas: admission.NewAgentQuotas(time.Now)}
 	c.configuration.ConfigureAdmission(&reviewer)

@@ -311,8 +311,8 @@ func (c *container) confinement(command layout.Command) process.Confinement {
 		return process.Confinement{}
 	}
 	confinement := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
-	// The files of a volume are links to the current version of the files, which is in the same
-	// directory.
+	// Allow access to the whole directory of a volume, because the files of a volume are links to
+	// the current version of the files in the same directory.
 	for _, mount := range c.spec.VolumeMounts {
 		v := c.pod.volumes[mount.Name]
 		if v.IsWritable() && !mount.ReadOnly {

@@ -71,8 +71,8 @@ func describeState(state corev1.ContainerState) string {
 	}
 }
 
-// execWithOutput runs the program of the container with other arguments, and writes both
-// output streams to out.
+// execWithOutput runs a command in the container, as Exec does, and writes both output streams to
+// out.
 func (c *container) execWithOutput(ctx context.Context, command []string, out io.Writer) error {
 	return c.Exec(ctx, command, kubelet.Streams{Stdout: out, Stderr: out})
 }
@@ -145,7 +145,7 @@ func (c *container) Attach(ctx context.Context, streams kubelet.Streams) error {
 	return errors.Join(errs[:]...)
 }
 
-// lockedWriter serializes writes of all writers with the same lock.
+// lockedWriter serializes the writes of all writers that share its lock.
 type lockedWriter struct {
 	lock *sync.Mutex
 	out  io.Writer

@@ -46,12 +46,12 @@ type pod struct {
 	volumes                    map[string]*layout.Volume
 	initContainers, containers []*container
 
-	// lifetime ends with the programs of the Pod. terminate or the stop of the node ends it.
-	// done is closed when everything has ended.
+	// lifetime is the context of the programs of the Pod. It ends when terminate is called or the
+	// node stops. done is closed when run has returned.
 	lifetime  context.Context //nolint:containedctx // the programs of the Pod outlive single requests
 	terminate context.CancelFunc
 	done      chan struct{}
-	// statusChanged wakes the reporter when the status may have changed.
+	// statusChanged wakes reportStatus when the status may have changed.
 	statusChanged chan struct{}
 
 	mu         sync.Mutex
@@ -167,7 +167,7 @@ func (p *pod) run(ctx context.Context) {
 		reporter.Wait()
 		return
 	}
-	// A Pod that ended is kept until it is deleted.
+	// Keep a Pod that has ended until the Pod is deleted.
 	p.requestReport()
 	<-p.lifetime.Done()
 	cancel()
@@ -296,7 +296,7 @@ func (p *pod) reportStatus(ctx context.Context) {
 	}
 }
 
-// writeStatus writes the status if it differs from the last one.
+// writeStatus writes the status if it differs from the last written status.
 func (p *pod) writeStatus(ctx context.Context) error {
 	object, status := p.latest(), p.status()
 	p.mu.Lock()

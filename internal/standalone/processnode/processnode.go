@@ -20,12 +20,12 @@
 //   - A process has no file system of its own. In arguments and variables, paths below a
 //     mount path are replaced by the path on the machine. The content of files is not
 //     changed. A program reads its service account through flags.InCluster.
-//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. If an
-//     argument listens on all addresses, it is restricted to the address of the Pod, also in
-//     exec and exec probes. The defaults of programs use $KARMADA_POD_IP. An argument with a
-//     listen address that is neither the address of the Pod nor loopback is rejected, so that
-//     other machines cannot reach a Pod. Probes connect only to ports that are open on the
-//     address of the Pod. There is no cluster DNS.
+//   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An
+//     argument that makes a program listen on all addresses is changed to the address of the
+//     Pod, also in exec and exec probes. The defaults of programs use $KARMADA_POD_IP. An
+//     argument with a listen address that is neither the address of the Pod nor loopback is
+//     rejected, so that other machines cannot reach a Pod. Probes connect only to ports that
+//     are open on the address of the Pod. There is no cluster DNS.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and events
 //     work as in a kubelet. The size of logs is limited.
 //   - The node serves logs, exec, attach and port-forward. exec runs the program of the
@@ -87,7 +87,8 @@ type Options struct {
 	APIServer string
 	// Port is the port of 127.0.0.1 on which Handler is served.
 	Port int
-	// Capacity is the capacity in the Node status. The node also enforces the number of Pods.
+	// Capacity is the capacity in the Node status. If the node gets more Pods than the capacity
+	// allows, the node sets the additional Pods to Failed. The node does not limit CPU and memory.
 	Capacity corev1.ResourceList
 	// Labels are added to the Node besides Label.
 	Labels map[string]string

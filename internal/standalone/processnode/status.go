@@ -123,8 +123,9 @@ func podConditions(pod *corev1.Pod, f podFacts, phase corev1.PodPhase) []corev1.
 	return []corev1.PodCondition{initialized, ready, containers}
 }
 
-// newCondition returns a condition that is true if always is set or names is empty. Otherwise the
-// condition is false and its message lists the names.
+// newCondition returns a Pod condition that is true if always is set or names is empty. Otherwise
+// the condition is false, and its message lists the names, for example of the containers that are
+// not ready.
 func newCondition(kind corev1.PodConditionType, always bool, reason, message string, names []string) corev1.PodCondition {
 	if always || len(names) == 0 {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue}

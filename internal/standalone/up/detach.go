@@ -39,7 +39,8 @@ func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	defer func() { _ = output.Close() }()
 
 	cmd := exec.Command(self, o.arguments()...)
-	// Messages of the background process quote the program name in commands.
+	// The messages of the background process contain commands for the user. Pass the program name
+	// that the user typed, so that the user can run these commands.
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), eventsFDVariable+"=3")
 	cmd.ExtraFiles = []*os.File{writer}

@@ -52,11 +52,11 @@ func downCommand() *cobra.Command {
 }
 
 // stopAndPurge stops everything and removes the data. Without force, it returns an error and does
-// nothing while clusters that users have joined hold credentials.
+// nothing while clusters that users have joined hold credentials of the control plane.
 func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) error {
 	if pid, err := dir.runningProcess(); err == nil && pid != 0 && !force {
-		// Check before the stop, because the control plane must run so that the user can remove
-		// these clusters.
+		// Check before the stop, because the user needs the running control plane to remove the
+		// clusters that hold credentials.
 		if err := dir.checkHoldersInAPI(ctx); err != nil {
 			return err
 		}

@@ -42,9 +42,9 @@ func (r interruptedRegistration) canContinue() bool {
 }
 
 // objectsToDelete returns the objects of the control plane and of the member that prevent another
-// registration, in the order of their deletion. The Secret that proves the ownership is deleted
-// last, so that the deletion can be repeated after an interruption. Objects without the labels of
-// this registration are not included.
+// registration, in the order of their deletion. The Secret of the agent proves that the objects in
+// the member belong to this registration. It is deleted last, so that the deletion can be repeated
+// after an interruption. Objects of other owners are not included.
 func (r interruptedRegistration) objectsToDelete() (karmada, member []client.Object) {
 	for i := range r.requests {
 		// If a user approved a pending request, a second agent would be created.

@@ -31,7 +31,8 @@ type memberOptions struct {
 	// ProgramsDisabled is the reason why no Pod runs as a process of this machine. Empty means that
 	// Pods with images of Karmada run as processes.
 	ProgramsDisabled string
-	// AllowUnconfined allows these processes even if the kernel cannot confine them.
+	// AllowUnconfined allows Pods to run as processes even if the kernel cannot confine the
+	// processes.
 	AllowUnconfined bool
 }
 

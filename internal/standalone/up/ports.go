@@ -14,7 +14,7 @@ import (
 // the start of the server fails later. internal names ports that only this process uses. If
 // another process uses such a port, choosePorts chooses a new port.
 func choosePorts(ports map[string]int, published, internal []string) error {
-	// All listeners stay open until the end, so that no two names get the same port.
+	// All listeners stay open until all ports are chosen, so that no two names get the same port.
 	var listeners []net.Listener
 	defer func() {
 		for _, listener := range listeners {

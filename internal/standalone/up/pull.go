@@ -28,9 +28,9 @@ const (
 	tokenDeletionTimeout = 5 * time.Second
 )
 
-// selectPullMembers returns the members in pull mode. If the program of the agent is not
-// available, there are no such members. This returns an error if the user requested a number of
-// pull mode members. Otherwise report is called.
+// selectPullMembers returns the members to register in pull mode. It selects none if this machine
+// cannot run the program of the agent. In this case, it returns an error if the user requested a
+// number of pull mode members, and calls report otherwise.
 func selectPullMembers(members []string, count int, programsDisabled error, report func(text string)) ([]string, error) {
 	chosen := choosePullMembers(members, count)
 	if len(chosen) == 0 {

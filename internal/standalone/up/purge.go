@@ -34,8 +34,8 @@ const (
 // credentials of its control plane.
 type credentialsHeldError struct {
 	dir dataDir
-	// replacedDir is the directory of a control plane that a restore replaced, if the
-	// clusters are stored there. Empty means the current control plane.
+	// replacedDir is the directory of the replaced control plane that stores these clusters. Empty
+	// means that the current control plane stores them.
 	replacedDir string
 	// pushClusters and pullClusters are the names of the clusters by mode.
 	pushClusters, pullClusters []string
@@ -54,8 +54,9 @@ func (e *credentialsHeldError) Error() string {
 		e.dir.path, countOf(len(e.pushClusters)+len(e.pullClusters), "cluster"), subject, describeClusters(e.pushClusters, e.pullClusters), removal, e.dir.path, strings.Join(e.leaveCommands(), ", "), followUp)
 }
 
-// leaveCommands returns one command for each mode that removes a cluster from the control plane. A
-// restored control plane may have no Cluster of that name, which requires --force.
+// leaveCommands returns, for each mode, the command that removes one of the clusters from the
+// control plane. For the clusters of a replaced control plane, the command contains --force,
+// because the restored control plane may have no Cluster of that name.
 func (e *credentialsHeldError) leaveCommands() (commands []string) {
 	force := ""
 	if e.replacedDir != "" {
@@ -141,7 +142,8 @@ func (d dataDir) memberAddresses() (map[string]string, error) {
 type clusterReader func(ctx context.Context, dir string) *exec.Cmd
 
 // checkHoldersInAPI asks the running control plane which clusters hold its credentials. If the
-// control plane does not respond, it returns nil, because the storage is checked later.
+// control plane does not respond, it returns nil, because the caller checks the storage after the
+// stop.
 func (d dataDir) checkHoldersInAPI(ctx context.Context) error {
 	listCtx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()

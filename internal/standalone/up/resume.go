@@ -26,8 +26,8 @@ import (
 // available.
 const unavailableRetryInterval = 500 * time.Millisecond
 
-// retryUnavailable retries while a server is not available, because a member whose process was
-// killed is restarted.
+// retryUnavailable repeats try while its error means that the server is not available. If the
+// process of a member was killed, the member is available again after a restart.
 func retryUnavailable(ctx context.Context, try func() error) error {
 	for {
 		err := try()

@@ -106,7 +106,7 @@ func registeredClusters(ctx context.Context, karmada *rest.Config, members []str
 }
 
 // awaitClustersReady waits until the clusters are Ready. A status that an agent reported before
-// this run is ignored. So the Lease of an agent must have been renewed in this run.
+// this run does not count: the agent must have renewed its Lease since began.
 func awaitClustersReady(ctx context.Context, karmada *rest.Config, names []string, began time.Time) error {
 	var waiting []string
 	err := wait.PollUntilContextCancel(ctx, clustersPollInterval, true, func(ctx context.Context) (bool, error) {

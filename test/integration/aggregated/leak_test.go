@@ -26,12 +26,13 @@ func TestNoGoroutineOutlivesTheServer(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The first server starts goroutines that libraries share in a process.
+	// Run one server before the comparison, because the first server starts goroutines that
+	// libraries share in a process.
 	run()
 	before := goleak.IgnoreCurrent()
 	run()
-	// A goroutine that waits for a list ends by its own timer some seconds later. The time for
-	// all of them depends on the machine.
+	// A goroutine that waits for a list ends by its own timer some seconds later. How long all of
+	// these goroutines take depends on the machine.
 	ticker, limit := time.NewTicker(100*time.Millisecond), time.After(maxWait)
 	defer ticker.Stop()
 	for leaks := goleak.Find(before); leaks != nil; leaks = goleak.Find(before) {

@@ -64,7 +64,7 @@ func newMemberCluster(name string) *clusterv1alpha1.Cluster {
 	}
 }
 
-// createCluster creates a Cluster and returns it as the server answers it.
+// createCluster creates a Cluster and returns the Cluster of the response.
 func createCluster(t *testing.T, karmada client.Client, c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	t.Helper()
 	if err := karmada.Create(t.Context(), c); err != nil {
@@ -140,7 +140,7 @@ func testGenerationUnchanged(t *testing.T, karmada client.WithWatch) {
 	if err := karmada.Status().Update(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	// Another order in the spec is not a change either.
+	// Another order of the resource models is not a change of the spec.
 	c.Spec.ResourceModels[0], c.Spec.ResourceModels[1] = c.Spec.ResourceModels[1], c.Spec.ResourceModels[0]
 	if err := karmada.Update(t.Context(), c); err != nil {
 		t.Fatal(err)

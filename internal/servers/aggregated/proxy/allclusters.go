@@ -40,7 +40,8 @@ func (e *allClustersHandler) ServeHTTP(w http.ResponseWriter, req *http.Request)
 			e.proxy.karmada.forward(w, req, e.path, e.caller, e.responder)
 		}
 	case info.Verb == "list":
-		// A field selector may name an object, but the request is still a list.
+		// Check this case before the name: a field selector may set the name, but the request is
+		// still a list.
 		e.list(w, req)
 	case info.Name != "" && info.Verb != "watch":
 		e.forwardToHolder(w, req, info)
@@ -127,8 +128,8 @@ func (e *allClustersHandler) list(w http.ResponseWriter, req *http.Request) {
 		header.Del(name)
 	}
 	maps.Copy(w.Header(), header)
-	// Limit the time, because a client that does not read would block the memory that other
-	// requests need.
+	// Limit the time, because a client that does not read would occupy memory that other requests
+	// need.
 	controller := http.NewResponseController(w)
 	_ = controller.SetWriteDeadline(time.Now().Add(e.proxy.timeouts.clientRead))
 	w.WriteHeader(http.StatusOK)

@@ -17,7 +17,7 @@ import (
 const maxErrorBody = 64 << 10
 
 // sendAuthenticated sends a request with the identity of the caller. If the member rejects the
-// token of the impersonator, the token is read again.
+// token of the impersonator, sendAuthenticated reads the token again without a cache.
 func (w *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
 	resp, err := transport.RoundTrip(w.withIdentity(req, w.token))
 	if err != nil {
@@ -94,7 +94,7 @@ var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?
 // impersonate the caller. If the caller has no rights in the member, it returns the original
 // response.
 func (w *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
-	// Ignore a read error, because it occurs again when the rest is read.
+	// Ignore a read error, because it occurs again when the rest of the body is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	found := impersonationDenied.FindSubmatch(head)
 	if found == nil {

@@ -7,8 +7,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// Budgets limit the number of concurrent requests. If a budget is exhausted, further requests get
-// the status 429 with Retry-After.
+// Budgets limit the number of concurrent requests to members. If a budget is exhausted, further
+// requests get the status 429 with Retry-After.
 type Budgets struct {
 	// Requests limits the short requests to one member. AllRequests limits the short requests to
 	// all members together.

@@ -152,8 +152,8 @@ func (p httpProxy) tunnel(conn net.Conn, address string) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy returns %s", resp.Status)
 	}
-	// In TLS and HTTP, the client sends first. If the server sent data before that, the reader
-	// would have buffered the data, and it would be lost.
+	// Reject a server that sends data first. In TLS and HTTP, the client sends first. The reader
+	// has buffered the data of the server, so the data would be missing in the tunnel.
 	if reader.Buffered() > 0 {
 		return errors.New("the server sent data before the client")
 	}

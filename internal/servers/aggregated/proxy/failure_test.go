@@ -162,7 +162,7 @@ func TestIdleWatchIsKeptAndFlushed(t *testing.T) {
 	line := make([]byte, len("second\n"))
 	for _, event := range []string{"first", "second"} {
 		if event == "second" {
-			// Meanwhile, another request reaches its timeout.
+			// While the watch is open, another request reaches its timeout.
 			if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
 				t.Fatalf("a list of a member that sends no data: got %v", got)
 			}

@@ -83,7 +83,8 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 		Transport:     send,
 		FlushInterval: flushInterval,
 		ErrorHandler:  func(_ http.ResponseWriter, _ *http.Request, err error) { responder.Error(err) },
-		// An error in the middle of a response is reported to the client by closing the connection.
+		// Log no error in the middle of a response, because the closed connection reports the error
+		// to the client.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	proxy.ServeHTTP(w, req)

@@ -31,7 +31,7 @@ var removedHeaders = []string{
 	"Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
 }
 
-// filterResponse removes content that must not reach clients from the response of a member.
+// filterResponse removes from the response of a member what must not reach clients.
 func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
 	for _, name := range removedHeaders {
 		resp.Header.Del(name)
@@ -41,8 +41,8 @@ func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, erro
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	// A member sends trailers after the body. Trailers are added to resp, but not to the copy that
-	// is returned to the client.
+	// A member sends trailers after the body, and the transport adds them to resp. Return a copy of
+	// resp without trailers, so that the client does not get them.
 	filtered := *resp
 	filtered.Trailer = nil
 	return &filtered, nil

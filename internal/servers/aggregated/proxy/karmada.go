@@ -11,9 +11,9 @@ import (
 	clientrest "k8s.io/client-go/rest"
 )
 
-// karmadaServer serves the requests to all clusters that are not about resources. It sends these
-// requests to the Karmada API server with the credentials of this server, and impersonates the
-// caller. The caller gets no additional rights.
+// karmadaServer serves the requests that address all clusters but no resource, such as discovery.
+// It sends these requests to the Karmada API server with the credentials of this server, and
+// impersonates the caller. The caller gets no additional rights.
 type karmadaServer struct {
 	endpoint  *url.URL
 	transport http.RoundTripper

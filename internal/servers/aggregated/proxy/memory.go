@@ -65,7 +65,8 @@ type memoryReservation struct {
 	limit int64
 	// request is the remaining memory for all responses to the request.
 	request *atomic.Int64
-	// member and all are shared by all requests.
+	// member limits the memory for the responses of this member to all requests. all limits the
+	// memory for the responses of all members.
 	member, all *semaphore.Weighted
 	// used is the size of the response. held is the memory reserved in member and all.
 	used, held int64

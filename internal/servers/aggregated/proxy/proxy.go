@@ -33,7 +33,7 @@ import (
 // AllClusters is the cluster name that stands for all clusters.
 const AllClusters = "*"
 
-// ClusterGetter reads the Cluster with that name, or returns a NotFound error.
+// ClusterGetter reads the Cluster with the given name, or returns a NotFound error.
 type ClusterGetter func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
 
 // ClusterLister reads all Clusters.
@@ -45,15 +45,15 @@ type SecretGetter func(ctx context.Context, namespace, name string) (*corev1.Sec
 // Sources are the data sources and settings of the proxy.
 type Sources struct {
 	Cluster ClusterGetter
-	// Clusters is used for requests to all clusters.
+	// Clusters lists the clusters to which a request to all clusters is sent.
 	Clusters ClusterLister
 	// Secret may read from a cache.
 	Secret SecretGetter
 	// FreshSecret must not read from a cache. It is used when a member rejects the token that
 	// Secret returned. Nil means that Secret does not read from a cache either.
 	FreshSecret SecretGetter
-	// Karmada is the server for requests to all clusters that are not about resources, such as
-	// discovery. Nil means that such requests fail.
+	// Karmada is the client configuration of the Karmada API server, which serves the requests that
+	// address all clusters but no resource, such as discovery. Nil means that such requests fail.
 	Karmada *clientrest.Config
 	// Budgets limit the concurrent requests. The zero value means DefaultBudgets.
 	Budgets Budgets
@@ -68,7 +68,7 @@ type Proxy struct {
 	// sharedBudgets are the budgets of all members together.
 	sharedBudgets sharedBudgets
 	// memory limits the responses of members to requests to all clusters. responseMemory is the
-	// memory that all such requests share.
+	// memory that all requests to all clusters share.
 	memory         memoryLimits
 	responseMemory *semaphore.Weighted
 }

@@ -131,8 +131,9 @@ func (t *transport) closeIdle() {
 	t.upgrades.CloseIdleConnections()
 }
 
-// dialer returns the function that connects to the cluster, directly or through its proxy. It
-// implements the proxy itself, because http.Transport does not use its proxy for upgrades.
+// dialer returns the function that connects to the cluster, directly or through the proxy of the
+// cluster. It connects to the proxy itself, because http.Transport does not use its proxy setting
+// for upgrades.
 func (r connectionSettings) dialer() (dialFunc, error) {
 	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
 	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext

@@ -32,8 +32,9 @@ func isUpgrade(req *http.Request) bool {
 // upgrade forwards a request to switch protocols, and then copies bytes in both directions.
 func (p *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
 	if !hasNoBody(w, req, p.client.timeouts.errorBody) {
-		// The bytes of a body could not be distinguished from the bytes of the stream. The error
-		// response does not wait for the rest of the body.
+		// Reject the body, because its bytes could not be distinguished from the bytes of the
+		// stream. Close the connection, so that the error response does not wait for the rest of
+		// the body.
 		w.Header().Set("Connection", "close")
 		p.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 		return
@@ -138,8 +139,9 @@ func (p *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *htt
 	head := *resp
 	head.Body = nil
 	if err := errors.Join(head.Write(buffered), buffered.Flush()); err == nil {
-		// Read the rest of the data from the connection. If it were read through the buffer of the
-		// server, the end of the client's data would end the request.
+		// Read from the buffer of the server only the data that the buffer contains already, and
+		// read the rest from the connection. If the buffer read the rest, the end of the data of
+		// the client would end the request.
 		early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
 		copyStream(client, io.MultiReader(early, client), member, p.client.timeouts.halfClosed)
 	}

@@ -124,7 +124,7 @@ func TestIdleStreamIsKept(t *testing.T) {
 	if _, err := reader.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// Meanwhile, another request reaches its timeout.
+	// While the stream is open, another request reaches its timeout.
 	if got := sendRequest(t, newRequest(t, "GET", front.URL+"/proxy/api/v1/pods", "")); got.code != http.StatusGatewayTimeout {
 		t.Fatalf("a list of a member that sends no data: got %v", got)
 	}

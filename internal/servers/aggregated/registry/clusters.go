@@ -41,7 +41,8 @@ func newClusters(store *genericregistry.Store) *Clusters {
 	return c
 }
 
-// checkDryRun makes a dry run return the error that the storage returns without a dry run.
+// checkDryRun returns an error in a dry run if another Cluster has the same ID. Without a dry run,
+// the storage returns this error.
 func (c *Clusters) checkDryRun(ctx context.Context, obj, old runtime.Object, dryRun []string) error {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok || !dryrun.IsDryRun(dryRun) || cluster.Spec.ID == "" || cluster.Spec.ID == clusterID(old) {

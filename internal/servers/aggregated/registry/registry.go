@@ -39,8 +39,9 @@ type Storage struct {
 
 // Rules are the settings that the program passes to the storage.
 type Rules struct {
-	// ResourceModels reports whether Clusters get default resource models in the standard form. It
-	// is called on every write.
+	// ResourceModels reports whether a new Cluster without resource models gets the default models,
+	// and whether given models are stored in the standard form. ResourceModels is called on every
+	// write.
 	ResourceModels func() bool
 	// Now returns the time that is used for taints and for the age of objects in tables.
 	Now func() metav1.Time

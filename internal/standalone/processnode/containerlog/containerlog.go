@@ -172,9 +172,9 @@ type Query struct {
 	// Follow makes Read continue until the log is closed. Timestamps prefixes each line with its
 	// time.
 	Follow, Timestamps bool
-	// Since excludes lines that were written earlier.
+	// Since excludes lines that were written before this time.
 	Since time.Time
-	// Stream excludes lines of other streams. Empty means all streams.
+	// Stream selects the lines of one output stream. Empty means all streams.
 	Stream string
 	// Tail is the maximum number of lines, counted from the end of the log. A negative value means
 	// all lines.
@@ -223,7 +223,8 @@ type printer struct {
 	offset int64
 }
 
-// readFile returns the complete lines of a file, and stores the offset after the last of them.
+// readFile returns the complete lines of a file, and stores the offset after the last complete
+// line.
 func (p *printer) readFile(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -2,8 +2,8 @@
 // It serves the kubelet paths for logs, exec, attach and port-forward of kubectl.
 //
 // The caller of Handler must accept only connections of the API server, because exec runs
-// commands. The package has no list of Pods. If a Pod does not run on this node, the response says
-// that the Pod is simulated.
+// commands. The package has no list of Pods: Node.FindPod finds the Pod of a request. If the Pod
+// does not run on this node, the response says that the Pod is simulated.
 package kubelet
 
 import (
@@ -54,7 +54,7 @@ type Node struct {
 	Now         func() time.Time
 }
 
-// Handler returns the HTTP handler for all paths.
+// Handler returns the HTTP handler for all kubelet paths that the node serves.
 func (n Node) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })

@@ -86,6 +86,7 @@ func (s *Spawner) Close() { close(s.closed) }
 
 // signalGroup sends a signal to a command and its descendants.
 func signalGroup(cmd *exec.Cmd, signal syscall.Signal) {
-	// A process group exists until its last process is reaped, so its ID is not reused before.
+	// The kernel does not reuse the ID of a process group until the last process of the group is
+	// reaped.
 	_ = syscall.Kill(-cmd.Process.Pid, signal)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timeout is how long Until waits for a text.
+// timeout is how long WaitFor waits for a text.
 const timeout = time.Minute
 
 // Follower collects the output of a log. The writer calls End after the last write.
