@@ -25,6 +25,8 @@ type storedState struct {
 	NodesPerMember int `json:"nodesPerMember,omitempty"`
 	// SkipJoin means that the user registers the members.
 	SkipJoin bool `json:"unjoined,omitempty"`
+	// Excluded are the components of Karmada that the last start did not run.
+	Excluded []string `json:"excluded,omitempty"`
 	// Kubernetes is the version, such as 1.36, of the API servers that last wrote the data.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }

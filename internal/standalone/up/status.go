@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/console"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -66,6 +67,9 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 		return fmt.Errorf("printing: %w", err)
 	}
 	if format.IsTable() {
+		if len(found.Excluded) > 0 {
+			fmt.Fprintf(advice, "\nKarmada does not run these components here: %s\nRun each of them with --kubeconfig %s\n", strings.Join(found.Excluded, " "), found.Kubeconfig)
+		}
 		fmt.Fprintf(advice, "\nexport KUBECONFIG=%s\n", found.Kubeconfig)
 		if found.Restored != "" {
 			fmt.Fprintf(advice, "No objects are deleted in member clusters until the restore is confirmed.\nShow differences: karmada restore --report --data-dir %s\nConfirm: karmada restore --confirm --data-dir %[1]s\n", found.DataDir)
@@ -95,11 +99,15 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	if err != nil {
 		return status{}, fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	members, err := dir.memberProcesses()
+	state, err := dir.readState()
 	if err != nil {
 		return status{}, err
 	}
-	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaKubeconfig()}
+	members, err := dir.memberProcesses(state)
+	if err != nil {
+		return status{}, err
+	}
+	found := status{DataDir: dir.path, Kubeconfig: dir.karmadaKubeconfig(), Hosted: selectedComponents(state.Excluded), Excluded: state.Excluded}
 	self := statusRow{Kind: kindControlPlane, Name: "karmada", State: readHealth(ctx, client), Address: karmada.Host, Process: &pid, Log: dir.logFile("karmada")}
 	if e, _, err := readEpoch(ctx, client); err == nil && e.NeedsConfirmation() {
 		found.Restored = e.DescribeOrigin()
@@ -117,12 +125,13 @@ type memberProcess struct {
 	log           string
 }
 
-// memberProcesses returns the simulated members of this installation.
-func (d dataDir) memberProcesses() ([]memberProcess, error) {
-	state, err := d.readState()
-	if err != nil {
-		return nil, err
-	}
+// selectedComponents returns the components of Karmada without the excluded ones.
+func selectedComponents(excluded []string) []string {
+	return slices.DeleteFunc(components.HostedNames(), func(name string) bool { return slices.Contains(excluded, name) })
+}
+
+// memberProcesses returns the simulated members of the installation with the given state.
+func (d dataDir) memberProcesses(state storedState) ([]memberProcess, error) {
 	members := make([]memberProcess, 0, len(state.Members))
 	for _, name := range state.Members {
 		pid, err := dataDir{d.memberDir(name)}.runningProcess()
@@ -149,7 +158,11 @@ type status struct {
 	Kubeconfig string `json:"kubeconfig"`
 	// Restored describes the restored backup until a user confirms the restore. Until then, no
 	// objects are deleted in member clusters.
-	Restored   string      `json:"restored,omitempty"`
+	Restored string `json:"restored,omitempty"`
+	// Hosted are the components of Karmada that the process of the control plane runs. Excluded are
+	// the components that the option --components excludes.
+	Hosted     []string    `json:"hosted,omitempty"`
+	Excluded   []string    `json:"excluded,omitempty"`
 	Components []statusRow `json:"components"`
 }
 

@@ -181,6 +181,7 @@ func (i *installation) updateState() (err error) {
 		i.state.NodesPerMember = i.options.NodesPerMember
 	}
 	i.state.NodesPerMember = cmp.Or(i.state.NodesPerMember, standalone.DefaultNodeOptions().Count)
+	_, i.state.Excluded = i.options.selectComponents()
 	i.programsDisabled = i.options.programsDisabledReason(processnode.CheckConfinement())
 	if err := i.updateMembers(); err != nil {
 		return err
@@ -411,8 +412,8 @@ Try:
 	if len(i.state.Members) > 0 {
 		text += fmt.Sprintf("The members are the contexts in\n  %s\n", i.dir.membersKubeconfig())
 	}
-	if _, left := i.options.selectComponents(); len(left) > 0 {
-		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", i.dir.karmadaKubeconfig(), strings.Join(left, " "))
+	if len(i.state.Excluded) > 0 {
+		text += fmt.Sprintf("Components to run yourself with --kubeconfig %s:\n  %s\n", i.dir.karmadaKubeconfig(), strings.Join(i.state.Excluded, " "))
 	}
 	return text + fmt.Sprintf("Logs are in %s. Stop with\n  %s", i.dir.logsDir(), i.dir.stopCommand())
 }

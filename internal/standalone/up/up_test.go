@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -23,18 +24,20 @@ func TestUpdateStateKeepsEarlierOptions(t *testing.T) {
 		want    storedState
 		message string
 	}{
-		"the first start":                 {options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
-		"the first start without joining": {options: Options{Members: 1, Join: &no}, want: storedState{Members: []string{"member1"}, NodesPerMember: 3, SkipJoin: true}},
-		"no flags":                        {before: before, options: Options{Members: -1}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
-		"members are joined now":          {before: before, options: Options{Members: -1, Join: &yes}, want: storedState{Members: before.Members, NodesPerMember: 5}},
-		"as many members as before":       {before: before, options: Options{Members: 2}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
-		"more nodes for the same members": {before: before, options: Options{Members: -1, NodesPerMember: 7}, want: storedState{Members: before.Members, NodesPerMember: 7, SkipJoin: true}},
-		"fewer members":                   {before: before, options: Options{Members: 1}, want: storedState{Members: []string{"member1"}, NodesPerMember: 5, SkipJoin: true}, message: "member2: not started"},
+		"the first start":                           {options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
+		"the first start without joining":           {options: Options{Members: 1, Join: &no}, want: storedState{Members: []string{"member1"}, NodesPerMember: 3, SkipJoin: true}},
+		"no flags":                                  {before: before, options: Options{Members: -1}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
+		"members are joined now":                    {before: before, options: Options{Members: -1, Join: &yes}, want: storedState{Members: before.Members, NodesPerMember: 5}},
+		"as many members as before":                 {before: before, options: Options{Members: 2}, want: storedState{Members: before.Members, NodesPerMember: 5, SkipJoin: true}},
+		"more nodes for the same members":           {before: before, options: Options{Members: -1, NodesPerMember: 7}, want: storedState{Members: before.Members, NodesPerMember: 7, SkipJoin: true}},
+		"all components, after a start without one": {before: storedState{Excluded: []string{programs.Scheduler}}, options: Options{Members: -1}, want: storedState{NodesPerMember: 3}},
+		"fewer members":                             {before: before, options: Options{Members: 1}, want: storedState{Members: []string{"member1"}, NodesPerMember: 5, SkipJoin: true}, message: "member2: not started"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var message []string
 			test.before.Members = append([]string(nil), test.before.Members...)
+			test.options.Components = []string{"*"}
 			i := &installation{options: test.options, state: test.before, progress: newProgress(func(e event) { message = append(message, e.Text) })}
 			if err := i.updateState(); err != nil {
 				t.Fatal(err)
@@ -172,7 +175,7 @@ func TestMemberReportsErrorEvent(t *testing.T) {
 
 func TestStatusFormats(t *testing.T) {
 	running, ended := 11, 0
-	found := status{DataDir: "/data", Kubeconfig: "/data/k", Components: []statusRow{
+	found := status{DataDir: "/data", Kubeconfig: "/data/k", Hosted: selectedComponents([]string{programs.Scheduler, programs.Webhook}), Excluded: []string{programs.Scheduler, programs.Webhook}, Components: []statusRow{
 		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log"},
 		{Kind: kindCluster, Name: "far", State: "NotReady", Address: "https://b"},
 		{Kind: kindMember, Name: "member3", State: "Not joined", Address: "https://c", Process: &ended, Log: "/data/logs/member3.log"},
@@ -202,6 +205,11 @@ func TestStatusFormats(t *testing.T) {
   process: 0
   state: Not joined
 dataDir: /data
+excluded:
+- karmada-scheduler
+- karmada-webhook
+hosted:
+- karmada-controller-manager
 kubeconfig: /data/k
 `,
 	} {
