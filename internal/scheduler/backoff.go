@@ -102,7 +102,8 @@ func (b *failureBackoff) recordFailure(r request, class retryMode) time.Duration
 	return delay
 }
 
-// reset removes the failures of a binding. It is called when the binding was scheduled or changed.
+// reset removes the failures of a binding. It is called when the binding was scheduled, was
+// changed, or needs no retry.
 func (b *failureBackoff) reset(r request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -31,8 +31,9 @@ func successMessage(bound binding.Object) string {
 
 // recordFailureEvents records why the binding, or some of its affinity groups, could not be
 // scheduled. It records events on the binding and on the template, and repeats them only if the
-// causes change. When a reported failure ends, it records the success on the binding too, because
-// otherwise the failure would be the last event of the binding.
+// causes change. Other successes are recorded only on the template. The success that ends a
+// reported failure is recorded on the binding too, because otherwise the failure would be the last
+// event of the binding.
 func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	failures := failureErrors(p.stored, v)
 	if !s.reportedFailures.update(p.request, failures) {

@@ -73,7 +73,8 @@ func (s *scheduler) groupTargets(ctx context.Context, bound binding.Object, kind
 			continue
 		}
 		targets := sets.New[string]()
-		// The last written targets are used, because the cache may not show them yet.
+		// The targets come from the last write of this scheduler, because the cache may not show
+		// that write yet.
 		for _, target := range loop.Latest(s.ownWrites, requestOf(member), member).BindingSpec().Clusters {
 			targets.Insert(target.Name)
 		}

@@ -205,7 +205,7 @@ func TestFailureNamesUnknownClusters(t *testing.T) {
 	if diff := cmp.Diff([]string{event, event}, l.recordedEvents()); diff != "" {
 		t.Error(diff)
 	}
-	// The end of the failure is recorded on the binding as well as on the template.
+	// The end of the failure is recorded on the binding and on the template.
 	l.clusters.put(member("membre1"), true)
 	l.pass(t)
 	event = "Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {membre1:4}"

@@ -52,8 +52,8 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
 	if err != nil {
 		if apierrors.IsConflict(err) {
-			// The tracked write is dropped, because it may be lost, for example after the restore of a
-			// backup.
+			// The tracked write is dropped, because the API server may have lost it, for example
+			// after the restore of a backup.
 			s.ownWrites.Forget(p.request)
 		}
 		v = v.rejected(p.stored, err)
@@ -70,8 +70,8 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	return desired, v, changed
 }
 
-// removeTerminatingTargets removes terminating clusters from a binding whose scheduling or write
-// failed. It only logs its own failure, because the binding is retried anyway.
+// removeTerminatingTargets removes terminating clusters from a binding after its scheduling or its
+// write failed. It does not return an error but logs it, because the binding is retried anyway.
 func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
 	desired = binding.Copy(p.stored)
 	spec := desired.BindingSpec()
@@ -135,8 +135,8 @@ func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconc
 	}
 	delay := s.backoff.recordFailure(p.request, v.retry)
 	if v.retry == retryWhenCapacity && s.clusters.snapshot().capacityRevision != p.snapshot.capacityRevision {
-		// The capacity grew after this pass started, and no other event will report that growth.
-		// The binding is therefore retried soon.
+		// The binding is retried soon, because the capacity of clusters grew after this pass
+		// started, and no other event will report that growth.
 		delay = min(delay, s.options.BaseDelay)
 	}
 	s.metrics.countEnqueued(causeFailure)

@@ -56,8 +56,9 @@ type Options struct {
 	// CapacityDelay is the retry delay of a binding that lacks capacity. The binding is retried
 	// earlier if a cluster reports more capacity.
 	CapacityDelay time.Duration
-	// ReportTimeout is how long this scheduler waits for a report from another scheduler that a
-	// binding names. After that time it reports that no scheduler did.
+	// ReportTimeout is how long this scheduler waits if a binding names another scheduler and that
+	// scheduler does not report on the binding. After that time this scheduler reports in the
+	// status of the binding that the other scheduler does not report.
 	ReportTimeout time.Duration
 }
 
@@ -87,13 +88,13 @@ type scheduler struct {
 	unreported       *unreportedTracker
 	metrics          metrics
 	now              func() time.Time
-	// workloadGroupMu serializes the scheduling of members of workload affinity groups, because
-	// each member depends on the targets of the others.
+	// workloadGroupMu serializes the scheduling of bindings in workload affinity groups, because
+	// the targets of such a binding depend on the targets of the other bindings in its groups.
 	workloadGroupMu sync.Mutex
 }
 
-// Add registers the scheduler with a manager. For each cluster the lowest estimate of all
-// estimators in the table counts. Without estimators every workload fits.
+// Add registers the scheduler with a manager. If several estimators in the table estimate a
+// cluster, the lowest estimate counts. Without estimators every workload fits.
 func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 	s := &scheduler{
 		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: table,

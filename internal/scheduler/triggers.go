@@ -118,7 +118,8 @@ func (o *source) bindingUpdated(older, newer binding.Object) {
 	case isOwned && older.GetGeneration() != newer.GetGeneration() && !isOwnWrite:
 		o.enqueue(newer, urgencyLive, causeUpdate)
 	case isOwned && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
-		// The binding is enqueued, because a cluster that it avoided may be used again.
+		// The binding is enqueued, because a cluster in which the workload failed recently may be
+		// used again.
 		o.enqueue(newer, urgencyBackground, causeUpdate)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// unreportedTracker tracks the bindings that name another scheduler. It stores the time since when
-// no scheduler has reported on the current generation of each binding.
+// unreportedTracker tracks the bindings that name another scheduler. For each of them it stores
+// when this scheduler first found that no scheduler has reported on the current generation.
 type unreportedTracker struct {
 	mu      sync.Mutex
 	waiting map[request]unreportedGeneration
@@ -67,8 +67,8 @@ func (s *scheduler) remainingReportTime(bound binding.Object) (left time.Duratio
 }
 
 // lacksReport reports whether a binding names another scheduler, and no scheduler has reported on
-// the current generation of the binding. Only the default scheduler checks this, because otherwise
-// several schedulers would report on each other whenever one of them is busy.
+// the current generation of the binding. It returns true only in the default scheduler. If all
+// schedulers checked this, they would report on each other whenever one of them is busy.
 func (s *scheduler) lacksReport(bound binding.Object) bool {
 	spec := bound.BindingSpec()
 	return s.options.Name == policyv1alpha1.DefaultSchedulerName && bound.GetDeletionTimestamp() == nil && placement.IsSchedulable(bound, spec) && !s.handles(bound) &&
@@ -76,8 +76,8 @@ func (s *scheduler) lacksReport(bound binding.Object) bool {
 }
 
 // recordMissingReport sets the condition of a binding to say that the named scheduler does not
-// report. It does nothing if stored is nil. The write fails if that scheduler has reported
-// meanwhile. A later report of that scheduler replaces the condition.
+// report. It does nothing if stored is nil. The write fails if the named scheduler has reported in
+// the meantime. A later report of the named scheduler replaces the condition.
 func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored binding.Object) (reconcile.Result, error) {
 	if stored == nil || !s.lacksReport(stored) {
 		s.unreported.remove(r)

@@ -57,8 +57,8 @@ type verdict struct {
 }
 
 // desiredBinding converts the result of placement.Schedule to the binding to store, without its
-// status, and the verdict to report. A result that differs only in the order of the clusters is not
-// a change. The targets can change even if scheduling failed, because terminating clusters are
+// status, and to the verdict to report. A result that differs only in the order of the clusters is
+// not a change. The targets can change even if scheduling failed, because terminating clusters are
 // always removed.
 func desiredBinding(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
 	desired := binding.Copy(stored)
@@ -195,8 +195,9 @@ func isConditionOutdated(stored binding.Object, find placement.ClusterLookup) bo
 	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Message != unchangedVerdict(stored).withUnknownClusters(stored, find).message
 }
 
-// decide returns the action for a binding. It returns the action to schedule again if the affinity
-// group of a result is unknown, because a scheduler ended between its two writes.
+// decide returns the action for a binding. A scheduler stores the clusters with one write and the
+// affinity group with the next write. If it ended between these writes, the affinity group of the
+// clusters is unknown. Then decide returns the action to schedule the binding again.
 func decide(stored binding.Object, find placement.ClusterLookup, features placement.Features) (placement.Decision, error) {
 	spec, status := stored.BindingSpec(), stored.BindingStatus()
 	decision, err := placement.Decide(stored, spec, status, find, features)
@@ -212,8 +213,8 @@ func decide(stored binding.Object, find placement.ClusterLookup, features placem
 	return decision, err
 }
 
-// withReportedStatus returns the binding with the status for the verdict on the given generation. A
-// success that was already reported keeps its time.
+// withReportedStatus returns the binding with the status for the verdict on the given generation.
+// If the status already reports the same success, its time is kept.
 func withReportedStatus(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
 	next := binding.Copy(current)
 	status := next.BindingStatus()

@@ -7,13 +7,14 @@
 //   - One worker makes all decisions, with data from the API server and not from caches. It records
 //     each decision in the ClusterRole of the agent before a certificate is issued, so that two
 //     holders of tokens cannot become the same agent.
-//   - Roles of other creators are not changed.
+//   - If another client created a role, the controller adds at most annotations to it.
 //   - The rights of an agent end when its Cluster is deleted, or when the agent deletes its
-//     ClusterRole. They are restored from the record in the execution namespace, only for the
-//     Cluster with the same UID and only while that Cluster has an agent. An execution namespace is
-//     deleted only if it was created for a registration and the cluster has no Cluster object, no
-//     agent and no Work.
-//   - A request that was not approved automatically is deleted after a day unless a user approves
+//     ClusterRole. If the rights get lost in another way, the controller restores them from the
+//     record in the execution namespace, but only for the Cluster with the same UID and only while
+//     that Cluster has an agent.
+//   - The controller deletes an execution namespace only if it was created for a registration and
+//     the cluster has no Cluster object, no agent and no Work.
+//   - A request that the controller did not approve is deleted after a day unless a user approves
 //     it.
 package agentcsrapproving
 
@@ -48,9 +49,10 @@ const Name = "agent-csr-approving-controller"
 const (
 	// deletionWaitDelay is the delay of the next pass while an object is being deleted.
 	deletionWaitDelay = time.Second
-	// manualDecisionPeriod is how long a request that was not approved automatically is kept for a
-	// manual approval. The cleaner of Kubernetes deletes pending requests after the same time, but
-	// does not delete these requests, because it treats a request with any condition as decided.
+	// manualDecisionPeriod is how long the controller keeps a request that it did not approve, so
+	// that a user can approve it. The cleaner of Kubernetes deletes pending requests after the same
+	// time, but does not delete these requests, because it treats a request with any condition as
+	// decided.
 	manualDecisionPeriod = 24 * time.Hour
 	// passTimeout limits the duration of one pass, because all items share one worker.
 	passTimeout = 30 * time.Second
@@ -157,7 +159,8 @@ func (r *reconciler) processItem(ctx context.Context, key item) (requeueAfter ti
 	return requeueSoon(r.ensureRights(ctx, key.cluster))
 }
 
-// requeueSoon returns the delay until the next pass if that pass waits for a deletion, else 0.
+// requeueSoon returns the delay until the next pass if wait is true, because the next pass waits
+// for a deletion. Otherwise it returns 0.
 func requeueSoon(wait bool, err error) (time.Duration, error) {
 	if err != nil || !wait {
 		return 0, err
@@ -165,8 +168,8 @@ func requeueSoon(wait bool, err error) (time.Duration, error) {
 	return deletionWaitDelay, nil
 }
 
-// ensureRights restores the rights of the agent of an existing Cluster. It cleans up after a
-// registration that was not completed.
+// ensureRights restores the rights of the agent of a Cluster. If no Cluster has the name, it cleans
+// up after a registration that was not completed.
 func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, err error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: name}, cluster)
@@ -189,10 +192,10 @@ func (r *reconciler) ensureRights(ctx context.Context, name string) (wait bool, 
 	return r.grantRights(ctx, *record)
 }
 
-// withdrawRights removes the rights of an agent that registered a name before a Cluster without an
-// agent was joined under the same name, because the agent could read the credentials of that
-// Cluster. An agent that belonged to this Cluster before keeps its rights until a user deletes
-// them.
+// withdrawRights is called for a Cluster without an agent. It removes the rights of an agent that
+// registered the name before this Cluster was joined under that name, because that agent could read
+// the credentials of the Cluster. An agent that belonged to this Cluster earlier keeps its rights
+// until a user deletes them.
 func (r *reconciler) withdrawRights(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)

@@ -95,7 +95,7 @@ func listConditions(t *testing.T, karmada client.Client, name string) (condition
 	return conditions
 }
 
-// reconcileUntilStable runs passes until a pass does not request another one soon.
+// reconcileUntilStable repeats passes until a pass requests no further pass soon.
 func reconcileUntilStable(r *reconciler, key item) error {
 	for range 100 {
 		result, err := r.Reconcile(context.Background(), key)

@@ -17,9 +17,9 @@ import (
 
 // readRecord returns the record of the agent of a Cluster. It reads the record from the ClusterRole
 // or, if the ClusterRole does not exist, from the copy in the execution namespace. The copy is
-// needed because the garbage collector may delete all other objects together with the ClusterRole
-// at any time. readRecord returns nil if another creator manages the roles, or if the rights
-// belonged to an earlier Cluster of the same name.
+// needed because the garbage collector may delete all other objects of the agent together with the
+// ClusterRole at any time. readRecord returns nil if another client manages the roles, or if the
+// rights belonged to an earlier Cluster of the same name.
 func (r *reconciler) readRecord(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*agentRecord, error) {
 	role := &rbacv1.ClusterRole{}
 	exists, err := r.readLive(ctx, client.ObjectKey{Name: agent.RoleName(cluster.Name)}, role)

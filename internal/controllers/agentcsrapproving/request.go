@@ -19,8 +19,9 @@ import (
 	"karmada.io/karmada/internal/domain/agent"
 )
 
-// needsPass reports whether a request still needs a pass. It returns false for a request that was
-// not approved automatically, because the requester may have stopped waiting.
+// needsPass reports whether the controller still has to act on a request. It returns false for a
+// request that the controller declined to approve, because a later automatic approval would be
+// useless: the requester may have stopped waiting.
 func needsPass(csr *certificatesv1.CertificateSigningRequest) bool {
 	approved := findCondition(csr, certificatesv1.CertificateApproved)
 	if findCondition(csr, certificatesv1.CertificateDenied) != nil || findCondition(csr, certificatesv1.CertificateFailed) != nil {
@@ -146,7 +147,8 @@ func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.Certific
 	return facts, err
 }
 
-// reviewPermissions reviews the permissions of the requester and of the Generator.
+// reviewPermissions reviews the permissions of the requester and, if the request is for a
+// certificate of GeneratorUser, the permissions of GeneratorUser.
 func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request, facts *agent.RequestFacts) (err error) {
 	requester := authorizationv1.SubjectAccessReviewSpec{User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: convertExtra(csr.Spec.Extra)}
 	create := func(subresource string) *authorizationv1.ResourceAttributes {
@@ -168,8 +170,8 @@ func (r *reconciler) reviewPermissions(ctx context.Context, csr *certificatesv1.
 	return err
 }
 
-// isGeneratorUnlimited reports whether the Generator may do everything, because a role allows
-// everything, or because the Generator may create any role and no admission policy limits this.
+// isGeneratorUnlimited reports whether GeneratorUser may do everything, because a role allows
+// everything, or because GeneratorUser may create any role and no admission policy limits this.
 func (r *reconciler) isGeneratorUnlimited(ctx context.Context) (bool, error) {
 	generator := authorizationv1.SubjectAccessReviewSpec{User: agent.GeneratorUser, Groups: []string{agent.Group, "system:authenticated"}}
 	mayDoEverything, err := r.isAllowed(ctx, generator, &authorizationv1.ResourceAttributes{Group: "*", Resource: "*", Verb: "*"})

@@ -125,9 +125,10 @@ func (r *reconciler) ensureNamespace(ctx context.Context, name string, record ag
 	return false, nil
 }
 
-// ensureObject creates or updates the object and returns the stored object. It returns nil while an
-// earlier object of the same name is being deleted. To an object of another creator it adds only
-// the annotations that identify the agent.
+// ensureObject creates or updates the object and returns the stored object. It returns nil if the
+// pass must wait, because an earlier object of the same name is being deleted, or because another
+// requester became the agent. If another client created the object, ensureObject changes nothing
+// except the annotations of a ClusterRole that identify the agent.
 func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, record agentRecord) (client.Object, error) {
 	stored := newEmptyLike(desired)
 	exists, err := r.readLive(ctx, client.ObjectKeyFromObject(desired), stored)
@@ -140,7 +141,8 @@ func (r *reconciler) ensureObject(ctx context.Context, desired agent.Object, rec
 		}
 		return desired, nil
 	}
-	// The object is being deleted, or another requester became the agent after the decision.
+	// The pass waits, because the object is being deleted, or because another requester became the
+	// agent after the decision.
 	if other := stored.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation]; stored.GetDeletionTimestamp() != nil || other != "" && other != record.request {
 		return nil, nil
 	}
@@ -195,8 +197,8 @@ func copyDesired(stored client.Object, desired agent.Object) {
 	}
 }
 
-// annotateRequester annotates a ClusterRole of another creator with the request and the requester
-// of the agent.
+// annotateRequester adds the request and the requester of the agent to the annotations of a
+// ClusterRole that another client created.
 func annotateRequester(stored client.Object, record agentRecord) {
 	if _, ok := stored.(*rbacv1.ClusterRole); !ok {
 		return

@@ -8,8 +8,8 @@
 //   - A process does not evict an application because of a status that was reported before the
 //     process started.
 //   - All evictions of one pass are stored with one write.
-//   - Other controllers choose new clusters and delete old copies. An annotation tells them in
-//     which clusters the application failed recently.
+//   - Other controllers choose new clusters and delete old copies. An annotation tells these
+//     controllers in which clusters the application failed recently.
 package applicationfailover
 
 import (
@@ -49,7 +49,8 @@ const (
 const (
 	// minUnhealthyTime is how long an application must be unhealthy before the start of the
 	// unhealthy period is stored. Shorter periods are not stored, because an application is
-	// unhealthy for a short time during a rollout. If the process ends, up to this time is lost.
+	// unhealthy for a short time during every rollout. If the process ends, at most this much of an
+	// unhealthy period is forgotten.
 	minUnhealthyTime = 10 * time.Second
 )
 
@@ -108,8 +109,8 @@ func Add(mgr manager.Manager, rules interpreter.Source, o Options) error {
 	return nil
 }
 
-// hasFailover reports whether a binding has a configured application failover, or still has
-// annotations of an earlier one.
+// hasFailover reports whether the policy of a binding configures application failover, or the
+// binding still has annotations of an earlier application failover.
 func hasFailover(bound binding.Object) bool {
 	behavior := bound.BindingSpec().Failover
 	return behavior != nil && behavior.Application != nil ||
@@ -185,9 +186,9 @@ func (r *reconciler) decide(bound binding.Object, now time.Time) (decision, erro
 	return d, setAnnotations(d.desired, stored, failures)
 }
 
-// readMemory returns since when the application has been unhealthy. known includes the stored
-// times, and observed contains only the times that this process observed. Both are nil for a
-// binding without application failover.
+// readMemory returns since when the application has been unhealthy in each cluster. known combines
+// the stored times with the times that this process observed. observed contains only the latter.
+// Both are nil for a binding without application failover.
 func (r *reconciler) readMemory(bound binding.Object, now time.Time) (known, observed failover.UnhealthySince) {
 	reference := bound.BindingSpec().Resource
 	kind := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind)
@@ -229,8 +230,7 @@ func clustersOf(evictions []failover.Eviction) []string {
 }
 
 // entriesToStore returns the times that must be stored in the annotation now, and the time of the
-// next pass. The next pass is at the given time, or earlier if another entry must be stored
-// earlier.
+// next pass. The next pass is at next, or earlier if another time must be stored before that.
 func entriesToStore(memory failover.UnhealthySince, next, now time.Time) (failover.UnhealthySince, time.Time) {
 	stored := failover.UnhealthySince{}
 	for cluster, since := range memory {

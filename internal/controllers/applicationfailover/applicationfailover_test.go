@@ -280,7 +280,7 @@ func TestAllEvictionsOfAPassAreOneWrite(t *testing.T) {
 	f.reportHealth(time.Minute, unhealthy, unhealthy)
 	f.expect("in, evicted from m1 Directly, evicted from m2 Directly, avoids m1 m2", 1)
 	const eventFormat = "Normal EvictionStarted Evicting from cluster %s (ApplicationFailure, Directly): unhealthy for longer than 1m0s"
-	// Each event is recorded first on the binding, then on the template.
+	// Each event is recorded on the binding first, and then on the template.
 	for _, cluster := range []string{"m1", "m2", "m1", "m2"} {
 		if diff := cmp.Diff(fmt.Sprintf(eventFormat, cluster), <-f.recorder.Events); diff != "" {
 			t.Errorf("event (-want +got):\n%s", diff)

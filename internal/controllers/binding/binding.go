@@ -9,8 +9,9 @@
 //   - The failure of one cluster never stops the work for other clusters.
 //   - A Work is deleted only if it has the ID and the name of this binding, and if the binding does
 //     not need the Work according to both the cache and the API server.
-//   - Facts about the rendering that the Works themselves do not show are recorded in annotations
-//     of the binding, so that other controllers need not run in this process.
+//   - The Works do not show everything about their rendering, for example why a cluster has no
+//     Work. The controller records these facts in annotations of the binding, so that controllers
+//     in other processes can read them.
 //   - The controller makes a new decision only after the cache shows its own writes, so that it
 //     misses no Work because of a late watch event.
 package binding
@@ -52,8 +53,9 @@ const (
 	ClusterName = "cluster-resource-binding-controller"
 )
 
-// purgePollInterval is the requeue delay while other clusters must be purged first. The deletion of
-// a Work in such a cluster also queues the binding.
+// purgePollInterval is the requeue delay of a binding whose template must first be removed from
+// some clusters before other clusters get it. The deletion of a Work in one of these clusters also
+// queues the binding.
 const purgePollInterval = 5 * time.Second
 
 // Options are the settings that operators may change.

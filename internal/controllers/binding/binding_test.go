@@ -136,7 +136,7 @@ func TestDeadClusterIsNotWaitedFor(t *testing.T) {
 	if err := w.store.List(t.Context(), works, client.InNamespace("karmada-es-m1")); err != nil || len(works.Items) != 1 {
 		t.Fatalf("%d Works, %v", len(works.Items), err)
 	}
-	// The Work keeps its finalizer, as a Work does in a cluster that does not answer.
+	// The Work keeps its finalizer, as it does if its cluster does not respond.
 	works.Items[0].Finalizers = []string{workv1alpha1.ExecutionFinalizer}
 	if err := w.store.Update(t.Context(), &works.Items[0]); err != nil {
 		t.Fatal(err)

@@ -49,9 +49,9 @@ func (r *reconciler) worksOf(ctx context.Context, bound binding.Object) ([]*work
 	return works, nil
 }
 
-// withoutEarlierWorks removes the Works of an earlier binding from the orphans until this binding
-// is scheduled, because a new binding is likely to be scheduled to the same clusters as the earlier
-// one.
+// withoutEarlierWorks returns the orphans without the Works of an earlier binding of the same name,
+// as long as this binding is not scheduled. These Works are kept because this binding is likely to
+// be scheduled to the same clusters as the earlier one.
 func withoutEarlierWorks(orphans []*workv1alpha1.Work, bound binding.Object) []*workv1alpha1.Work {
 	if binding.ExpectedClusters(bound.BindingSpec()).Len() > 0 {
 		return orphans
@@ -105,8 +105,8 @@ func (r *reconciler) deleteOrphans(ctx context.Context, bound binding.Object, or
 	return r.deleteWorks(ctx, orphans)
 }
 
-// recordCleanupFailure records an event if Works could not be deleted for another reason than a
-// stale cache.
+// recordCleanupFailure records an event if Works could not be deleted, unless the cause is a stale
+// cache.
 func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reconcile.Result, error) {
 	if !loop.IsStale(err) {
 		r.events.RecordFailure(bound, workv1alpha2.EventReasonCleanupWorkFailed, err)
@@ -114,13 +114,13 @@ func (r *reconciler) recordCleanupFailure(bound binding.Object, err error) (reco
 	return loop.Result(err)
 }
 
-// clustersToPurge returns the clusters that must be purged before any other cluster gets the
-// template. It leaves out clusters that an administrator declared dead.
+// clustersToPurge returns the clusters from which the template must be removed before any other
+// cluster gets it. It leaves out clusters that an administrator declared dead.
 func (r *reconciler) clustersToPurge(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) sets.Set[string] {
 	purged := binding.DirectlyPurgedClusters(spec)
 	for name := range purged {
 		cluster := &clusterv1alpha1.Cluster{}
-		// A cluster that cannot be read was not declared dead.
+		// A cluster that cannot be read counts as not declared dead.
 		err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 		if err == nil && cluster.DeclaredDead() {
 			purged.Delete(name)
@@ -157,10 +157,10 @@ func (r *reconciler) deleteWorks(ctx context.Context, works []*workv1alpha1.Work
 }
 
 // deleteOrUnbindWork deletes a Work. If the Work contains a Namespace that is propagated to every
-// cluster, it unbinds the Work instead, because the deletion of the Work would delete all objects
-// in that Namespace of the member.
+// cluster, it only removes the data of the binding from the Work, because the deletion of the Work
+// would delete all objects in that Namespace of the member.
 //
-// The precondition prevents the deletion of a later Work with the same name.
+// The precondition of the request prevents the deletion of a later Work with the same name.
 func (r *reconciler) deleteOrUnbindWork(ctx context.Context, each *workv1alpha1.Work) error {
 	key := client.ObjectKeyFromObject(each)
 	needed, err := r.isNeededByNamespace(ctx, each)

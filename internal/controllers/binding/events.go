@@ -15,7 +15,7 @@ import (
 
 // recordProgressEvents records events about applied overrides, and about a success after failures.
 // It records them on the template, because users look for events there. It records no event for
-// each written Work, because the status shows that.
+// each written Work, because the status of the binding shows the result.
 func (r *reconciler) recordProgressEvents(outcome *syncOutcome, recovered bool) {
 	if len(outcome.overridden) > 0 {
 		r.events.RecordDecision(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicySucceed,
@@ -57,8 +57,8 @@ func pluralize(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
-// recordEvents records failures as one event, unless the same event was recorded before. It reports
-// whether the last failures have ended.
+// recordEvents records failures as one event, unless exactly these failures are recorded already.
+// It reports whether an earlier reconcile recorded failures and there are none now.
 func (r *reconciler) recordEvents(object client.Object, reason string, failures []error) (recovered bool) {
 	if len(failures) == 0 {
 		return r.events.ClearFailure(object, reason)

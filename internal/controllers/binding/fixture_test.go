@@ -43,7 +43,7 @@ type fixture struct {
 	*reconciler
 	store    client.Client
 	recorder *record.FakeRecorder
-	// currentTime is the time of the orphan tracker.
+	// currentTime is the time that the orphan tracker reads as the current time.
 	currentTime time.Time
 
 	mu       sync.Mutex

@@ -23,8 +23,8 @@ import (
 // the workloads in the members keep running.
 const orphanGracePeriod = time.Minute
 
-// orphanTracker tracks since when bindings that left Works behind have been deleted. If its content
-// is lost, the Works are kept a little longer.
+// orphanTracker records when the controller first found that a binding is deleted but has Works
+// left. If the records are lost, the Works are kept a little longer.
 type orphanTracker struct {
 	now func() time.Time
 
@@ -36,7 +36,8 @@ func newOrphanTracker(now func() time.Time) *orphanTracker {
 	return &orphanTracker{now: now, deletedSince: map[types.NamespacedName]time.Time{}}
 }
 
-// requeueAfter returns how much longer the Works of a deleted binding must be kept.
+// requeueAfter returns how much longer the Works of a deleted binding must be kept. A result that
+// is not positive means that this time is over.
 func (a *orphanTracker) requeueAfter(bindingKey types.NamespacedName) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

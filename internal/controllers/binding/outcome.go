@@ -22,7 +22,7 @@ import (
 )
 
 // blockedRetryDelay is the requeue delay of a binding that waits for a change by a user. Normally
-// the change queues the binding earlier.
+// that change queues the binding earlier.
 const blockedRetryDelay = time.Minute
 
 // blockedError describes an obstacle that this controller cannot remove.
@@ -46,13 +46,15 @@ type syncOutcome struct {
 	// exist.
 	template *unstructured.Unstructured
 	failures []error
-	// isDecided is true if every target has a result (its Work or a failure), or needs no result.
+	// isDecided is true if the outcome is known for every target: a Work, a failure, or nothing to
+	// render.
 	isDecided bool
-	// hasUnmarkedWork is true if a Work is current but does not show this itself.
+	// hasUnmarkedWork is true if at least one current Work has no mark that shows that it is
+	// current; see work.IsMarkedCurrent.
 	hasUnmarkedWork bool
 	// overridden are the clusters whose record of applied overrides changed.
 	overridden []string
-	// idleOverriders are the overriders that have no effect in any of these clusters.
+	// idleOverriders are the overriders that have no effect in any cluster in overridden.
 	idleOverriders []string
 }
 
@@ -164,9 +166,9 @@ func (v *failureClasses) byCluster(object string) map[string]string {
 }
 
 // recordRendering records in the binding what its Works do not show: why clusters have no current
-// Work, and which Works are current although they do not show it. In most reconciles there is
-// nothing to record. After a stale cache nothing is recorded, because the next reconcile follows at
-// once.
+// Work, and which Works are current although they have no mark that shows this. In most reconciles
+// there is nothing to record. If a cache was stale, recordRendering records nothing, because the
+// next reconcile follows at once.
 func (r *reconciler) recordRendering(ctx context.Context, outcome *syncOutcome, classes failureClasses) error {
 	if !outcome.isDecided || slices.ContainsFunc(outcome.failures, loop.IsStale) {
 		return nil
@@ -195,8 +197,8 @@ func (r *reconciler) finishReconcile(ctx context.Context, outcome *syncOutcome) 
 	}
 	recovered := r.recordEvents(outcome.bound, workv1alpha2.EventReasonSyncWorkFailed, classes.reported)
 	if outcome.template != nil {
-		// Errors of override policies have their own reason, and are recorded only with that
-		// reason.
+		// The events about override policies have a separate reason, so the errors of override
+		// policies are not recorded a second time under this reason.
 		r.recordEvents(outcome.template, workv1alpha2.EventReasonSyncWorkFailed, classes.otherErrors)
 		r.recordEvents(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, classes.overrideErrors)
 		r.recordProgressEvents(outcome, recovered)

@@ -16,8 +16,8 @@ import (
 
 // checkReference returns a *tenancy.ForbiddenError for a binding that refers to an object outside
 // its scope, or to an object that is never propagated. It returns another error if the check fails.
-// It does not look up the scope of the kind, because a lookup of the object in the wrong scope
-// finds nothing anyway.
+// It does not look up whether the kind is namespaced, because the read of an object in the wrong
+// scope finds nothing anyway.
 func (r *reconciler) checkReference(ctx context.Context, bound binding.Object) error {
 	ref := bound.BindingSpec().Resource
 	if rejection := tenancy.CheckReference(bound.GetNamespace(), ref, tenancy.UnknownScope); rejection != nil {
@@ -53,8 +53,8 @@ func (r *reconciler) clustersWithCredentials(ctx context.Context, secret types.N
 	return names, nil
 }
 
-// withDeliveredHint adds a hint to a rejection: Works that were created before the binding was
-// rejected are not deleted.
+// withDeliveredHint adds a hint to the error of a rejected binding if the binding has Works. The
+// hint says that these Works are not deleted.
 func withDeliveredHint(err error, works []*workv1alpha1.Work) error {
 	if rejection := new(tenancy.ForbiddenError); len(works) == 0 || !errors.As(err, &rejection) {
 		return err

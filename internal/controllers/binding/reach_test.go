@@ -108,8 +108,8 @@ func TestOverrideThatChangesIdentityKeepsWork(t *testing.T) {
 	}
 }
 
-// TestWorkOfOtherObjectIsNotTakenOver stores a Work with the name that the Work of the Deployment
-// shop/web needs.
+// TestWorkOfOtherObjectIsNotTakenOver stores a Work of another object. This Work has the name that
+// the Work of the Deployment shop/web needs.
 func TestWorkOfOtherObjectIsNotTakenOver(t *testing.T) {
 	const other, own = `{"apiVersion":"example.io/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`,
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`

@@ -23,8 +23,8 @@ import (
 
 const bindingPatch = "patch *v1alpha2.ResourceBinding"
 
-// isRenderingComplete reports whether a controller in another process finds, from the stored
-// objects, that the rendering is complete.
+// isRenderingComplete reports whether another process, which knows only the stored objects, finds
+// that the rendering is complete.
 func (w *fixture) isRenderingComplete() bool {
 	w.t.Helper()
 	var works []*workv1alpha1.Work
@@ -153,8 +153,9 @@ func TestReportWaitsForCurrentCacheAndDeletions(t *testing.T) {
 	}
 }
 
-// The cache may contain the binding without the record that this process wrote. A reconcile that
-// finds nothing to record would then never remove that record.
+// The cache may contain the binding without the record that this process wrote last. If a reconcile
+// of that binding finds nothing to record, it sees no record to remove, so the outdated record
+// would stay forever.
 func TestReconcileWaitsForOwnRecord(t *testing.T) {
 	w := newFixture(t, cluster("m1"), deployment(), bindingTo("m1"), invalidOverride("m1"))
 	before := w.binding()

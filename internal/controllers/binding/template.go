@@ -17,8 +17,9 @@ import (
 	"karmada.io/karmada/internal/loop/lookup"
 )
 
-// readTemplate returns the template of the binding. It returns nil if the template is known not to
-// exist, in which case the binding is about to be deleted too. The template must not be changed.
+// readTemplate returns the template of the binding. It returns nil if it is certain that the
+// template does not exist. Then the garbage collector is about to delete the binding too. The
+// caller must not change the template.
 func (r *reconciler) readTemplate(ctx context.Context, ref workv1alpha2.ObjectReference) (*unstructured.Unstructured, error) {
 	return r.templateReader.Get(ctx, kindOf(ref), keyOf(ref))
 }
@@ -40,9 +41,9 @@ func templateTitle(ref workv1alpha2.ObjectReference) string {
 }
 
 // isTemplateStale reports whether the template in the cache is older than the version from which
-// the binding was made, so that Works made from it would soon be outdated. It compares only
-// versions of the same object, because a binding that was restored from another control plane
-// contains a version that cannot be compared.
+// the binding was made. Works that are made from a stale template would soon be outdated.
+// isTemplateStale compares only versions of the same object, because a binding that was restored
+// from another control plane contains a version that cannot be compared.
 func isTemplateStale(template *unstructured.Unstructured, ref workv1alpha2.ObjectReference) bool {
 	if ref.UID == "" || template.GetUID() != ref.UID {
 		return false
@@ -68,7 +69,7 @@ func (r *reconciler) overridePolicies(ctx context.Context, template *unstructure
 		return found, nil
 	}
 	// OverridePolicies are not looked up by kind, because they apply to the result of the
-	// ClusterOverridePolicies.
+	// ClusterOverridePolicies, which may have another kind than the template.
 	list := &policyv1alpha1.OverridePolicyList{}
 	if err := r.karmada.List(ctx, list, client.InNamespace(template.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return work.Overrides{}, fmt.Errorf("listing OverridePolicies: %w", err)

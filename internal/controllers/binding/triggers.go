@@ -44,11 +44,11 @@ func isRelevantUpdate(older, newer binding.Object) bool {
 		binding.PermanentID(older) != binding.PermanentID(newer)
 }
 
-// onWork queues a binding when one of its Works is deleted, or when a Work appears in a cluster
-// that does not need it, because the binding may have been changed or deleted during the write of
-// the Work. At the start of the process every Work queues its binding, because the binding may not
-// exist. A deleted Work that the binding still needs is created again, after a delay if its cluster
-// is in pull mode.
+// onWork queues a binding when one of its Works is deleted. It also queues a binding when a Work
+// appears in a cluster that does not need it, because the binding may have been changed or deleted
+// while the Work was written. At the start of the process every Work queues its binding, because
+// the binding may have been deleted in the meantime. A deleted Work that the binding still needs is
+// created again, after a delay if its cluster is in pull mode.
 func (r *reconciler) onWork() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
@@ -106,8 +106,8 @@ func (r *reconciler) onCluster() handler.EventHandler {
 	}
 }
 
-// hasChangedAttributes reports whether cluster selectors may have a different result for the
-// cluster.
+// hasChangedAttributes reports whether the cluster selectors of override policies may give a
+// different result for the cluster.
 func hasChangedAttributes(older, newer *clusterv1alpha1.Cluster) bool {
 	return !maps.Equal(older.Labels, newer.Labels) || older.Spec.Provider != newer.Spec.Provider ||
 		older.Spec.Region != newer.Spec.Region || !slices.Equal(older.Spec.Zones, newer.Spec.Zones)
@@ -135,7 +135,8 @@ func (r *reconciler) requestsForCluster(ctx context.Context, cluster string) []r
 func (r *reconciler) findBindings(ctx context.Context, filters ...client.ListOption) []binding.Object {
 	found, err := lookup.Bindings(ctx, r.karmada, r.namespaced, filters...)
 	if err != nil {
-		// A cache returns an error only when the process ends or an index is missing.
+		// The error is only logged, because a cache returns an error only when the process ends or
+		// an index is missing.
 		log.FromContext(ctx).Error(err, "Bindings are not queued")
 	}
 	return found

@@ -112,8 +112,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	case err == nil:
 		written, err = r.updateWork(ctx, b.bound, stored, desired)
 	case len(present) > 0:
-		// An override changed the name of the object, so that another Work is needed. The old Work
-		// keeps its ID until it is deleted.
+		// The rendered Work has another name than the existing Work of this cluster, because an
+		// override changed the name of the object. The existing Work keeps its ID until it is
+		// deleted, so the new Work gets an ID of its own.
 		if desired, err = render(uuid.NewString()); err == nil {
 			err = r.createWork(ctx, b.bound, desired)
 		}
@@ -133,8 +134,9 @@ func (r *reconciler) writeWork(ctx context.Context, b batch, target workv1alpha2
 	return result
 }
 
-// targetCluster returns the Cluster of a target. It returns an error if a new Work is needed and
-// the Cluster is being deleted, because the execution namespace then rejects new objects.
+// targetCluster returns the Cluster of a target. present is true if the target has a Work already.
+// If it has none, targetCluster returns an error for a Cluster that is being deleted, because its
+// execution namespace rejects new objects.
 func (r *reconciler) targetCluster(ctx context.Context, name string, present bool) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy); err != nil {
@@ -178,8 +180,8 @@ func (r *reconciler) updateWork(ctx context.Context, bound binding.Object, store
 		return false, &blockedError{fmt.Sprintf("Work %s belongs to binding %s; rename one of the two templates", key, owner)}
 	}
 	if !isWorkOf(stored, bound) {
-		// Only a Work of another creator is compared, because the comparison decodes both
-		// manifests.
+		// A Work that was created for this binding is not compared, because the comparison decodes
+		// the manifests of both Works.
 		if object, another := work.NameCollision(stored, desired); another {
 			return false, &blockedError{fmt.Sprintf("Work %s contains %s, which does not belong to this binding; delete that Work if nothing needs it, or rename the template", key, object)}
 		}

@@ -44,8 +44,8 @@ import (
 const Name = "resource-binding-status-controller"
 
 const (
-	// reconcileTimeout limits the duration of one reconcile, so that a kind that cannot be read, or
-	// a webhook that does not answer, does not block a worker for longer.
+	// reconcileTimeout limits the duration of one reconcile. A kind that cannot be read, or a
+	// webhook that does not respond, blocks a worker for at most this time.
 	reconcileTimeout = time.Minute
 )
 
@@ -148,8 +148,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return loop.Result(r.aggregateTemplateStatus(ctx, request, stored, account.Items))
 }
 
-// reportDelay returns how long to delay the report of a binding because its clusters are expected
-// to report again. isRendered is true if all Works are rendered from the current spec.
+// reportDelay returns how long to delay the write of the status of a binding because its clusters
+// are expected to report again soon. isRendered is true if all Works are rendered from the current
+// spec.
 func (r *reconciler) reportDelay(request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) time.Duration {
 	expected := binding.ExpectedClusters(stored.BindingSpec())
 	if isRendered && isRolloutInProgress(expected, account.Items) {
@@ -183,8 +184,9 @@ func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.R
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	current := []metav1.Condition{condition}
 	if condition.Status == metav1.ConditionTrue && !isRendered {
-		// The condition is not written, because it is true only for an earlier generation. A stored
-		// condition already shows that generation.
+		// The Works are not yet rendered from the current spec, so the condition would be true only
+		// for an earlier generation. It is not written, because the stored condition already shows
+		// that generation.
 		current = nil
 	}
 	reported := binding.Copy(stored)

@@ -38,11 +38,12 @@ func unreadySince(cluster *clusterv1alpha1.Cluster) time.Time {
 	return ready.LastTransitionTime.Time
 }
 
-// clusterStates returns the state of the clusters of a binding that the aggregation needs.
+// clusterStates returns the facts about the clusters of a binding that the aggregation needs.
 func (r *reconciler) clusterStates(ctx context.Context, bound binding.Object, rendering work.Rendering) work.AggregateOptions {
 	purged := binding.DirectlyPurgedClusters(bound.BindingSpec())
 	for name := range purged {
-		// The controller does not wait for a cluster that an administrator declared dead.
+		// A cluster that an administrator declared dead is not waited for, so it does not count as
+		// a cluster to purge.
 		if cluster := r.cachedCluster(ctx, name); cluster != nil && cluster.DeclaredDead() {
 			purged.Delete(name)
 		}

@@ -298,7 +298,8 @@ func TestConditionNamesClusterWithOldCopy(t *testing.T) {
 				left.Annotations = map[string]string{clusterv1alpha1.DeclaredDeadAnnotation: clusterv1alpha1.DeclaredDeadValue}
 			}
 			w := newFixture(t, bound, webTemplate(), old, left)
-			// If a target has no Work, the status of the binding is written after a delay.
+			// The target m2 has no Work, so the status of the binding is written only after a
+			// delay.
 			w.expectNoWriteYet()
 			w.passLagDelay()
 			w.reconcile()
@@ -407,7 +408,8 @@ func TestFullyAppliedWaitsForRendering(t *testing.T) {
 	w.expectCondition(2, metav1.ConditionTrue)
 }
 
-// The controller that renders Works may be switched off before it has reconciled the binding once.
+// The controller that renders Works was switched off before it reconciled the binding, so the Work
+// is still rendered from an earlier version of the template.
 func TestFullyAppliedIsNotClaimedForOutdatedWorks(t *testing.T) {
 	bound := webBinding("m1")
 	bound.Spec.Resource.ResourceVersion = "2"
@@ -420,8 +422,9 @@ func TestFullyAppliedIsNotClaimedForOutdatedWorks(t *testing.T) {
 	}
 }
 
-// The controller that renders Works may be switched off. It is not needed for a generation that
-// changes nothing in the Works.
+// The controller that renders Works may be switched off. It is not needed if a new generation of
+// the binding changes nothing in the Works, because the Works then still show that they are
+// current.
 func TestFullyAppliedFollowsGenerationThatWorksShow(t *testing.T) {
 	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
@@ -430,8 +433,8 @@ func TestFullyAppliedFollowsGenerationThatWorksShow(t *testing.T) {
 	w.expectCondition(2, metav1.ConditionTrue)
 }
 
-// The Works were created by an earlier release, or their content did not change. In these cases the
-// binding records that the Works are current.
+// If a Work was created by an earlier release, or if its content did not change, the Work does not
+// show that it is current. Then the binding records that its Works are current.
 func TestFullyAppliedFollowsGenerationThatBindingRecords(t *testing.T) {
 	w := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1"))
 	w.expectWrites("status of web-deployment", "status of web")
@@ -456,8 +459,8 @@ func TestWorksOfBindingWithSameIDAreIgnored(t *testing.T) {
 	}
 }
 
-// A new process knows only the stored objects. The controller that renders Works may run in another
-// process or be switched off.
+// A new process must compute the same status from the stored objects alone, because the controller
+// that renders Works may run in another process or be switched off.
 func TestRestartKeepsStatus(t *testing.T) {
 	bound := webBinding("m1", "m2")
 	bound.Annotations = map[string]string{workv1alpha2.RenderFailuresAnnotation: `{"m2":"no such path"}`}

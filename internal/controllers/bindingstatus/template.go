@@ -39,7 +39,8 @@ type aggregation struct {
 func (r *reconciler) aggregateTemplateStatus(ctx context.Context, request reconcile.Request, bound binding.Object, items []workv1alpha2.AggregatedStatusItem) error {
 	reference := bound.BindingSpec().Resource
 	kind := kindOf(reference)
-	// A binding that a user created may refer to an object that this user must not change.
+	// A user who can create a binding could make it refer to an object that this user must not
+	// change.
 	if !tenancy.IsAllowedReference(bound.GetNamespace(), reference) || r.rules.Rules(kind).AggregateStatus == nil || r.kindsWithoutStatus.has(kind, r.now()) {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (r *reconciler) isCacheStale(template *unstructured.Unstructured, s aggrega
 	return isOlder(template.GetResourceVersion(), s.template.ResourceVersion) || r.writes.IsStale(s.request, template)
 }
 
-// isOlder reports whether a version is older than another version. It returns false for versions
+// isOlder reports whether the first version is older than the second. It returns false for versions
 // that cannot be compared.
 func isOlder(version, than string) bool {
 	if version == than {
@@ -163,9 +164,9 @@ func (r *reconciler) writeTemplate(ctx context.Context, request reconcile.Reques
 	return stored, nil
 }
 
-// recordMissingStatus finds out whether the template does not exist or its kind has no status,
-// because the API server gives the same answer in both cases. For a missing template it does
-// nothing.
+// recordMissingStatus finds out why the API server answered NotFound to a write of the status: the
+// template does not exist, or its kind has no status. It records a kind without status. If the
+// template does not exist, it does nothing.
 func (r *reconciler) recordMissingStatus(ctx context.Context, template *unstructured.Unstructured) error {
 	current, err := r.templateReader.GetLive(ctx, template.GroupVersionKind(), client.ObjectKeyFromObject(template))
 	if current != nil && current.GetUID() == template.GetUID() {
@@ -194,7 +195,8 @@ func statusPatch(before, after *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)
 	}
-	// A patch that only removes missing fields changes nothing.
+	// The result of the patch is compared, because a patch that only removes missing fields is not
+	// empty but changes nothing.
 	result, err := jsonpatch.MergePatch(old, difference)
 	if err != nil {
 		return nil, fmt.Errorf("comparing statuses: %w", err)

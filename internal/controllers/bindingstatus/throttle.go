@@ -78,8 +78,8 @@ func (p *progressThrottle) remainingDelay(request reconcile.Request, now time.Ti
 	if left := since.Add(p.initialDelay).Sub(now); left > 0 {
 		return left
 	}
-	// MaxProgressDelay bounds the wait, because all waiting bindings compete for the budget and a
-	// single binding could wait much longer.
+	// MaxProgressDelay limits the wait. Without this limit a binding could wait much longer,
+	// because all waiting bindings compete for the budget.
 	if left := since.Add(p.policy.MaxProgressDelay).Sub(now); left > 0 && !p.budget.AllowN(now, 1) {
 		return min(left, p.pause())
 	}
@@ -87,8 +87,9 @@ func (p *progressThrottle) remainingDelay(request reconcile.Request, now time.Ti
 	return 0
 }
 
-// pause returns the time in which all waiting bindings can get a share of the budget. Bindings wait
-// that long, because a reconcile that gets no share costs more than the wait.
+// pause returns the delay after which a binding that got no share of the budget tries again. It is
+// the time in which all waiting bindings can get a share. An earlier try would usually fail, and a
+// reconcile costs more than the wait.
 func (p *progressThrottle) pause() time.Duration {
 	all := time.Duration(len(p.waitingSince)) * time.Second / time.Duration(p.policy.BindingProgressPerSecond)
 	return min(max(all, p.policy.Settle), maxPause)

@@ -21,8 +21,8 @@ import (
 
 type queue = loop.Queue[reconcile.Request]
 
-// onBinding queues bindings whose status may have to follow a change of their spec. The handlers
-// below keep the mark of events from the initial list, so that these events get low priority.
+// onBinding queues bindings whose status may have to follow a change of their spec. The handlers in
+// this file keep the mark of events from the initial list, so that these events get low priority.
 //
 // Further events do not extend the delay of a queued request, so that a binding that changes all
 // the time is written once per window. A binding with a changed spec waits for settleDelay instead,
@@ -104,8 +104,8 @@ func bindingOfWork(object metav1.Object) (request reconcile.Request, ok bool) {
 }
 
 // isRelevantUpdate reports whether an update of a Work can change the status of its binding. It
-// compares the report, the generation that the report is for, whether the Work counts, and the
-// binding of the Work.
+// compares the reported status and its generation, the suspension and the deletion of the Work, and
+// the binding of the Work.
 func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
 	return !hasSameApplied(before, after) ||
 		work.HasUnappliedGeneration(before) != work.HasUnappliedGeneration(after) || work.IsSuspended(before) != work.IsSuspended(after) ||
@@ -116,7 +116,7 @@ func isRelevantUpdate(before, after *workv1alpha1.Work) bool {
 }
 
 // isRenderedAgain reports whether a Work was rendered from another state of its binding or
-// template. The binding then waits, because the member is about to report.
+// template. The member is then about to report, so the binding waits for this report.
 func isRenderedAgain(before, after *workv1alpha1.Work) bool {
 	return before.Annotations[workv1alpha1.RenderedFromAnnotation] != after.Annotations[workv1alpha1.RenderedFromAnnotation]
 }

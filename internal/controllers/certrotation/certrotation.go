@@ -3,8 +3,8 @@
 //
 // The certificate is in a kubeconfig in a Secret of the member. The private key never leaves the
 // member. The Secret always contains a matching certificate and key, because it is written only
-// once, when both exist. The next round reuses a pending request, and also a request whose
-// certificate could not be stored.
+// once, when both exist. If a request is still pending, or if its certificate could not be stored,
+// the next check uses the same request again.
 package certrotation
 
 import (
@@ -222,7 +222,7 @@ func (r *rotator) awaitCertificate(ctx context.Context, request *certificatesv1.
 	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, requestPollInterval, requestTimeout, true, func(ctx context.Context) (bool, error) {
 		stored := &certificatesv1.CertificateSigningRequest{}
-		// The wait continues after a failed read, because the certificate may already be issued.
+		// A failed read does not end the wait, because the certificate may already be issued.
 		if lastErr = r.live.Get(ctx, client.ObjectKeyFromObject(request), stored); lastErr != nil {
 			if apierrors.IsNotFound(lastErr) {
 				return false, lastErr

@@ -295,7 +295,8 @@ func TestPendingRequestIsReused(t *testing.T) {
 		"a denied request": {decide: func(request *certificatesv1.CertificateSigningRequest) {
 			request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
 		}, want: 4},
-		// One more pass is needed, because a pass must first find that the request was deleted.
+		// A deleted request takes one more pass, because a pass must first find that the request
+		// was deleted.
 		"a deleted request": {decide: undecided, want: 2, between: func(t *testing.T, karmada client.Client) {
 			if err := karmada.DeleteAllOf(t.Context(), &certificatesv1.CertificateSigningRequest{}); err != nil {
 				t.Fatal(err)

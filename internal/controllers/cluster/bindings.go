@@ -18,9 +18,9 @@ import (
 	"karmada.io/karmada/internal/loop/patch"
 )
 
-// removeFromBindings removes a cluster that is being removed from the bindings that no scheduler
+// removeFromBindings removes a cluster that is being deleted from the bindings that no scheduler
 // will update. It returns the bindings that still target the cluster. If a scheduler changes a
-// binding at the same time, the write of the scheduler wins, because the write of this controller
+// binding at the same time, the change of the scheduler wins, because the write of this controller
 // fails with a conflict.
 func (r *reconciler) removeFromBindings(ctx context.Context, cluster *clusterv1alpha1.Cluster) ([]binding.Object, error) {
 	targeting, err := r.bindingsOf(ctx, cluster.Name)
@@ -94,8 +94,8 @@ func (r *reconciler) removeFromBinding(ctx context.Context, bound binding.Object
 // because other controllers also write this status.
 const maxStatusAttempts = 4
 
-// reportUnplaced writes the replicas that are not placed to the condition of a binding. A later
-// result of a scheduler replaces the condition.
+// reportUnplaced sets the Scheduled condition of a binding to the message that replicas are not
+// placed. The next result of a scheduler replaces the condition.
 func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, message string) error {
 	current := bound
 	for try := 1; ; try++ {
@@ -113,7 +113,8 @@ func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, m
 			return client.IgnoreNotFound(err)
 		}
 		if current.GetGeneration() != bound.GetGeneration() {
-			// The message is not written again, because it may be wrong for the newer generation.
+			// The message is not written, because it was computed for an earlier generation and may
+			// be wrong for the current one.
 			return nil
 		}
 	}

@@ -96,9 +96,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, ignoreConflict(r.ensureFinalizerAndTaints(ctx, cluster))
 }
 
-// onExecutionNamespace queues a cluster when its execution namespace is deleted, either by a user
-// or because the cluster is removed. It also handles a deletion that started before this process,
-// after which the Cluster may no longer exist.
+// onExecutionNamespace queues a cluster when its execution namespace is deleted or loses the
+// annotation that requires verdicts. It also queues the cluster of a namespace whose deletion
+// started before this process: the Cluster may no longer exist, and then no event of the Cluster
+// queues it.
 func onExecutionNamespace() handler.EventHandler {
 	enqueue := func(namespace client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if cluster, ok := work.ClusterOf(namespace.GetName()); ok {
@@ -123,8 +124,8 @@ func onExecutionNamespace() handler.EventHandler {
 }
 
 // ensureExecutionNamespace creates the namespace that contains the Works of the cluster. An
-// annotation of this namespace says that agents need a verdict before they delete the objects of a
-// Work.
+// annotation of this namespace tells agents that they need a verdict of the control plane before
+// they delete the objects of a Work.
 func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	name := work.ExecutionNamespace(cluster.Name)
 	namespace := newUnstructuredNamespace(name)
@@ -146,7 +147,7 @@ func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clus
 	return nil
 }
 
-// requireVerdicts adds the annotation to a namespace that does not have it.
+// requireVerdicts adds the annotation that requires verdicts to a namespace that does not have it.
 func (r *reconciler) requireVerdicts(ctx context.Context, stored client.Object) error {
 	if stored.GetDeletionTimestamp() != nil || requiresVerdicts(stored) {
 		return nil
@@ -181,8 +182,8 @@ func (r *reconciler) ensureFinalizerAndTaints(ctx context.Context, cluster *clus
 	return err
 }
 
-// ignoreConflict returns nil for a conflict, so that conflicts are not logged. A retry is not
-// needed, because the watch queues the newer object.
+// ignoreConflict returns nil for a conflict and any other error unchanged. A conflict is neither
+// logged nor retried, because the watch queues the newer object.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

@@ -89,7 +89,7 @@ func bindingName(bound binding.Object) string {
 	return name
 }
 
-// reportLeaving writes the conditions of a cluster that is being removed.
+// reportLeaving sets the conditions that show what the removal of a cluster waits for.
 func (r *reconciler) reportLeaving(ctx context.Context, cluster *clusterv1alpha1.Cluster, remains domain.RemainingObjects) error {
 	reported := cluster.DeepCopy()
 	domain.SetLeavingConditions(reported, remains, r.now())

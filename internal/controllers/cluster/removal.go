@@ -60,8 +60,8 @@ func (r *reconciler) removeCluster(ctx context.Context, cluster *clusterv1alpha1
 }
 
 // deleteExecutionNamespace deletes the Works of a cluster and their namespace, and reports whether
-// no Work is left. The removal of the cluster does not wait for the deletion of other objects in
-// the namespace, which takes several seconds.
+// no Work is left. It does not wait for the deletion of the other objects in the namespace, which
+// takes several seconds.
 //
 // Normally the namespace is deleted before the Works, because a namespace that is being deleted
 // accepts no new Works. If an agent must release the Works, the namespace is deleted last, because
@@ -182,7 +182,8 @@ func (r *reconciler) cleanUpDeletedCluster(ctx context.Context, cluster string) 
 		return reconcile.Result{RequeueAfter: remaining}, nil
 	}
 	if !inDeletion {
-		// The update event of the namespace causes the next reconcile.
+		// The pass does not wait for the deletion, because the update event of the namespace starts
+		// the next pass.
 		uid := namespace.GetUID()
 		err := r.karmada.Delete(ctx, newUnstructuredNamespace(namespace.GetName()), client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(ignoreConflict(err)) != nil {

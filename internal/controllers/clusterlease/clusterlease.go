@@ -2,9 +2,9 @@
 // control plane watches.
 //
 // The renewals start with the first healthy probe of the cluster. They continue if the cluster
-// becomes unhealthy, because a running agent reports that in a condition. They end when the Cluster
-// is deleted. The Lease is deleted together with the Cluster, so this package never creates a Lease
-// for a deleted Cluster.
+// becomes unhealthy, because the agent still runs and reports the bad health in a condition. They
+// end when the Cluster is deleted. The Lease is deleted together with the Cluster, so this package
+// never creates a Lease for a deleted Cluster.
 package clusterlease
 
 import (

@@ -1,4 +1,4 @@
-// Package clustermonitor answers "which pull mode clusters have stopped to report?". It reads the
+// Package clustermonitor answers "which pull mode clusters have stopped reporting?". It reads the
 // Leases and conditions of pull mode clusters, and sets the Ready condition of a cluster without
 // heartbeats to Unknown.
 //
@@ -95,8 +95,8 @@ func (m *monitor) checkClusters(ctx context.Context) error {
 		return err
 	}
 	now := m.now()
-	// The heartbeats during the time in which the monitor could not read the clusters are unknown,
-	// because the clusters may not have been able to report either.
+	// All clusters get a new grace period if the monitor could not read them for a while: in that
+	// time the clusters may have been unable to report too.
 	if now.Sub(m.lastCheck) > 2*m.options.Period {
 		clear(m.heartbeats)
 	}
@@ -166,7 +166,7 @@ func (m *monitor) markIfSilent(ctx context.Context, cluster *clusterv1alpha1.Clu
 	conditions.Remove(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	if _, err := patch.Status(ctx, m.karmada, cluster, updated); err != nil {
 		if apierrors.IsConflict(err) {
-			// A conflict means that the cluster has just reported.
+			// The conflict is ignored, because it means that the cluster has just reported.
 			return nil
 		}
 		return client.IgnoreNotFound(err)

@@ -76,7 +76,8 @@ func (w *monitorFixture) readyCondition(name string) string {
 	return ""
 }
 
-// renew renews the Lease of a cluster with a clock that differs by skew.
+// renew renews the Lease of a cluster. The clock of the cluster differs from the clock of the
+// monitor by skew.
 func (w *monitorFixture) renew(name string, skew time.Duration) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}}
 	err := w.karmada.Get(w.t.Context(), client.ObjectKeyFromObject(lease), lease)

@@ -17,8 +17,8 @@ import (
 	"karmada.io/karmada/internal/domain/taint"
 )
 
-// onlyRelevantClusters returns a predicate that selects new clusters, and changes of clusters after
-// which policies may require other taints.
+// onlyRelevantClusters returns a predicate that selects new clusters, and updates of a cluster
+// after which policies may require other taints for it.
 func onlyRelevantClusters() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -53,8 +53,8 @@ func (r *reconciler) attach(ctx context.Context, dependent *workv1alpha2.Resourc
 // binding in one request.
 func (r *reconciler) createAttached(ctx context.Context, dependent *workv1alpha2.ResourceBinding, object *unstructured.Unstructured) (written bool, err error) {
 	if object.GetDeletionTimestamp() != nil {
-		// No binding is created, because the foreground deletion of the object waits until its
-		// binding is deleted.
+		// An object that is being deleted gets no binding, because its foreground deletion would
+		// wait until the binding is deleted.
 		return false, nil
 	}
 	created := binding.New(object.GetNamespace() != "")

@@ -8,8 +8,8 @@
 //   - A dependent has the finalizer of this controller before any binding is attached to it, so
 //     that no binding stays attached to a deleted dependent.
 //   - A reconcile without a difference writes nothing.
-//   - A reference is in the index before its object is read, so that an object that is created
-//     later, in any namespace, finds the dependents that wait for it.
+//   - A reference is in the index before the referenced object is read. If that object is created
+//     later, in any namespace, its event therefore finds the dependents that wait for it.
 //   - A binding is deleted only if its last dependent is detached and no policy places it.
 //   - Watches of kinds are started outside of reconciles, and reconciles do not wait for these
 //     watches.

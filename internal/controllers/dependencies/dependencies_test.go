@@ -122,7 +122,7 @@ func TestDeletedDependentWithoutFinalizerIsDetached(t *testing.T) {
 
 func TestDependentMissingOnlyInCacheIsNotDetached(t *testing.T) {
 	w := newAttachedFixture(t)
-	// Only the API server contains the dependent.
+	// The API server contains the dependent, but the cache does not.
 	server := newFixture(t, dependent("web"))
 	w.karmadaReader = server.store
 	w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })

@@ -35,7 +35,8 @@ func (r *reconciler) finalize(ctx context.Context, dependent *workv1alpha2.Resou
 }
 
 // detachDeleted detaches the bindings of a dependent that was deleted without its finalizer. It
-// asks the API server, because the cache alone does not prove the deletion.
+// asks the API server whether the dependent is deleted, because the cache alone does not prove the
+// deletion.
 func (r *reconciler) detachDeleted(ctx context.Context, dependent types.NamespacedName) error {
 	r.referenceIndex.put(dependent, nil)
 	attached, err := r.attachedTo(ctx, dependent)

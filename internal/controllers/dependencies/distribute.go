@@ -144,11 +144,11 @@ func (r *reconciler) detachUnneeded(ctx context.Context, dependent *workv1alpha2
 	return detached, errors.Join(failures...)
 }
 
-// isNeeded reports whether any reference selects the object of an attached binding. It reads the
-// labels from the API server before it reports that a label selector does not match, because a
-// detached object is deleted in the members. It keeps the binding of a missing object, because this
-// binding is deleted together with its object, and the API server may only be unable to serve the
-// kind for a moment.
+// isNeeded reports whether any reference selects the object of an attached binding. Before it
+// reports that a label selector does not match, it reads the labels from the API server, because
+// the members delete a detached object. It returns true for the binding of a missing object: this
+// binding is deleted together with its object anyway, and the API server may only be unable to
+// serve the kind for a moment.
 func (r *reconciler) isNeeded(ctx context.Context, references []dependency.Reference, attached binding.Object) (bool, error) {
 	resource := attached.BindingSpec().Resource
 	thing := dependency.ObjectOf(resource)
@@ -190,7 +190,8 @@ func hasBindingName(attached binding.Object, thing dependency.ObjectID) bool {
 	return attached.GetNamespace() == thing.Key.Namespace && attached.GetName() == binding.Name(thing.Key.Name, thing.Kind.Kind)
 }
 
-// hasFinalizer reports whether a dependent may have attached bindings.
+// hasFinalizer reports whether a dependent has the finalizer of this controller. Only then may it
+// have attached bindings.
 func hasFinalizer(dependent *workv1alpha2.ResourceBinding) bool {
 	return controllerutil.ContainsFinalizer(dependent, workv1alpha2.BindingDependenciesDistributorFinalizer)
 }

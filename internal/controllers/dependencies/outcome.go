@@ -25,8 +25,8 @@ const (
 	userRetryDelay = time.Minute
 )
 
-// errTerminating is returned if a binding must be deleted before a new binding with the same name
-// can be created.
+// errTerminating is returned if a binding of the same name is being deleted. A new binding can be
+// created only after that deletion.
 var errTerminating = errors.New("it is being deleted")
 
 // finishReconcile records a failure as an event and returns the result for the queue.
@@ -91,9 +91,11 @@ type bindingConflict struct {
 }
 
 // shouldRecord stores a conflict message, which is empty if there is no conflict, and reports
-// whether to record an event. A conflict that already exists in the first reconcile is recorded
-// only if this process has just written the binding. In that case another reconcile may already
-// have stored the message.
+// whether to record an event. It reports true if the message differs from the stored one. If no
+// message is stored, for example after a start of the process, it reports true only if written is
+// true, that is, if this process has just written the binding. Another reconcile may store the
+// message before that write is handled, so written also makes shouldRecord report a stored message
+// that was not recorded yet.
 func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

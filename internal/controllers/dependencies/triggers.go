@@ -73,8 +73,8 @@ func (r *reconciler) onBinding() handler.EventHandler {
 				enqueue(q, client.ObjectKeyFromObject(dependent))
 			}
 			if e.IsInInitialList {
-				// The listed dependents are queued, because they may have been deleted while no
-				// process watched.
+				// The dependents that the binding lists are queued, because they may have been
+				// deleted while no process watched.
 				enqueue(q, dependentsOf(created)...)
 				return
 			}
@@ -94,8 +94,8 @@ func (r *reconciler) onBinding() handler.EventHandler {
 				return
 			}
 			enqueue(q, dependentsOf(deleted)...)
-			// The dependents of the object are queued, because some of them may wait for this
-			// deletion.
+			// The dependents that refer to the object are queued, because some of them may wait
+			// until this binding is deleted.
 			enqueue(q, r.referenceIndex.dependents(dependency.ObjectOf(deleted.BindingSpec().Resource))...)
 			if binding.IsNamespaced(deleted) {
 				enqueue(q, client.ObjectKeyFromObject(deleted))
@@ -104,10 +104,11 @@ func (r *reconciler) onBinding() handler.EventHandler {
 	}
 }
 
-// missedDependents returns the dependents that a binding lists now but did not list before, and
-// that do not refer to the object of the binding by name. Such a dependent must be reconciled
-// again, because it may have detached its bindings during the write without seeing this binding. A
-// dependent with a label selector is reconciled although that may not be needed.
+// missedDependents returns the dependents that a binding lists now but did not list before, without
+// those that refer to the object of the binding by name. Each of them is reconciled again: it may
+// have detached its bindings while this binding was written, so that it did not see this binding. A
+// dependent that refers to the object by a label selector is always returned, although its
+// reconcile may not be needed.
 func (r *reconciler) missedDependents(attached binding.Object, before []types.NamespacedName) []types.NamespacedName {
 	listed := dependentsOf(attached)
 	if len(listed) == 0 {

@@ -124,7 +124,7 @@ func withOwner(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// emptyListClient is a stale cache without the attached bindings.
+// emptyListClient is a client with a stale cache that does not contain the attached bindings.
 type emptyListClient struct{ client.Client }
 
 func (b emptyListClient) List(context.Context, client.ObjectList, ...client.ListOption) error {

@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// reviewInterval is the interval at which discovery is asked about the kinds whose informer
-	// this package may end. absenceGracePeriod is how long a kind must be absent before its
-	// informer is ended.
+	// reviewInterval is the interval at which the controller asks discovery about kinds whose
+	// informer it may end. absenceGracePeriod is how long a kind must be absent before the
+	// controller ends its informer.
 	reviewInterval     = 10 * time.Second
 	absenceGracePeriod = 5 * time.Second
 )
 
 // watches ensures that the kinds of dependencies are watched. It adds event handlers to informers,
-// and removes them again. Informers are shared with other controllers. watches ends the informer of
-// a kind that is not served, unless another controller keeps the kind. If another controller ended
-// an informer, watches requests it again.
+// and removes handlers that are no longer needed. The informers are shared with other controllers.
+// watches ends the informer of a kind that is not served, unless another controller manages the
+// watch of the kind. If another controller ended an informer, watches requests it again.
 type watches struct {
 	templates  *template.Reader
 	discovery  kinds.Discovery
@@ -154,8 +154,8 @@ func (w *watches) addHandler(ctx context.Context, kind schema.GroupVersionKind) 
 	return nil
 }
 
-// removeUnserved ends the informers of kinds that are not served. It does not check kinds that
-// another controller keeps, which are most kinds.
+// removeUnserved ends the informers of kinds that are not served. It skips kinds that another
+// controller watches permanently, which are most kinds.
 func (w *watches) removeUnserved(ctx context.Context, now time.Time) {
 	if now.Sub(w.lastReview) < reviewInterval {
 		return

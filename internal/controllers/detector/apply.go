@@ -31,7 +31,7 @@ type applier struct {
 	waiting                           *waiting.Templates
 	awaitingOverride, awaitingBinding *waiting.Requests
 	events                            *loop.Events
-	// recordApply records the duration and the error of an attempt to apply a policy.
+	// recordApply records, in metrics, the duration and the error of an attempt to apply a policy.
 	recordApply func(began time.Time, err error)
 }
 
@@ -127,8 +127,8 @@ func (a *applier) awaitOverrides(ctx context.Context, r templates.Request, templ
 	for _, override := range policy.DependentOverrides(p) {
 		a.awaitingOverride.Add(override, r)
 	}
-	// The override policies are checked again, because one that was created in the meantime has not
-	// queued the request.
+	// The override policies are checked again, because an override policy that was created since
+	// the first check has not queued the request.
 	return a.missingOverrides(ctx, p)
 }
 
@@ -165,7 +165,8 @@ func (a *applier) awaitBindingOwner(ctx context.Context, r templates.Request, te
 	}
 	a.waiting.AddUnclaimed(r.Ref, template)
 	a.awaitingBinding.Add(client.ObjectKeyFromObject(owned), r)
-	// The binding is read again, because its deletion in the meantime has not queued the request.
+	// The binding is read again, because a deletion since the first read has not queued the
+	// request.
 	again, readErr := a.binder.Find(ctx, r.Ref)
 	if readErr != nil {
 		return readErr

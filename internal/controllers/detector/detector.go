@@ -66,9 +66,9 @@ type Options struct {
 	PriorityQueue bool
 	// Backoff is the backoff for templates and policies that failed.
 	Backoff loop.Backoff
-	// RetryRate is the number of failed templates that are retried per second, and separately the
-	// number of failed policies. RetryBurst is the number of retries that may run at once. Both are
-	// used only without PriorityQueue.
+	// RetryRate is the number of failed templates that are retried per second, and also the number
+	// of failed policies that are retried per second. RetryBurst is the number of retries that may
+	// run at once. Both are used only without PriorityQueue.
 	RetryRate, RetryBurst int
 
 	// Propagated selects the objects that are never templates.

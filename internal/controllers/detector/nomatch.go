@@ -31,8 +31,9 @@ type noMatchReporter struct {
 	grace time.Duration
 }
 
-// awaitPolicy handles a template that no policy selects. It does not report an old template,
-// because an earlier process has reported it.
+// awaitPolicy handles a template that no policy selects. old is true for a template in
+// waiting.Initial. awaitPolicy does not report such a template, because an earlier process has
+// reported it.
 func (n *noMatchReporter) awaitPolicy(ctx context.Context, r templates.Ref, template *unstructured.Unstructured, old bool) error {
 	bound, err := n.binder.Find(ctx, r)
 	if err != nil {

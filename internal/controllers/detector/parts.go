@@ -34,8 +34,8 @@ type surroundings struct {
 	log            logr.Logger
 }
 
-// parts contains the parts of the detector. Only this file and the registration of the controllers
-// use it. Each part declares its own dependencies.
+// parts contains the parts of the detector and connects them. Each part declares the dependencies
+// that it needs, so only this file and the registration of the controllers use parts.
 type parts struct {
 	log logr.Logger
 

@@ -76,8 +76,8 @@ func (r *policyReconciler) claimedTemplates(ctx context.Context, claim policy.Cl
 }
 
 // finalize releases all templates that a deleted policy claims, and then removes the finalizer of
-// the policy. Bindings and Works are kept. A template that is not in the cache yet is released
-// later, because its policy does not exist then.
+// the policy. Bindings and Works are kept. A template that is not in the cache yet is released by
+// its first reconcile, which finds that the policy does not exist.
 func (r *policyReconciler) finalize(ctx context.Context, p policy.Object) error {
 	if !controllerutil.ContainsFinalizer(p, r.scope.Finalizer) {
 		return nil

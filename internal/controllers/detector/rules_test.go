@@ -21,7 +21,7 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// syncedCache is a cache that always contains all objects of the store.
+// syncedCache is a cache that always contains all objects of the API server.
 type syncedCache struct{ client.Reader }
 
 func (syncedCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {

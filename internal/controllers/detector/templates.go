@@ -39,7 +39,8 @@ type templateReconciler struct {
 	releaser                          *claims.Releaser
 	noMatch                           *noMatchReporter
 	events                            *loop.Events
-	// recordMatch records the time since a match began.
+	// recordMatch records, in metrics, how long the search for the policy of a template took. began
+	// is the start of the search.
 	recordMatch func(began time.Time)
 }
 
@@ -75,8 +76,8 @@ func (t *templateReconciler) stopTracking(r templates.Ref) {
 }
 
 // decide returns which policy claims the template. If no policy matches, it records the template as
-// waiting and decides a second time. A policy that is added after the second decision finds the
-// record.
+// waiting and then decides a second time, so that no policy is missed: a policy that is added
+// before the second decision takes part in it, and a policy that is added later finds the record.
 func (t *templateReconciler) decide(r templates.Ref, template *unstructured.Unstructured) policy.Decision {
 	if template == nil {
 		return policy.IgnoreTemplate{}

@@ -171,7 +171,8 @@ func (c *controller) updateOnce(ctx context.Context, d *delivery, manifest, obse
 func (c *controller) describeDriftConflict(ctx context.Context, d *delivery, manifest *unstructured.Unstructured) string {
 	observed, err := c.readLive(ctx, d, manifest)
 	if err != nil {
-		// The conflict is reported now without the field managers. A later pass can add them.
+		// The conflict is reported now, without the field managers, because a later pass can add
+		// them.
 		observed = manifest
 	}
 	return work.DescribeDriftConflict(d.member.Name, manifest, observed, member.FieldManager)

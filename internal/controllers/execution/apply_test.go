@@ -105,7 +105,8 @@ func TestApplyRejectsManifestsOfTheWrongScope(t *testing.T) {
 	}
 }
 
-// An earlier version created such Works without checking bindings and overrides.
+// An earlier release may have created Works with manifests outside the namespace of their binding,
+// because it did not check bindings and overrides.
 func TestApplyRejectsManifestsOutsideTheNamespaceOfTheBinding(t *testing.T) {
 	ofBinding := map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotation: "shop", workv1alpha2.ResourceBindingNameAnnotation: "loot"}
 	overridden := maps.Clone(ofBinding)

@@ -40,9 +40,10 @@ func (c *controller) reportDeniedWatches(cluster *clusterv1alpha1.Cluster, d *de
 	c.reportConditions(d.work, pacing.Settled, work.StatusCollectedCondition(d.work, work.ExplainForbidden(denials, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])))
 }
 
-// blockingFailures returns the failures that block the deletion of a Work, and adds the missing
-// right to each of them. A missing right does not block the removal of a cluster, so that objects
-// that Karmada may not read or delete are kept in the member.
+// blockingFailures returns the failures that block the deletion of a Work. If a failure is caused
+// by a missing right in the member, blockingFailures adds that right to it. A missing right does
+// not block the removal of a cluster: objects that Karmada may not read or delete are then kept in
+// the member.
 func blockingFailures(cluster *clusterv1alpha1.Cluster, failures []error) []error {
 	var blocking []error
 	for _, failure := range work.ExplainForbidden(failures, cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation]) {

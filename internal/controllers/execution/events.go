@@ -33,8 +33,8 @@ func (c *controller) recordSyncEvents(karmadaWork *workv1alpha1.Work, failures [
 func (c *controller) recordFailureEvents(karmadaWork *workv1alpha1.Work, reason string, err error) {
 	c.events.RecordFailure(karmadaWork, reason, err)
 	if c.options.Mode == clusterv1alpha1.Pull {
-		// An agent writes no events in the namespaces of users. The status of the binding reports
-		// the failure.
+		// An agent records no event on a template, because it writes no events in the namespaces of
+		// users. The status of the binding reports the failure.
 		return
 	}
 	cluster, _ := work.ClusterOf(karmadaWork.Namespace)

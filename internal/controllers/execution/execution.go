@@ -58,7 +58,7 @@ type Options struct {
 	// member.
 	DeletionsPerSecond float64
 	DeletionBurst      int
-	// Events selects which successes are recorded as events.
+	// Events selects the successes that are recorded as events.
 	Events loop.EventMode
 }
 
@@ -83,7 +83,8 @@ type MemberHealth interface {
 	// IsHealthy reports whether the last probe of a member succeeded.
 	IsHealthy(name string) bool
 	OnRecovery(notify func(name string))
-	// OnWatchRestored registers notify. notify is called for each kind that a member serves again.
+	// OnWatchRestored registers the function notify, which is called for each kind that a member
+	// serves again.
 	OnWatchRestored(notify func(name string, kind schema.GroupVersionKind))
 }
 
@@ -207,8 +208,9 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	return reconcile.Result{RequeueAfter: d.requeueAfter}, errors.Join(failures...)
 }
 
-// reportedState returns the pacing state of the result of a pass. After a write it returns the
-// state in progress, so that the result is reported together with the new status that is expected.
+// reportedState returns the pacing state in which the result of a pass is reported. After a write
+// it returns the state in progress, so that the result is reported together with the new status
+// that the write is expected to cause.
 func reportedState(hasWritten bool, failures []error) pacing.State {
 	switch {
 	case len(failures) > 0:

@@ -16,7 +16,7 @@ import (
 )
 
 // isUnanswered reports whether no request got a response from the member. In that case the state of
-// the member is unknown, so the last reported conditions are kept.
+// the member is unknown, so the controller keeps the conditions that it reported last.
 func isUnanswered(failures []error) bool {
 	return len(failures) > 0 && !slices.ContainsFunc(failures, isResponse)
 }

@@ -10,8 +10,8 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// onRules queues the Works whose manifests were applied with rules that changed since. It need not
-// queue other Works, because their first pass uses the new rules.
+// onRules queues the Works whose manifests were applied with rules that changed since then. A Work
+// without a pass need not be queued, because its first pass uses the new rules.
 func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
 	for _, key := range c.interpreted.Works(kinds) {
 		c.tracker.recordRuleChange(key, kinds)
@@ -21,8 +21,8 @@ func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
 	}
 }
 
-// startPass records that a pass over a Work starts, which uses the current rules. There is only one
-// pass over a Work at a time.
+// startPass records that a pass over a Work starts and will use the current rules. Two passes over
+// the same Work never run at the same time.
 func (t *appliedTracker) startPass(karmadaWork types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 )
 
 // reportSuspended reports the state of a suspended Work and changes nothing in the member. It keeps
-// the watches of objects that were applied before, so that their status is reported. If the member
-// has the current manifests, it sets the Applied condition for the current generation. Otherwise
-// the condition keeps its earlier generation.
+// the watches of objects that were applied before the suspension, so that their status is still
+// reported. If the member has the current manifests, it sets the Applied condition for the current
+// generation. Otherwise the condition keeps its earlier generation.
 func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) error {
 	hasAll, err := c.hasAllManifests(ctx, cluster, stored)
 	if hasAll {
@@ -32,9 +32,9 @@ func (c *controller) reportSuspended(ctx context.Context, cluster *clusterv1alph
 	return err
 }
 
-// hasAllManifests reports whether the member has every manifest of the Work in its current version,
-// and watches the kinds of the manifests. Manifests that this process applied need no request to
-// the member.
+// hasAllManifests reports whether the member has every manifest of the Work in its current version.
+// It also starts the watches of the kinds of the manifests. For manifests that this process
+// applied, it sends no request to the member.
 func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (bool, error) {
 	var target *member.Member
 	failure := fmt.Errorf("cluster(%s) %w", cluster.Name, errClusterNotReady)
@@ -58,7 +58,8 @@ func (c *controller) hasAllManifests(ctx context.Context, cluster *clusterv1alph
 	return hasAll, errors.Join(failures...)
 }
 
-// hasManifest reports whether the member has one manifest, and watches the kind of the manifest.
+// hasManifest reports whether the member has one manifest in its current version. It also starts
+// the watch of the kind of the manifest.
 func (c *controller) hasManifest(ctx context.Context, target *member.Member, karmadaWork *workv1alpha1.Work, manifest *unstructured.Unstructured) (bool, error) {
 	kind, key := manifest.GroupVersionKind(), keyOf(karmadaWork, manifest)
 	c.interpreted.Add(workKey(karmadaWork), kind)
@@ -71,8 +72,8 @@ func (c *controller) hasManifest(ctx context.Context, target *member.Member, kar
 	target.AwaitSync(ctx, kind, listSyncTimeout)
 	observed, _, err := target.Get(ctx, kind, client.ObjectKeyFromObject(manifest))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		// The manifest counts as not applied, because the cache does not contain the object. This
-		// result never leads to a deletion.
+		// The manifest counts as not applied, because the cache does not contain the object. No
+		// deletion depends on this result.
 		return false, nil
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ type appliedState struct {
 // that the object never equals the manifest. Without the record every pass would write the object
 // again.
 //
-// If the record is lost, an object is compared with its manifest once more.
+// If the record is lost, the next pass compares the object with its manifest once more.
 type appliedTracker struct {
 	mu      sync.Mutex
 	applied map[types.NamespacedName]map[objectKey]appliedState
@@ -205,9 +205,9 @@ func (t *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
 // statusDelay is the time within which a new status is expected after a write.
 const statusDelay = 10 * time.Second
 
-// recordWrite records whether a pass wrote to the member, and reports whether any pass did so
-// recently. After a write, the watch of the member delivers this write and starts a pass that finds
-// nothing to do.
+// recordWrite records whether a pass wrote to the member, and reports whether this or an earlier
+// pass wrote within statusDelay. Earlier passes count because the watch of the member delivers each
+// write, and this event starts a pass that finds nothing to do.
 func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,8 +222,8 @@ func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote boo
 	return ok
 }
 
-// recordDispatching records the status of the Dispatching condition and reports whether the status
-// is new. The tracker is needed because the condition itself is written later.
+// recordDispatching records the status of the Dispatching condition and reports whether this status
+// is new. It does not read the condition from the Work, because the condition is written later.
 func (t *appliedTracker) recordDispatching(karmadaWork *workv1alpha1.Work, status string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

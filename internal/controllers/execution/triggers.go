@@ -94,7 +94,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 func (c *controller) enqueueAllWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	works := &workv1alpha1.WorkList{}
 	if err := c.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
-		// Reading a cache fails only when the process ends.
+		// The error is ignored, because a read from a cache fails only when the process ends.
 		return
 	}
 	for i := range works.Items {
@@ -109,7 +109,7 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	works := &workv1alpha1.WorkList{}
 	err := c.karmada.List(context.Background(), works, client.InNamespace(work.ExecutionNamespace(name)), client.UnsafeDisableDeepCopy)
 	if err != nil {
-		// Reading a cache fails only when the process ends.
+		// The error is ignored, because a read from a cache fails only when the process ends.
 		return
 	}
 	for i := range works.Items {
@@ -119,8 +119,8 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 	}
 }
 
-// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a worker stops the
-// tracking, because the Work may be in process now.
+// onWorkDeleted stops tracking a deleted Work. If the cluster is served, a pass stops the tracking,
+// because another pass over the Work may run now.
 func (c *controller) onWorkDeleted(key types.NamespacedName) {
 	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(name) {
 		c.pools.Add(name, key, loop.LivePriority, 0)
@@ -170,8 +170,8 @@ func (c *controller) enqueueWork(karmadaWork *workv1alpha1.Work, priority int) {
 		return
 	}
 	if !c.clusterExists(name) {
-		// The Work is not queued here. The event handler for Clusters queues it when the Cluster is
-		// created.
+		// The Work is not queued, because the event handler for Clusters queues it when the Cluster
+		// is created.
 		c.recordUndelivered(karmadaWork, priority, fmt.Errorf("cluster %q does not exist", name))
 		return
 	}
@@ -211,8 +211,8 @@ func (c *controller) onMemberEvent(event member.Event) {
 	key := types.NamespacedName{Namespace: annotations[workv1alpha1.WorkNamespaceAnnotation], Name: annotations[workv1alpha1.WorkNameAnnotation]}
 	if event.Old == nil && !c.tracker.hasOtherVersion(
 		objectKey{work: key, kind: event.Kind, object: client.ObjectKeyFromObject(object)}, object.GetResourceVersion()) {
-		// The event is caused by a create request of this process, or by the first list after a
-		// start. After a start every Work gets a pass anyway.
+		// No pass is needed: the event is caused by a create request of this process, or by the
+		// first list after a start, when every Work gets a pass anyway.
 		return
 	}
 	// The annotations come from the member, so they are trusted only if they name a Work of that

@@ -153,8 +153,8 @@ func newReadyCluster() *clusterv1alpha1.Cluster {
 	}
 }
 
-// If the first list delivers an object in another version, the object may have changed before the
-// watch started.
+// If the first list of a watch contains an object in another version than this process applied, the
+// object may have changed before the watch started.
 func TestObjectOfTheFirstListMayHaveDrifted(t *testing.T) {
 	applied := newDeployment(func(c map[string]any) {
 		metadataOf(c)["resourceVersion"] = "7"

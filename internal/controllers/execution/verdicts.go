@@ -19,15 +19,16 @@ const (
 	// verdictPollInterval is the interval at which an agent checks a Work that waits for a verdict.
 	// Normally the watch queues the Work as soon as the verdict is written.
 	verdictPollInterval = 30 * time.Second
-	// requirementTTL is how long the agent reuses the information that its control plane gives no
-	// verdicts.
+	// requirementTTL is how long the agent remembers that its control plane gives no verdicts,
+	// before it reads the namespace again.
 	requirementTTL = 2 * time.Second
 )
 
-// verdictReader reads the decisions of the control plane about deletions. Whether the control plane
-// gives verdicts is stored in the namespace of the Works, because an agent may write Works but not
-// this namespace. If the control plane gives no verdicts, as in older versions, the deletion of the
-// Work is the permission.
+// verdictReader reads the verdicts of the control plane: its decisions about the deletion of the
+// objects of a Work. An annotation of the execution namespace says whether the control plane gives
+// verdicts, because an agent may write Works but not this namespace. A control plane of an older
+// release gives no verdicts. Then the deletion of the Work is itself the permission to delete its
+// objects.
 type verdictReader struct {
 	karmada   client.Reader
 	readEpoch deletionguard.EpochReader

@@ -28,7 +28,8 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 	return karmadaWork
 }
 
-// storeWithNamespace returns a store that contains the execution namespace with the annotation.
+// storeWithNamespace returns a store that contains the execution namespace. If value is not empty,
+// it is the value of the annotation that requires verdicts. Reads fail while broken is true.
 func storeWithNamespace(t *testing.T, value string, broken *bool) client.WithWatch {
 	t.Helper()
 	executionNamespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}
@@ -102,7 +103,8 @@ func TestRequiredVerdictsStayRequired(t *testing.T) {
 		if got, err := v.isDeletionAllowed(t.Context(), newDeletedWork("")); got || err != nil {
 			t.Errorf("allowed %v, error %v", got, err)
 		}
-		// The namespace is deleted and created again, without the annotation at first.
+		// The namespace is deleted and created again. At first it does not have the annotation that
+		// requires verdicts.
 		if err := store.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1"}}); client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,9 @@ import (
 )
 
 // withdraw deletes or releases the objects of a deleted Work in the member, or leaves them to the
-// next Work, and then removes the finalizer of the Work. It may hold a deletion without an
-// explanation. Objects that are still desired are kept.
+// Work that replaces it, and then removes the finalizer of the Work. Objects that are still desired
+// are kept. If withdraw finds no explanation for the deletion of the Work, it may hold the deletion
+// of the objects.
 func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster, stored *workv1alpha1.Work) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(stored, workv1alpha1.ExecutionFinalizer) {
 		return reconcile.Result{}, nil
@@ -51,7 +52,8 @@ func (c *controller) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	case ruling.Verdict == guard.Hold && !preservesObjects(stored):
 		return reconcile.Result{}, c.judge.ReportHeld(cluster, stored, ruling)
 	case !reachable && cluster.DeletionTimestamp == nil:
-		// Nothing is decided now, because the verdict may change until the cluster is ready again.
+		// Nothing is deleted or released before the cluster is ready again, because the verdict may
+		// change until then.
 		return reconcile.Result{}, c.recordUnreachable(cluster, stored)
 	}
 	return c.withdrawObjects(ctx, cluster, stored, ruling)
@@ -162,10 +164,10 @@ type memberAccess interface {
 	Client() client.Client
 }
 
-// deleteObject deletes the object in the member if it belongs to this Work. The deletion has the
-// version that was read as a precondition, because the owner may have changed since the cache was
-// filled. If the deletion fails, deleteObject reads the object from the API server of the member
-// and checks it again.
+// deleteObject deletes the object in the member if it belongs to this Work. The precondition of the
+// request is the version of the object that was read, because the owner may have changed since
+// then. If the request fails because the object changed, deleteObject reads the object from the API
+// server of the member and checks it again.
 func (c *controller) deleteObject(ctx context.Context, target memberAccess, cluster string, manifest *unstructured.Unstructured) error {
 	observed, err := currentObject(ctx, target, manifest)
 	for try := 1; ; try++ {

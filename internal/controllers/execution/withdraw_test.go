@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// staleMember is a member whose cache shows an earlier state.
+// staleMember is a member whose cache contains an earlier state than its API server.
 type staleMember struct {
 	store  client.Client
 	cached *unstructured.Unstructured

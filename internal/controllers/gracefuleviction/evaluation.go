@@ -81,8 +81,8 @@ func (e *evaluation) recordError(err error) bool {
 	return false
 }
 
-// isHealthProven reports whether the reported health in a target cluster is reliable. This is the
-// case if the Work is rendered from the current spec of the binding, the Work is applied, the
+// isHealthProven reports whether the workload is proven to be healthy in a target cluster. This is
+// the case if the Work is rendered from the current spec of the binding, the Work is applied, the
 // cluster is ready, and the workload has been healthy for the minimum time.
 func (e *evaluation) isHealthProven(cluster string) bool {
 	e.healthyClusters[cluster] = true
@@ -167,8 +167,8 @@ func (e *evaluation) isPurgedDirectly(cluster string) bool {
 	return false
 }
 
-// isUnregistered reports whether a cluster is not registered. It also reads from the API server,
-// because a missing object in the cache does not prove that it is absent.
+// isUnregistered reports whether a cluster is not registered. If the cache does not contain the
+// Cluster, it reads from the API server, because a cache does not prove that an object is absent.
 func (e *evaluation) isUnregistered(cluster string) bool {
 	stored, err := e.readCluster(cluster)
 	if err != nil || stored != nil {

@@ -4,8 +4,8 @@
 // Invariants:
 //
 //   - The health of a workload is used only if a ready cluster reported it for the current
-//     generation of the binding, and if it lasts. An old report or a stale cache therefore ends no
-//     task.
+//     generation of the binding, and if the workload stays healthy for a minimum time. An old
+//     report or a stale cache therefore ends no task.
 //   - All decisions of a pass about a binding are stored with one write.
 //   - A task that is kept after its grace period is reported once, in a condition and an event,
 //     with a hint for the user.

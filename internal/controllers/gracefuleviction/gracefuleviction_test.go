@@ -125,7 +125,8 @@ func newWork(cluster string, applied int64) *workv1alpha1.Work {
 	return created
 }
 
-// newForeignWork returns the Work of a binding in another namespace with the same ID.
+// newForeignWork returns the Work of another binding. That binding has the same ID as the tested
+// binding, but is in another namespace.
 func newForeignWork(cluster string) *workv1alpha1.Work {
 	created := newWork(cluster, 2)
 	created.Name = "copied"

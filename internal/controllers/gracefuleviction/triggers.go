@@ -27,8 +27,8 @@ func hasEviction(bound binding.Object) bool {
 		conditions.Get(bound.BindingStatus().Conditions, workv1alpha2.EvictionHeld) != nil
 }
 
-// onCluster queues the bindings with evictions from or to a cluster if the readiness, the taints or
-// the dead annotation of the cluster changed, or the cluster was deleted.
+// onCluster queues the bindings with evictions from or to a cluster. It does so if the cluster was
+// deleted, or if its readiness, its taints or the annotation that declares it dead changed.
 func (r *reconciler) onCluster() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -54,7 +54,7 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 func (r *reconciler) enqueueBindings(ctx context.Context, q queue, cluster string) {
 	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster)
 	if err != nil {
-		// A read from a cache fails only when the process ends.
+		// The error is only logged, because a read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue the evictions of a cluster", "member", cluster)
 		return
 	}

@@ -105,7 +105,7 @@ func (r *reconciler) Reconcile(ctx context.Context, pair request) (reconcile.Res
 		{pair.namespace, namespace}, {pair.cluster, cluster}, {work.ExecutionNamespace(pair.cluster), executionNamespace},
 	} {
 		if err := r.readFromCache(ctx, each.name, each.into); err != nil {
-			// A missing object causes an event and thus a pass when it is created.
+			// A missing object is no error, because the event of its creation starts another pass.
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
@@ -238,7 +238,8 @@ func (r *reconciler) recordOutcome(namespace *unstructured.Unstructured, pair re
 	reason := policyv1alpha1.EventReasonApplyOverridePolicyFailed
 	var mistake *override.RuleError
 	if errors.As(err, &mistake) {
-		// No retry is needed, because a change of the policy by its author starts another pass.
+		// The error is not retried, because a change of the policy by its author starts another
+		// pass.
 		r.events.RecordClusterFailure(pair.cluster, namespace, reason, fmt.Errorf("cluster %q: %w", pair.cluster, err))
 		return reconcile.Result{}, nil
 	}

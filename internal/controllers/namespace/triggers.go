@@ -191,7 +191,7 @@ func (r *reconciler) clusterNames(ctx context.Context) []string {
 
 func (r *reconciler) listFromCache(ctx context.Context, into client.ObjectList) {
 	if err := r.karmada.List(ctx, into, client.UnsafeDisableDeepCopy); err != nil {
-		// A read from a cache fails only when the process ends.
+		// The error is only logged, because a read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(fmt.Errorf("listing %T: %w", into, err), "cannot enqueue namespaces")
 	}
 }

@@ -52,8 +52,9 @@ func (m evictionMetrics) observeEviction(queue string, duration time.Duration, e
 	m.processed.WithLabelValues(queue, result).Inc()
 }
 
-// backlog counts the queued requests. Like the queue, it counts each request only once. It deletes
-// series without queued requests, because clusters are added and removed.
+// backlog counts the queued requests. Like the queue, it counts each request only once. If no
+// request is queued for a cluster and a kind, backlog deletes the series of that count, because
+// clusters are added and removed.
 type backlog struct {
 	metrics evictionMetrics
 	name    string

@@ -189,8 +189,8 @@ func (r *reconciler) readStay(ctx context.Context, reader client.Reader, req req
 	return bound, stay, nil
 }
 
-// evictIfDue reads the Cluster from the API server, decides again, and evicts the binding if its
-// time in the cluster is over.
+// evictIfDue reads the Cluster from the API server and decides again with its taints. It evicts the
+// binding if its time in the cluster is over.
 func (r *reconciler) evictIfDue(ctx context.Context, req request) (evicted bool, requeueAfter time.Duration, err error) {
 	bound, stay, err := r.readStay(ctx, r.live, req)
 	if err != nil || stay.Taint == nil {

@@ -69,7 +69,7 @@ func (r *reconciler) enqueueBindingsIn(ctx context.Context, q queue, cluster *cl
 	}
 	targeting, err := lookup.BindingsInCluster(ctx, r.karmada, r.namespaced, cluster.Name)
 	if err != nil {
-		// A read from a cache fails only when the process ends.
+		// The error is only logged, because a read from a cache fails only when the process ends.
 		klog.FromContext(ctx).Error(err, "Cannot enqueue evictions from a cluster", "member", cluster.Name)
 		return
 	}
@@ -88,7 +88,8 @@ func (r *reconciler) enqueueBinding(ctx context.Context, q queue, object client.
 	}
 	for _, target := range bound.BindingSpec().Clusters {
 		cluster := &clusterv1alpha1.Cluster{}
-		// A Cluster that is not in the cache yet causes an event when it is added.
+		// A Cluster that is not in the cache yet is skipped, because the event of its creation
+		// queues the binding.
 		err := r.karmada.Get(ctx, types.NamespacedName{Name: target.Name}, cluster, client.UnsafeDisableDeepCopy)
 		if err == nil && failover.HasEvictingTaint(cluster) {
 			r.enqueueRequest(q, bound, target.Name)

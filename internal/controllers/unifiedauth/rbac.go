@@ -13,7 +13,8 @@ import (
 	"karmada.io/karmada/internal/domain/impersonation"
 )
 
-// All these kinds are read as unstructured objects, so that they share the caches of templates.
+// These kinds are read as unstructured objects, so that this controller shares the caches of
+// templates.
 var (
 	namespaces          = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	clusterRoles        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")

@@ -67,15 +67,15 @@ func onlyAccessRoleChanges() predicate.Predicate {
 	}
 }
 
-// onlyAccessBindingChanges returns a predicate that selects ClusterRoleBindings to a role that
-// gives access to a cluster, if the subjects of the ClusterRoleBinding changed. If the role does
-// not exist yet, the event of its creation starts a pass.
+// onlyAccessBindingChanges returns a predicate that selects created, changed and deleted
+// ClusterRoleBindings whose role gives access to a cluster. If the role does not exist yet, the
+// event of its creation starts a pass.
 func (r *reconciler) onlyAccessBindingChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList && r.bindsAccessRole(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			// The role reference differs if the binding was deleted and created again while the
-			// watch was interrupted.
+			// roleRef is compared although it is immutable, because the ClusterRoleBinding may have
+			// been deleted and created again while the watch was interrupted.
 			return haveDifferentFields(e.ObjectOld, e.ObjectNew, "subjects", "roleRef") && (r.bindsAccessRole(e.ObjectOld) || r.bindsAccessRole(e.ObjectNew))
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool { return r.bindsAccessRole(e.Object) },
@@ -89,7 +89,8 @@ func (r *reconciler) bindsAccessRole(object client.Object) bool {
 		return false
 	}
 	role := newUnstructured(clusterRoles)
-	// A predicate gets no context. The call does not wait, because it reads from a cache.
+	// The context cannot be canceled, because a predicate gets no context. The call does not wait,
+	// because it reads from a cache.
 	err := r.readFromCache(context.Background(), types.NamespacedName{Name: roleNameOf(binding)}, role)
 	return err == nil && givesAccess(role)
 }
@@ -123,7 +124,7 @@ func haveDifferentFields(older, newer client.Object, fields ...string) bool {
 func (r *reconciler) requestsForAllClusters(ctx context.Context, _ client.Object) []reconcile.Request {
 	list := &clusterv1alpha1.ClusterList{}
 	if err := r.karmada.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// A read from a cache fails only when the process ends.
+		// The error is only logged, because a read from a cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "cannot enqueue clusters")
 		return nil
 	}

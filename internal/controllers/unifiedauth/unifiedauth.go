@@ -1,7 +1,7 @@
 // Package unifiedauth answers "may a user of the control plane access a member through the control
-// plane?". It keeps a ClusterRole and a ClusterRoleBinding in each member. They allow the proxy of
-// the control plane to impersonate the users to whom a ClusterRoleBinding of the control plane
-// gives access to the cluster.
+// plane?". It keeps a ClusterRole and a ClusterRoleBinding in each member. These two objects allow
+// the proxy of the control plane to impersonate the users to whom a ClusterRoleBinding of the
+// control plane gives access to the cluster.
 //
 // The ClusterRole and the ClusterRoleBinding are delivered to members in separate Works, which the
 // Cluster owns. This controller never deletes these Works, because they are deleted together with
@@ -80,7 +80,7 @@ func Add(mgr manager.Manager, o Options) error {
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster, executionNamespace := &clusterv1alpha1.Cluster{}, newUnstructured(namespaces)
-	// A missing object causes an event and thus a pass when it is created.
+	// A missing object is no error, because the event of its creation starts another pass.
 	if err := r.readFromCache(ctx, request.NamespacedName, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -96,7 +96,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.recordOutcome(cluster, r.syncWorks(ctx, cluster))
 }
 
-// syncWorks creates or updates the Works of both objects, and records an event if it wrote a Work.
+// syncWorks creates or updates the Works of the ClusterRole and the ClusterRoleBinding, and records
+// an event if it wrote a Work.
 func (r *reconciler) syncWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	subjects, err := r.allowedSubjects(ctx, cluster.Name)
 	if err != nil {
@@ -129,8 +130,8 @@ func manifestOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("converting %T: %w", object, err)
 	}
-	// Nulls are removed, because null means removal in a merge patch, so that a Work with a null
-	// would never equal the stored Work.
+	// A null in a merge patch removes the field, so a Work with nulls would never equal the stored
+	// Work. The nulls are therefore removed.
 	maps.DeleteFunc(content, func(_ string, value any) bool { return value == nil })
 	return &unstructured.Unstructured{Object: content}, nil
 }

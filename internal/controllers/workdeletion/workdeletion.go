@@ -47,9 +47,10 @@ const (
 	// recheckInterval is the interval at which the decision on a Work is repeated while the Work
 	// waits for its agent.
 	recheckInterval = 30 * time.Second
-	// lostRightsDelay is how long an agent has for a permitted deletion after its execution
-	// namespace is deleted. The rights of the agent are in that namespace and are deleted with it,
-	// so the agent could never end the deletion of the Work.
+	// lostRightsDelay is how long an agent may take for a permitted deletion after its execution
+	// namespace is deleted. The rights of the agent are in that namespace and are deleted together
+	// with it. The agent can then never end the deletion of the Work, so after this delay the
+	// controller ends the deletion and the objects stay in the member.
 	lostRightsDelay = time.Minute
 	// minRecheckDelay is the shortest delay until the decision about a held deletion is repeated.
 	minRecheckDelay = 200 * time.Millisecond
@@ -106,7 +107,7 @@ func onlyDeletedWorks() predicate.Predicate {
 }
 
 // onlyDecisiveChanges returns a predicate that selects changes of Clusters that may change a
-// verdict: the cluster is ready again, is being removed, or a user confirmed deletions.
+// verdict: the cluster becomes ready, starts to be removed, or a user confirms deletions.
 func onlyDecisiveChanges(judge *deletionguard.Guard) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -139,7 +140,7 @@ func isReady(cluster *clusterv1alpha1.Cluster) bool {
 func (r *reconciler) requestsForDeletedWorks(ctx context.Context, cluster client.Object) []reconcile.Request {
 	works := &workv1alpha1.WorkList{}
 	if err := r.karmada.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.GetName())), client.UnsafeDisableDeepCopy); err != nil {
-		// A read from a cache fails only when the process ends.
+		// The error is ignored, because a read from a cache fails only when the process ends.
 		return nil
 	}
 	var requests []reconcile.Request
@@ -227,7 +228,8 @@ func (r *reconciler) hasLostRights(ctx context.Context, cluster *clusterv1alpha1
 	if !isPermitted || cluster.DeletionTimestamp != nil || r.now().Sub(stored.DeletionTimestamp.Time) < lostRightsDelay {
 		return false, nil
 	}
-	// The cache has the unstructured Namespaces for other controllers already.
+	// The Namespace is read as an unstructured object, because the cache already contains
+	// Namespaces in this form for other controllers.
 	namespace := &unstructured.Unstructured{}
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
@@ -246,8 +248,8 @@ func (r *reconciler) writeVerdict(
 	_, err := patch.Object(ctx, r.karmada, stored, desired)
 	switch {
 	case apierrors.IsConflict(err):
-		// The delay is needed because the watch does not queue the newer Work if only its status
-		// changed.
+		// The Work is queued again after a delay, because the watch does not queue it if only its
+		// status changed.
 		return reconcile.Result{RequeueAfter: minRecheckDelay}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, fmt.Errorf("writing the verdict on the deletion of Work %s/%s: %w", stored.Namespace, stored.Name, err)

@@ -60,15 +60,16 @@ func newDeletedWork(verdict string) *workv1alpha1.Work {
 	return karmadaWork
 }
 
-// longDeleted is a Work of a deleted template whose deletion began a while ago.
+// longDeleted returns the Work of a deleted template. Its deletion began longer than
+// lostRightsDelay ago.
 func longDeleted(verdict string) *workv1alpha1.Work {
 	karmadaWork := newDeletedWork(verdict)
 	karmadaWork.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(-2 * lostRightsDelay)}
 	return karmadaWork
 }
 
-// newNamespace is an execution namespace that has been in deletion for a time; 0 for not in
-// deletion.
+// newNamespace returns an execution namespace whose deletion began inDeletionFor ago. If
+// inDeletionFor is 0, the namespace is not being deleted.
 func newNamespace(inDeletionFor time.Duration) *corev1.Namespace {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-m1", Finalizers: []string{"kubernetes"}}}
 	if inDeletionFor > 0 {

@@ -21,8 +21,9 @@ import (
 const (
 	// listLimit is the maximum number of Pods or events of one workload in one list request.
 	listLimit = 50
-	// failedCreateMaxAge is the maximum age of an event about a rejected Pod that is still used. It
-	// is longer than the longest retry delay of controllers, which is 17 minutes.
+	// failedCreateMaxAge is the maximum age of an event about a rejected Pod that is used. It is
+	// longer than the longest retry delay of controllers, which is 17 minutes, so that a workload
+	// whose Pods are still rejected always has such an event.
 	failedCreateMaxAge = 20 * time.Minute
 )
 

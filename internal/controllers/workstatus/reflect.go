@@ -10,8 +10,8 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// interpretStatus returns the status of an object in the member that is reported in the Work. It
-// returns nil if there is no such status.
+// interpretStatus returns the part of the status of an object in the member that is reported in the
+// Work, or nil if there is none.
 func (c *controller) interpretStatus(ctx context.Context, observed *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	rule := c.rules.Rules(observed.GroupVersionKind()).ReflectStatus
 	if rule == nil {

@@ -42,7 +42,7 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				finished := make(chan error)
 				go func() { finished <- c.pools.Start(ctx) }()
 				synctest.Wait()
-				// The delay of this change has not ended when the cluster gets an agent.
+				// This change is still delayed when the sync mode of the cluster changes.
 				c.pools.Add("member1", types.NamespacedName{Namespace: "karmada-es-member1", Name: "web"}, loop.LivePriority, time.Second)
 				c.onCluster().OnUpdate(before, after)
 				<-time.After(time.Minute)

@@ -49,7 +49,7 @@ type Options struct {
 	Backoff loop.Backoff
 	// Mode is the sync mode of the clusters that this process serves.
 	Mode clusterv1alpha1.ClusterSyncMode
-	// Events selects which successes are recorded as events.
+	// Events selects the successes that are recorded as events.
 	Events loop.EventMode
 	// StatusBytes is the maximum size of the reported status of one object, in bytes. 0 means
 	// work.MaxStatusBytes.
@@ -115,9 +115,9 @@ func (c *controller) Start(ctx context.Context) error {
 	return c.pools.Start(ctx)
 }
 
-// onCluster stops the workers of clusters that are deleted or that another process serves. It need
-// not queue Works when a cluster is served again, because the watches of the cluster then deliver
-// events for all objects.
+// onCluster stops the workers of clusters that are deleted or that another process serves now. When
+// this process serves a cluster again, onCluster need not queue Works, because the watches of the
+// cluster then deliver events for all objects.
 func (c *controller) onCluster() toolscache.ResourceEventHandler {
 	return loop.Handlers[*clusterv1alpha1.Cluster]{
 		Updated: func(before, after *clusterv1alpha1.Cluster) {
@@ -179,7 +179,8 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
-			// The execution controller reports a manifest that cannot be decoded.
+			// A manifest that cannot be decoded is skipped, because the execution controller
+			// reports it.
 			continue
 		}
 		result, err := c.reflectManifest(ctx, target, stored, manifest)
@@ -221,8 +222,8 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 	})
 }
 
-// reportedState returns the pacing state of the statuses. It returns the state in progress if an
-// object is not healthy yet or a rollout is not complete.
+// reportedState returns the pacing state in which the statuses are reported. It returns the state
+// in progress if an object is not healthy yet or a rollout is not complete.
 func reportedState(reflections []reflection) pacing.State {
 	for _, result := range reflections {
 		if result.status != nil && (result.status.Health != workv1alpha1.ResourceHealthy || !work.ParseProgress(result.status.Status).IsStable) {
@@ -271,7 +272,8 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 		result.isAbsent = true
 		return result, nil
 	case meta.IsNoMatchError(err):
-		// The execution controller reports a kind that the member does not serve.
+		// A kind that the member does not serve is no error here, because the execution controller
+		// reports it.
 		return result, nil
 	case err != nil:
 		return result, fmt.Errorf("reading %s %s in cluster %s: %w", manifest.GetKind(), client.ObjectKeyFromObject(manifest), cluster, err)

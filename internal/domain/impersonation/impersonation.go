@@ -43,7 +43,7 @@ func AllowsAnyCluster(rules []rbacv1.PolicyRule) bool {
 
 // AllowsCluster reports whether rules allow access to the cluster of that name: to the proxy of the
 // cluster, to the proxy for all clusters, or to the proxy of karmada-search. Verbs are ignored,
-// because a request with any verb needs an identity in the member.
+// because the user of a request with any verb must be impersonated in the member.
 func AllowsCluster(rules []rbacv1.PolicyRule, cluster string) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		return allowsSearchProxy(rule) || allowsClusterProxy(rule) && (len(rule.ResourceNames) == 0 || containsAny(rule.ResourceNames, cluster, everyCluster))

@@ -21,7 +21,8 @@ func NewRole(subjects Subjects) *rbacv1.ClusterRole {
 	}{
 		{"users", subjects.Users}, {"serviceaccounts", subjects.ServiceAccounts}, {"groups", subjects.Groups},
 	} {
-		// A rule without resource names would allow all subjects.
+		// A list without names gets no rule, because a rule without resource names would allow all
+		// subjects.
 		if len(each.names) == 0 {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxKinds is the maximum number of kinds that a Kinds lists. It limits the memory for changes that
-// wait to be handled.
+// maxKinds is the maximum number of kinds that a Kinds lists. It limits the memory for changes of
+// rules that are not handled yet.
 const maxKinds = 1000
 
 // Kinds is a set of kinds. The set distinguishes versions, because rules apply to one group,

@@ -72,7 +72,7 @@ func TestUnionKeepsItsOperands(t *testing.T) {
 	}
 }
 
-// changingSource reports each change to the one registered function.
+// changingSource is a source that reports each change to one registered function.
 type changingSource struct {
 	staticSource
 	notify func(Kinds)

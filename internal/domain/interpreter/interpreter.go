@@ -5,8 +5,8 @@
 //
 // The rules come from sources, in order of precedence. Invariants:
 //
-//   - For each operation on a kind, only the first source that has a rule is used. An error of this
-//     source is final, and later sources are not called.
+//   - For each operation on a kind, only the first source that has a rule is used. If this rule
+//     returns an error, later sources are not called.
 //   - Every kind has a rule for reflecting the status.
 //   - The rules of a source may change at any time. An Observable reports the kinds whose rules
 //     changed, so that objects of these kinds can be interpreted again.

@@ -119,7 +119,8 @@ func encodeJSON(document any) (string, error) {
 
 func decodeYAML(text string) (any, error) {
 	if countDocuments(text) > 1 {
-		// The decoder would ignore all documents except the first without an error.
+		// More than one document is an error, because the decoder would silently ignore all
+		// documents except the first.
 		return nil, &mismatchError{remedy: "keep a single YAML document in the field", err: errors.New("decoding YAML: more than one document")}
 	}
 	var document any

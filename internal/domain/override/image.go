@@ -70,8 +70,8 @@ func (i image) String() string {
 }
 
 // withOverride returns the image after one overrider. A change of the registry or the repository
-// keeps the other parts. The tag and the digest are one component. A new value for the tag or the
-// digest removes the other one, because tag and digest would identify different content.
+// keeps the other parts. The tag and the digest are one component: a new tag removes the digest,
+// and a new digest removes the tag, because they would identify different content.
 func (i image) withOverride(entry policyv1alpha1.ImageOverrider) image {
 	switch entry.Component {
 	case policyv1alpha1.Registry:

@@ -53,7 +53,7 @@ func (r rule) entriesWithoutContainer(template *unstructured.Unstructured, conta
 
 func containerNames(template *unstructured.Unstructured) []string {
 	var names []string
-	// Apply reports the error of an invalid list of containers.
+	// The error is ignored, because Apply reports it if the list of containers is not valid.
 	_ = forEachContainer(template, func(_ pointer, container map[string]any) error {
 		if name, ok := container["name"].(string); ok {
 			names = append(names, name)

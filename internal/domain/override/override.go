@@ -36,7 +36,8 @@ var (
 	_ Object = (*policyv1alpha1.ClusterOverridePolicy)(nil)
 )
 
-// Options holds the changes that policies may make beyond the content of an object.
+// Options holds the changes that override policies may make in addition to changes of the content
+// of an object.
 type Options struct {
 	// AllowIdentityChange lets ClusterOverridePolicies change the identity of the manifest: its
 	// group, kind, namespace or name. It is true if the feature gate OverrideIdentity is enabled.
@@ -126,9 +127,9 @@ func matchingPolicies(manifest *unstructured.Unstructured, policies []Object) []
 	return objects
 }
 
-// Specificity returns how specifically the policy selects the manifest. A policy with a
-// higher specificity is applied later; policy.MatchNone is not applied. A policy
-// without selectors selects every manifest with the lowest specificity.
+// Specificity returns how specifically the policy selects the manifest. A policy with a higher
+// specificity is applied later. If the result is policy.MatchNone, the policy is not applied. A
+// policy without selectors selects every manifest with the lowest specificity.
 func Specificity(candidate Object, manifest *unstructured.Unstructured) policy.MatchPriority {
 	selectors := candidate.OverrideSpec().ResourceSelectors
 	if len(selectors) == 0 {

@@ -105,7 +105,8 @@ func (e patchOperation) applyToList(parent []any) (any, error) {
 		if e.path[depth] == "-" {
 			return append(parent, e.value), nil
 		}
-		// The index after the last element is valid for an insertion.
+		// The index may be one more than the last index, because add can insert after the last
+		// element.
 		index, err := e.path.listIndex(depth, len(parent)+1)
 		if err != nil {
 			return nil, err

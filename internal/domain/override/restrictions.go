@@ -9,15 +9,16 @@ import (
 )
 
 // restrictions describes what the policies of one scope must not change, and records the entries
-// that violate it. Only the result of all entries is checked, because an entry may revert the
-// change of another entry.
+// that violate a restriction. Only the result of all entries is checked, because an entry may
+// revert the change of another entry.
 type restrictions struct {
 	// identity is the required identity of the manifest, or nil if the identity may change.
 	identity *tenancy.Identity
 	// original is the manifest before the policies are applied, or nil if its content may change.
 	original *unstructured.Unstructured
 	remedy   string
-	// changes holds the entries that violate a restriction, by the path of the field.
+	// changes maps the path of a field to the error for the first entry that violated a restriction
+	// in this field.
 	changes map[string]*RuleError
 }
 

@@ -123,8 +123,8 @@ func TestApplyInvariantsForAnyOverriders(t *testing.T) {
 				Path: paths.Draw(t, "path"), Operator: operators.Draw(t, "of plaintext"), Value: values.Draw(t, "value"),
 			})
 		}
-		// Most overriders fail. Therefore only one kind is used at a time, so that each kind
-		// sometimes succeeds.
+		// Most overriders fail, so each run uses only one kind of overriders. Otherwise hardly any
+		// run would succeed.
 		kept := policyv1alpha1.Overriders{}
 		switch rapid.IntRange(0, 6).Draw(t, "kind") {
 		case 0:

@@ -29,7 +29,7 @@ const (
 )
 
 // Window is how long changes are collected before they are written together. The window grows with
-// the number of changes per second, because saving writes matters more under load.
+// the number of changes per second, because a saved write matters more under load.
 type Window struct {
 	// Idle is the length of the window without load. Busy is its length at the busy rate and above.
 	Idle, Busy time.Duration
@@ -42,9 +42,9 @@ type Policy struct {
 	// Report is the window for a settled status of a Work. Aggregate is the window in which the
 	// reports of the Works of one binding are collected.
 	Report, Aggregate Window
-	// BusyRate is the number of changes per second from which windows have their full length. If
-	// the number of deliveries per second is higher, the status of a Work waits unless it is a
-	// failure.
+	// BusyRate is the number of changes per second from which windows have their full length. It is
+	// also the number of deliveries per second above which the status of a Work waits, unless the
+	// status is a failure.
 	BusyRate int
 
 	// Progress is how long a state in progress must last before it is written. MaxDelay is the
@@ -54,9 +54,9 @@ type Policy struct {
 	// often a delayed status is checked.
 	MaxBusyDelay, BusyPollInterval time.Duration
 
-	// WorkProgressPerSecond and BindingProgressPerSecond limit the writes of states in progress of
-	// all Works, and of all bindings. MaxProgressDelay is the maximum time that such a state waits
-	// because of these limits.
+	// WorkProgressPerSecond limits the writes of states in progress of all Works, and
+	// BindingProgressPerSecond those of all bindings. MaxProgressDelay is the maximum time that a
+	// state in progress waits because of these limits.
 	WorkProgressPerSecond, BindingProgressPerSecond int
 	MaxProgressDelay                                time.Duration
 

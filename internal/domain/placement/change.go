@@ -90,7 +90,8 @@ func ReplicasChanged(spec *workv1alpha2.ResourceBindingSpec, features Features) 
 }
 
 // componentsChanged reports whether components are not placed yet, or were scaled after they were
-// placed. If the targets record no components, the workload was not placed as components.
+// placed. A target without recorded components does not count as changed, because its workload was
+// not placed as components.
 func componentsChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if len(spec.Components) == 0 {
 		return false

@@ -18,7 +18,7 @@ var (
 	equateEmpty = cmpopts.EquateEmpty()
 )
 
-// scheduledBinding returns a divided binding whose result is up to date.
+// scheduledBinding returns a divided binding that was scheduled and whose status is up to date.
 func scheduledBinding(t *testing.T) *workv1alpha2.ResourceBinding {
 	placement := policyv1alpha1.Placement{ClusterAffinity: clustersNamed("a", "b"), ReplicaScheduling: aggregate}
 	b := &workv1alpha2.ResourceBinding{

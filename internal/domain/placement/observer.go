@@ -21,8 +21,8 @@ const (
 )
 
 // Observer is notified of the progress of a scheduling, so that the caller can measure durations.
-// Each function is called at the start of an operation and returns the function done, which is
-// called at the end of the operation, also after an error. A nil function is not called.
+// Each function is called at the start of an operation. It returns the function done, which is
+// called at the end of the operation, even if the operation failed. A nil function is not called.
 type Observer struct {
 	// Step is called for each step, once for each affinity group.
 	Step func(Step) (done func())

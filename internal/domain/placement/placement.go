@@ -53,9 +53,9 @@ type Input struct {
 	Plugins          Plugins
 	// Peers are used only if Features.WorkloadAffinity is true.
 	Peers Peers
-	// AvoidClusters are used only if the template cannot be placed without them. Present targets
-	// stay even if they are in AvoidClusters. If the user requested a placement or a reschedule,
-	// AvoidClusters has no effect.
+	// AvoidClusters are the clusters that get the template only if it cannot be placed without
+	// them. Present targets stay even if they are in AvoidClusters. If the user requested a
+	// placement or a reschedule, AvoidClusters has no effect.
 	AvoidClusters sets.Set[string]
 	// AvoidStrictly excludes AvoidClusters even if the template cannot be placed without them. It
 	// is set if the template already runs in another cluster.
@@ -198,8 +198,8 @@ type task struct {
 	filters      []filter
 	scores       []score
 	peerClusters peerClusters
-	// assignedReplicas holds the replicas of the present targets. previousTargets holds the order
-	// of the present targets.
+	// assignedReplicas maps the present targets to their replicas. previousTargets lists the names
+	// of the present targets in their order in spec.clusters.
 	assignedReplicas map[string]int64
 	previousTargets  []string
 

@@ -6,8 +6,8 @@ import (
 )
 
 // capacityScoreUnit is the factor of the capacity in the score of a region. It makes the capacity
-// the first criterion. The second criterion is the average score of the clusters of the region,
-// which is at most maxScore for each score.
+// the first criterion. The second criterion is the average score of the clusters of the region.
+// Each score plugin contributes at most maxScore to it.
 const capacityScoreUnit = 1000
 
 // region holds the candidates of one region, most preferred first.

@@ -106,7 +106,7 @@ func TestRegionSearchIsBounded(t *testing.T) {
 	if len(sets) > maxSearchSteps {
 		t.Errorf("%d sets looked at, more than %d", len(sets), maxSearchSteps)
 	}
-	// The 40 regions together have at most 280 clusters.
+	// No set satisfies the bounds, because 40 regions have at most 280 clusters.
 	if sets := findRegionSets(regions, regionBounds{minRegions: 10, maxRegions: 40, minClusters: 281}); len(sets) != 0 {
 		t.Errorf("%d impossible sets found", len(sets))
 	}

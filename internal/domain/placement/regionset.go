@@ -6,7 +6,7 @@ import (
 )
 
 // The number of sets of regions grows exponentially with the number of regions. maxSearchSteps
-// limits the steps of the search. It is sufficient to find all sets of a dozen regions.
+// therefore limits the steps of the search. It is high enough to find all sets of a dozen regions.
 // maxCapacityAttempts limits the number of sets whose capacity is checked.
 const (
 	maxSearchSteps      = 1 << 14
@@ -42,10 +42,11 @@ func newRegionSet(regions []*region) regionSet {
 	return set
 }
 
-// findRegionSets returns the sets of regions that satisfy the bounds and that are minimal in the
-// order of the search. The search starts with small regions, so that sets of many regions contain
-// few clusters. If the search exceeds its steps, the set of the best regions and the set of the
-// largest regions are added. The set of the largest regions satisfies the bounds if any set does.
+// findRegionSets returns sets of regions that satisfy the bounds. The search adds regions to a set,
+// small regions first, until the set satisfies the bounds, so that sets of many regions contain few
+// clusters. If the search exceeds its steps, findRegionSets adds two more sets: one of the best
+// regions and one of the largest regions. The set of the largest regions satisfies the bounds if
+// any set does.
 func findRegionSets(regions []region, bounds regionBounds) []regionSet {
 	s := regionSearch{bounds: bounds, remainingSteps: maxSearchSteps}
 	for i := range regions {
@@ -113,9 +114,9 @@ func (s *regionSearch) addShortestPrefix(order func(a, b *region) int) {
 	}
 }
 
-// rankRegionSets sorts sets by score and number of clusters. The first element of the result is the
-// selected set: the best set or, because fewer regions are preferred, a later set that is a prefix
-// of the best set.
+// rankRegionSets sorts sets by score and number of clusters, and moves the set to select to the
+// front. This is the best set, unless the first regions of the best set are also one of the sets.
+// Then that smaller set is selected, because fewer regions are preferred.
 func rankRegionSets(sets []regionSet) []regionSet {
 	slices.SortStableFunc(sets, func(a, b regionSet) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.clusters, a.clusters))

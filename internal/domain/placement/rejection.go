@@ -26,8 +26,8 @@ type Rejection struct {
 	reason   reason
 }
 
-// groupRejections groups the clusters that one filter rejected by their reason. The groups are
-// sorted by their first cluster.
+// groupRejections returns a Rejection for each reason. byReason contains the clusters that one
+// filter rejected. The result is sorted by the first cluster of each Rejection.
 func groupRejections(byReason map[reason][]string) []Rejection {
 	groups := make([]Rejection, 0, len(byReason))
 	for reason, names := range byReason {

@@ -123,8 +123,8 @@ func limitToMaxGroups(count int, limit *policyv1alpha1.SpreadConstraint) int {
 }
 
 // ensureCapacity swaps clusters until the selected clusters have the required capacity, and reports
-// whether they have it. Duplicated replicas always fit, because clusters do not share their
-// capacity for them.
+// whether they have it. It swaps nothing for duplicated replicas, because every cluster runs all of
+// them, so the clusters do not share the required capacity.
 func (t *task) ensureCapacity(s *clusterSwap) bool {
 	if isDuplicated(t.spec.Placement) {
 		return true

@@ -122,7 +122,7 @@ func TestCandidateOrder(t *testing.T) {
 	all := members("c", "b", "a", "d", "unlimited", "negative", "unknown")
 	got := task.rankedCandidates(all, task.clusterScores(all))
 	// Present targets come first, then the clusters with more capacity. An unknown capacity counts
-	// as 9.
+	// as 9, the number of replicas of the workload.
 	want := []string{"d", "negative", "unknown", "unlimited", "c", "a", "b"}
 	if diff := cmp.Diff(want, candidateNamesOrNil(got)); diff != "" {
 		t.Errorf("order differs (-want +got):\n%s", diff)

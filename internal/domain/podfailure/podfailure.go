@@ -32,8 +32,8 @@ type Failure struct {
 	Reason, Message string
 }
 
-// MostCommon returns the failure that most of the failing Pods share. ok is false if no Pod fails.
-// Pods that are being created or deleted do not count as failing.
+// MostCommon returns the failure that more of the failing Pods have than any other failure. ok is
+// false if no Pod fails. Pods that are being created or deleted do not count as failing.
 func MostCommon(pods []corev1.Pod) (failure Failure, ok bool) {
 	counts := map[Failure]int{}
 	for i := range pods {

@@ -27,9 +27,9 @@ type Activation struct {
 	// Deferred means that only the claim is written. The binding is neither created nor updated
 	// until the user changes the template.
 	Deferred bool
-	// UserState is the value for policyv1alpha1.UserStateAnnotation. It is written to the binding
-	// or, if Deferred is true, to the template together with the claim. It is empty for policies
-	// that are not Lazy.
+	// UserState is the hash of the content of the template that users write (UserHash), and the
+	// value for policyv1alpha1.UserStateAnnotation. It is written to the binding or, if Deferred is
+	// true, to the template together with the claim. It is empty for policies that are not Lazy.
 	UserState string
 }
 
@@ -58,9 +58,9 @@ func DecideActivation(policy Object, template *unstructured.Unstructured, bindin
 	return Activation{Deferred: deferred, UserState: state}, nil
 }
 
-// SetUserState records the user's state on a template or binding. An empty state removes the
-// annotation. If the state changes, the object gets a new map of annotations, so the old map is not
-// modified.
+// SetUserState records a user state (see Activation) on a template or binding. An empty state
+// removes the annotation. If the state changes, the object gets a new map of annotations, so the
+// old map is not modified.
 func SetUserState(object metav1.Object, state string) {
 	if object.GetAnnotations()[policyv1alpha1.UserStateAnnotation] == state {
 		return
@@ -73,9 +73,9 @@ func SetUserState(object metav1.Object, state string) {
 	object.SetAnnotations(nilIfEmpty(annotations))
 }
 
-// recordedState returns the state that is recorded on the binding, if there is one, because the
-// binding was created from that state. Otherwise it returns the state on the template, which is
-// recorded only with a deferred claim.
+// recordedState returns the user state that is recorded on the binding. The binding was created
+// from the template in that state. If there is no binding, recordedState returns the user state on
+// the template, which is recorded only with a deferred claim.
 func recordedState(template *unstructured.Unstructured, binding metav1.Object) string {
 	if binding != nil {
 		return binding.GetAnnotations()[policyv1alpha1.UserStateAnnotation]

@@ -72,7 +72,7 @@ func wantMetadata() metav1.ObjectMeta {
 	}
 }
 
-// withoutTemplateState removes policyv1alpha1.TemplateStateAnnotation, because
+// withoutTemplateState removes policyv1alpha1.TemplateStateAnnotation. Only
 // TestBindIgnoresStatusOfTemplate checks this annotation.
 func withoutTemplateState(b binding.Object) binding.Object {
 	annotations := b.GetAnnotations()

@@ -68,7 +68,8 @@ func userContent(template *unstructured.Unstructured) map[string]any {
 		if !ok {
 			continue
 		}
-		// metadata is already a copy. An empty map must compare equal to a missing map.
+		// metadata is a copy, so it can be modified. The field is deleted if no key of a user
+		// remains, because an empty map must compare equal to a missing map.
 		delete(metadata, field)
 		if rest := onlyUserKeys(values); len(rest) > 0 {
 			metadata[field] = rest
@@ -77,8 +78,8 @@ func userContent(template *unstructured.Unstructured) map[string]any {
 	return object
 }
 
-// onlyUserKeys returns the values without the keys of Karmada. It keeps the one key of Karmada that
-// only users set.
+// onlyUserKeys returns the values without the keys of Karmada. It keeps
+// NamespaceSkipAutoPropagationLabel, because only users set this key of Karmada.
 func onlyUserKeys(values map[string]any) map[string]any {
 	rest := make(map[string]any, len(values))
 	for key, value := range values {

@@ -81,8 +81,8 @@ func decideClaimed(template *unstructured.Unstructured, claim Claim, policy Obje
 	if isTerminating(policy) {
 		return RetryLater{Err: fmt.Errorf("policy %s: %w", claim, ErrTerminating)}
 	}
-	// A policy never applies to other namespaces. The check is needed because a template that was
-	// copied from another namespace still has the labels of a claim.
+	// The scope is checked although the template has a claim, because a template that was copied
+	// from another namespace still has the labels of the claim there.
 	if !inScope(policy, template) || !Selects(policy, template) {
 		return ReleaseClaim{Claim: claim}
 	}

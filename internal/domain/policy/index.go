@@ -101,7 +101,7 @@ func (x *Index) Get(namespace, name string) Object {
 // Len returns the number of policies.
 func (x *Index) Len() int { return len(x.policies) }
 
-// Best returns the result of the function Best for all policies in the index.
+// Best returns the same policy as the function Best would return for all policies in the index.
 func (x *Index) Best(template *unstructured.Unstructured) Object {
 	probe := newTemplateProperties(template)
 	if probe.key.namespace != "" {

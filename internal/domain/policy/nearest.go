@@ -33,8 +33,8 @@ func (m NearMiss) String() string {
 // DisplayName returns the kind and name of a policy for messages to users.
 func DisplayName(policy Object) string { return ClaimOf(policy).DisplayName() }
 
-// The weights of differences. A selector at a distance of farDistance or more does not count as a
-// mistake, because a selector for all namespaces excludes most objects on purpose.
+// The weights of differences. A selector with a distance of farDistance or more does not look like
+// a mistake, because a selector for all namespaces excludes most objects on purpose.
 const (
 	versionDistance     = 1
 	caseDistance        = 1
@@ -186,8 +186,8 @@ func kindKeys(policy Object) []kindKey {
 }
 
 // NearestMiss returns the result of the function NearestMiss for the policies of the index. If more
-// than maxCandidates policies select the kind, it compares only the policies whose names are
-// alphabetically next to the name of the template.
+// than maxCandidates policies of a scope select the kind, it compares only those whose names are
+// alphabetically closest to the name of the template.
 func (x *Index) NearestMiss(template *unstructured.Unstructured) (NearMiss, bool) {
 	kind := strings.ToLower(template.GetKind())
 	candidates := x.candidatesNear(kindKey{"", kind}, template.GetName())

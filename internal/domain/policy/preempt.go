@@ -35,10 +35,10 @@ func CanPreempt(policy Object) bool {
 	return policy.PropagationSpec().Preemption == policyv1alpha1.PreemptAlways && !isTerminating(policy)
 }
 
-// PreemptionCandidates returns the policies that may preempt another policy of their kind after the
-// spec.priority of that policy was lowered from before to after. These are the policies with an
-// explicit priority between the two values, highest first. candidates are the policies of that kind
-// and, for PropagationPolicies, of that namespace.
+// PreemptionCandidates returns the policies that may preempt another policy after the spec.priority
+// of the other policy was lowered from before to after. These are the policies with an explicit
+// priority between the two values, highest first. candidates are the policies of the kind and, for
+// PropagationPolicies, of the namespace of the lowered policy.
 func PreemptionCandidates(before, after int32, candidates []Object) []Object {
 	var overtakers []Object
 	for _, policy := range candidates {

@@ -77,8 +77,9 @@ func (d Discovery) versionsOfGroup(name string) []schema.GroupVersion {
 }
 
 // IsObjectAbsent reports whether an error proves that a server serves the kind and has no object
-// with the name. A server that does not serve the path also returns NotFound. Such an error does
-// not prove that the object is absent: it does not contain the name of the object, or is no Status.
+// with the name. A server that does not serve the path also returns NotFound, but this does not
+// prove that the object is absent. Such a response is not a Status of Kubernetes, or it does not
+// contain the name of the object.
 func IsObjectAbsent(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {

@@ -49,8 +49,8 @@ func ApplyPolicies(cluster *clusterv1alpha1.Cluster, policies []policyv1alpha1.C
 }
 
 // keepTimeAdded restores the time of taints that existed before. If an older policy removes a taint
-// and a younger policy adds it again, the taint was never absent. If such a taint got a new time at
-// each reconcile, a toleration with a duration would never end.
+// and a younger policy adds the same taint again, the cluster keeps the taint all the time. If such
+// a taint got a new time at each reconcile, a toleration with a duration would never end.
 func keepTimeAdded(taints, before []corev1.Taint) []corev1.Taint {
 	for i := range taints {
 		at := slices.IndexFunc(before, func(previous corev1.Taint) bool {

@@ -156,8 +156,8 @@ func (s SkippedNamespaces) Skips(gvk schema.GroupVersionKind, namespace, name st
 	case "Namespace":
 		return s.skipsName(name)
 	case "ConfigMap":
-		// Every API server writes this ConfigMap itself. The rule is needed if kube-.* is not
-		// skipped.
+		// Every API server writes its own ConfigMap of this name. The rule is needed if the
+		// namespaces kube-.* are not skipped by a flag.
 		return namespace == "kube-system" && name == "extension-apiserver-authentication"
 	}
 	return false

@@ -4,8 +4,8 @@
 // A namespaced policy or binding acts with the rights of its author, who has rights only in that
 // namespace. The components act with the rights of an administrator of every cluster, so they must
 // enforce the rights of the author. The rules are checked when an object is admitted, and again
-// when the object is used. The second check covers objects that were stored earlier or while
-// admission was disabled.
+// when the object is used. The second check covers objects that were stored before these rules
+// existed or while admission was disabled.
 //
 // Invariants:
 //   - An error contains the object, the violated rule and the remedy.
@@ -145,8 +145,9 @@ func CheckCredentials(secret types.NamespacedName, clusters []string) *Forbidden
 type Author struct {
 	// Namespace is the namespace in which the author has rights.
 	Namespace string
-	// ClusterWide is true if only an administrator of the control plane can create the object of
-	// the author: a ClusterPropagationPolicy, or a binding that such a policy claims.
+	// ClusterWide is true if only an administrator of the control plane can create the policy or
+	// binding: it is a ClusterPropagationPolicy, or a binding that a ClusterPropagationPolicy
+	// claims.
 	ClusterWide bool
 }
 

@@ -58,8 +58,8 @@ func (d Deadline) IsOver(now time.Time) bool { return d.Taint != nil && !now.Bef
 // these taints. Only taints with the effect NoExecute evict the workload. If such a taint is not
 // tolerated, the workload is evicted immediately. If the taint is tolerated for a limited time, the
 // workload is evicted when that time has passed since the taint was added. For each taint, only the
-// first matching toleration is used. A toleration that is used for one taint then applies to all
-// taints that it tolerates.
+// first matching toleration is used. If this toleration also tolerates other taints, it is used for
+// these taints too.
 func EvictionDeadline(taints []corev1.Taint, tolerations []corev1.Toleration) Deadline {
 	var matching []*corev1.Toleration
 	for i := range taints {

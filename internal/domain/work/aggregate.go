@@ -46,8 +46,8 @@ func (c AggregateOptions) notReadySince(cluster string) time.Time {
 type Aggregation struct {
 	// Items are the statuses, one for each cluster, sorted by the name of the cluster.
 	Items []workv1alpha2.AggregatedStatusItem
-	// outdated are the clusters to which an earlier generation of their Work was applied and the
-	// current generation was not.
+	// outdated is true for the clusters to which an earlier generation of their Work was applied
+	// and the current generation was not.
 	outdated map[string]bool
 	// notReadySince maps each cluster that is not ready to the time since when it is not ready.
 	notReadySince map[string]time.Time
@@ -55,8 +55,8 @@ type Aggregation struct {
 	// suspended clusters whose Work has a condition that shows the suspension of the current
 	// generation.
 	suspended, suspensionObserved map[string]bool
-	// suspensionCauses maps a cluster to the part of its Work that is missing in the cluster, if
-	// the suspension of dispatching is the only known cause.
+	// suspensionCauses maps a cluster to a message that its Work, or the current generation of its
+	// Work, is not applied, if the suspension of dispatching is the only known cause.
 	suspensionCauses map[string]string
 	// purging are the clusters from which the Work must be deleted before other clusters get
 	// changes.
@@ -117,8 +117,8 @@ func (a *Aggregation) addWork(cluster string, work *workv1alpha1.Work, template 
 	a.Items = append(a.Items, item)
 }
 
-// statusCutMessage returns the message that the status of a template in a cluster was reflected
-// only in part.
+// statusCutMessage returns the message of the Work that the status of the template was reflected
+// only in part, or "" if the status is complete.
 func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) string {
 	cut := conditions.Get(work.Status.Conditions, workv1alpha1.WorkStatusCut)
 	if cut == nil || cut.Status != metav1.ConditionTrue || manifestStatusOf(work, template) == nil {
@@ -127,8 +127,8 @@ func statusCutMessage(work *workv1alpha1.Work, template workv1alpha2.ObjectRefer
 	return cut.Message
 }
 
-// missingState describes which state of its Work is missing in a cluster. It returns an empty
-// string if the cluster has the current generation.
+// missingState describes what the cluster does not have: its Work, or the current generation of its
+// Work. It returns an empty string if the cluster has the current generation.
 func (a *Aggregation) missingState(item *workv1alpha2.AggregatedStatusItem) string {
 	switch {
 	case !item.Applied:
@@ -149,9 +149,9 @@ func (a *Aggregation) addPurging(cluster string, circumstances AggregateOptions)
 	}
 }
 
-// notReadyMessage returns the message for a cluster that is not ready. It contains the time of the
-// change instead of the current time, and omits the reason, because the reason may change often. So
-// the message stays the same until the cluster is ready again.
+// notReadyMessage returns the message for a cluster that is not ready. The message contains the
+// time since when the cluster is not ready, and not the current time. It omits the reason, because
+// the reason may change often. So the message stays the same until the cluster is ready again.
 func notReadyMessage(item workv1alpha2.AggregatedStatusItem, since time.Time) string {
 	at := since.UTC().Format(time.RFC3339)
 	if item.Applied {
@@ -250,7 +250,7 @@ func aggregatedItem(cluster string, work *workv1alpha1.Work, template workv1alph
 }
 
 // manifestStatusOf returns the status of the template that the member reported, or nil if there is
-// none. It identifies the status by the identifier of its object. It does not decode manifests,
+// none. It finds the status by the identifier of the member object and does not decode manifests,
 // because it runs for every Work of a binding whenever one of the Works changes.
 func manifestStatusOf(work *workv1alpha1.Work, template workv1alpha2.ObjectReference) *workv1alpha1.ManifestStatus {
 	kind := schema.FromAPIVersionAndKind(template.APIVersion, template.Kind)

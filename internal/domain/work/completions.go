@@ -11,10 +11,10 @@ import (
 	"karmada.io/karmada/internal/domain/division"
 )
 
-// divideCompletions sets the share of one target in the completions of a Job. The completions are
-// divided over all targets in proportion to their replicas, so that the shares add up to the
-// completions of the template. Nothing is divided if no target has replicas or the replicas are not
-// divided.
+// divideCompletions sets the completions of a Job to the share of one target. It divides the
+// completions of the template over all targets in proportion to their replicas, so that the shares
+// add up to the completions of the template. It changes nothing if no target has replicas or the
+// replicas are not divided.
 func divideCompletions(manifest *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec, target, tieUID string) error {
 	if !hasDividedCompletions(spec, manifest.GroupVersionKind()) {
 		return nil

@@ -41,8 +41,8 @@ func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) b
 }
 
 // CheckDeliverable returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
-// member. The check also applies to Works that were stored before bindings and overrides were
-// checked: the objects that such Works delivered are neither deleted nor written again.
+// member. The check also applies to Works that were stored before Karmada checked bindings and
+// overrides. The objects that these Works delivered are neither deleted nor written again.
 func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
 	party, bound, ok := partyOf(work)
 	if !ok {

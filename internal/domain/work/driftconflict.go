@@ -28,8 +28,8 @@ const (
 	// delay is twice as long, up to maxRepairDelay.
 	initialRepairDelay = time.Second
 	maxRepairDelay     = time.Minute
-	// resetAfter is how long a repair must last, in addition to twice its delay, before the drift
-	// conflict is over.
+	// resetAfter is how long the last repair must last without being reverted, in addition to twice
+	// its delay, before the drift conflict is over.
 	resetAfter = 10 * time.Second
 )
 
@@ -62,8 +62,8 @@ func (c RepairBackoff) WithRepair(now time.Time) RepairBackoff {
 	return RepairBackoff{CloseRepairs: c.CloseRepairs + 1, LastRepair: now}
 }
 
-// IsDriftConflict reports whether the object has a drift conflict, because its repairs do not last.
-// left is the minimum time until the conflict can be over.
+// IsDriftConflict reports whether the object has a drift conflict, because its repairs were
+// reverted again and again. left is the minimum time until the conflict can be over.
 func (c RepairBackoff) IsDriftConflict(now time.Time) (rages bool, left time.Duration) {
 	if c.CloseRepairs < repairsWithoutDelay || now.After(c.resetTime()) {
 		return false, 0
@@ -91,8 +91,8 @@ func DriftContestedCondition(work *workv1alpha1.Work, descriptions []string) met
 	}
 }
 
-// DescribeDriftConflict describes which object has a drift conflict, which client causes the
-// conflict, and what the user can do. observed is the object with its managed fields, or nil if the
+// DescribeDriftConflict describes which object has a drift conflict, which client reverts the
+// repairs, and what the user can do. observed is the object with its managed fields, or nil if the
 // object was deleted. ourManager is the field manager of Karmada.
 func DescribeDriftConflict(cluster string, manifest, observed *unstructured.Unstructured, ourManager string) string {
 	client := "an unknown client"

@@ -67,7 +67,8 @@ func TestRepairRateIsLimited(t *testing.T) {
 			contest = contest.WithRepair(now)
 			made++
 		}
-		// After about a dozen repairs, the delay is one minute.
+		// After 7 delayed repairs the delay is one minute, so at most 60 more repairs fit into an
+		// hour.
 		if made > repairsWithoutDelay+7+60 {
 			t.Errorf("%d repairs within an hour", made)
 		}

@@ -14,8 +14,8 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 )
 
-// minNamespaceAge is the age from which an execution namespace is expected to contain all Works.
-// The controllers create the Works of a namespace within minutes.
+// minNamespaceAge is the age from which an execution namespace is expected to contain all Works,
+// because the controllers create the Works of a namespace within minutes.
 const minNamespaceAge = 10 * time.Minute
 
 // CheckWorksComplete returns nil if the state of the execution namespace indicates that the
@@ -72,8 +72,8 @@ func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 }
 
 // Has reports whether a binding expects an object in a cluster. It compares the UID of the
-// template, and also the kind, namespace and name, because the template may have been created
-// again. Only the metadata and the kind of the object are needed.
+// template. If the UID differs, it compares the kind, namespace and name, because the template may
+// have been created again. Only the metadata and the kind of the object are needed.
 func (a ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
 	in := a[cluster]
 	if in == nil {

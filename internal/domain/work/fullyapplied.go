@@ -25,8 +25,8 @@ const (
 // caller sets the time of the transition.
 //
 // The message lists as many clusters as fit, sorted by name, each with its first cause. If
-// suspension is the only cause, the message does not mention a failure. The reason stays the same,
-// because clients rely on it.
+// suspension is the only cause, the message does not mention a failure. The reason of the condition
+// is the same for all causes, because clients rely on it.
 func (a Aggregation) FullyAppliedCondition(expected sets.Set[string], generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: workv1alpha2.FullyApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -93,7 +93,8 @@ func (a Aggregation) causesByCluster(expected sets.Set[string]) map[string]strin
 	return byCluster
 }
 
-// purgeCause returns the reason why a cluster that is no longer expected blocks other clusters.
+// purgeCause returns the reason why a cluster from which the workload was evicted blocks the
+// changes of other clusters.
 func (a Aggregation) purgeCause(cluster string) string {
 	const cause = "evicted with purge mode Directly, so no other cluster gets changes before the copy there is gone"
 	if since, unready := a.notReadySince[cluster]; unready {

@@ -13,12 +13,12 @@ import (
 const prunedDepth = 5
 
 // PrunedHash returns a hash of the fields of an object that count as drift if the member changes
-// them. Objects that differ only in the status and in fields of the API server have the same hash.
-// The hash depends only on the content of the object, so another process computes the same hash as
-// long as Prune removes the same fields.
+// them. Objects that differ only in the status and in fields that the API server sets have the same
+// hash. The hash depends only on the content of the object, so another process computes the same
+// hash as long as Prune removes the same fields.
 //
-// It runs for every object in every pass. Therefore it does not copy values that it only reads, and
-// does not encode them as text.
+// PrunedHash runs for every object in every pass. Therefore it does not copy values that it only
+// reads, and does not encode them as text.
 func PrunedHash(object *unstructured.Unstructured) uint64 {
 	sum := digest(fnvOffset)
 	sum.writeValue(prunedCopy(object).Object)

@@ -18,10 +18,11 @@ import (
 // overrideAnnotations are the annotations of a Work that are removed when they are outdated.
 var overrideAnnotations = []string{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.AppliedOverrides}
 
-// Merge brings the stored Work to the desired state, and reports whether the result differs from
-// the stored Work. Labels, annotations, finalizers and owners of other writers are kept. Finalizers
-// are sorted. The spec is replaced. The permanent ID of the stored Work is kept, because member
-// objects have it as a label. A Work that differs only in RenderedFromAnnotation is not changed.
+// Merge returns the stored Work with the desired state, and reports whether the result differs from
+// the stored Work. It keeps labels, annotations, finalizers and owners that other clients set,
+// sorts the finalizers, and replaces the spec. It keeps the permanent ID of the stored Work,
+// because member objects have this ID as a label. A Work that differs only in
+// RenderedFromAnnotation is not changed.
 func Merge(stored, desired *workv1alpha1.Work) (*workv1alpha1.Work, bool, error) {
 	desired, err := withPermanentID(desired, stored.Labels[workv1alpha1.WorkPermanentIDLabel])
 	if err != nil {
@@ -65,9 +66,10 @@ func sameSpec(a, b *workv1alpha1.WorkSpec) bool {
 	return slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, sameText) && equality.Semantic.DeepEqual(left, right)
 }
 
-// HasBinding reports whether a binding owns the Work. An object that is propagated without a policy
-// and is also selected by a policy has a single Work for both. The binding takes precedence, and
-// the other controller does not write the Work.
+// HasBinding reports whether a binding owns the Work. An object such as a Namespace is propagated
+// to every cluster without a policy. If a policy selects it too, there is still only one Work. The
+// binding then takes precedence: the controller that propagates the object without a policy does
+// not render the Work.
 func HasBinding(stored *workv1alpha1.Work) bool {
 	return stored.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" ||
 		stored.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
@@ -88,9 +90,9 @@ func withPermanentID(desired *workv1alpha1.Work, id string) (*workv1alpha1.Work,
 }
 
 // PrepareForStorage prepares a new or changed Work, in place, for storage. If the Work has no
-// permanent ID, it sets an ID from newID. It prunes the manifests and adds the ID and the lists of
-// managed labels and annotations to them. A Work that was rendered with an ID is complete already
-// and is not changed.
+// permanent ID, it sets the ID that newID returns. It prunes the manifests, and adds to them the ID
+// and the lists of managed labels and annotations. A Work that was rendered with an ID is already
+// complete, so it is not changed.
 func PrepareForStorage(work *workv1alpha1.Work, newID func() string) error {
 	id := work.Labels[workv1alpha1.WorkPermanentIDLabel]
 	if id == "" {

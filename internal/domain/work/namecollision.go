@@ -6,12 +6,11 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 )
 
-// NameCollision reports whether the stored Work belongs to another object than the desired Work,
-// although both have the same name. This is the case if the stored Work contains none of the
-// objects of the desired Work. object is the first object of the stored Work. Two objects can have
-// the same Work name because Work names contain only a short hash. Then the Work must not be taken
-// from the first object. The API version of an object is ignored. A Work without manifests never
-// collides.
+// NameCollision reports whether the stored Work belongs to a different object than the desired
+// Work, although both Works have the same name. This is possible because Work names contain only a
+// short hash. The desired Work must then not replace the stored Work. The Works collide if the
+// stored Work contains none of the objects of the desired Work. object is the first object of the
+// stored Work. The API version of an object is ignored. A Work without manifests never collides.
 func NameCollision(stored, desired *workv1alpha1.Work) (object string, another bool) {
 	if len(desired.Spec.Workload.Manifests) == 0 {
 		return "", false

@@ -25,7 +25,8 @@ func OrphanWorks(works []*workv1alpha1.Work, expected sets.Set[string], names ma
 	return orphans
 }
 
-// HasWorkIn reports whether any of the Works, in deletion or not, belongs to one of the clusters.
+// HasWorkIn reports whether any of the Works, including Works in deletion, belongs to one of the
+// clusters.
 func HasWorkIn(works []*workv1alpha1.Work, clusters sets.Set[string]) bool {
 	for _, work := range works {
 		if cluster, ok := ClusterOf(work.Namespace); ok && clusters.Has(cluster) {

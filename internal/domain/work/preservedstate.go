@@ -14,7 +14,7 @@ import (
 )
 
 // preservedState returns the labels that pass the state of an evicted application to its new
-// target. The state is passed only if it is certain which target receives it: there is a single
+// target. The state is passed only if it is certain which target must receive it: there is a single
 // target, this target did not run the application before the last eviction, and the application no
 // longer exists in the old cluster.
 //

@@ -61,8 +61,9 @@ func (s renderSettings) isShownBy(of *workv1alpha1.Work, target workv1alpha2.Tar
 	return err != nil || order >= 0
 }
 
-// hash returns a hash of the settings of one target. The hash is stored. If a release changes the
-// hash, every binding is written once.
+// hash returns a hash of the settings of one target. The Works store the hash. If a release
+// computes another hash, the Works no longer show that they are current, so every binding is
+// written once to record this.
 func (s renderSettings) hash(target workv1alpha2.TargetCluster) string {
 	type settings struct {
 		Resource            workv1alpha2.ObjectReference

@@ -9,7 +9,7 @@ import (
 )
 
 // Rendering reports which Works of a binding are rendered from its current spec. It uses only
-// stored objects, because the writer of the Works may be another process.
+// stored objects, because another process may have written the Works.
 type Rendering struct {
 	settings renderSettings
 	targets  map[string]workv1alpha2.TargetCluster
@@ -18,8 +18,8 @@ type Rendering struct {
 	isRecorded bool
 }
 
-// RenderingOf returns the rendering of a binding. It must not be used after a change of the
-// binding.
+// RenderingOf returns the Rendering of a binding. The caller must not use the Rendering after the
+// binding changed.
 func RenderingOf(bound binding.Object) Rendering {
 	r := Rendering{settings: newRenderSettings(bound.BindingSpec()), targets: map[string]workv1alpha2.TargetCluster{}}
 	for _, target := range binding.TargetClusters(bound.BindingSpec()) {

@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ScopeError is the error for a kind whose scope in a member differs from the scope of the
-// manifest. Such a manifest is not sent, because the member would store it as an object of another
-// namespace or of no namespace. A user must change the scope in one of the two clusters.
+// ScopeError is the error for a kind that is namespaced in a member and cluster-scoped in the
+// manifest, or vice versa. Such a manifest is not sent, because the member would store it as an
+// object of another namespace or of no namespace. A user must change the scope of the kind in one
+// of the two clusters.
 type ScopeError struct {
 	// Member is the cluster that serves Kind.
 	Member, Group, Kind string

@@ -59,7 +59,8 @@ func CutStatus(status *runtime.RawExtension, limit int) (*runtime.RawExtension, 
 	})
 	kept, size := map[string]json.RawMessage{}, len("{}")
 	for _, name := range names {
-		// A name may be six times as long after it is escaped in JSON.
+		// The size of a name is multiplied by 6, because JSON escapes may make the name six times
+		// as long.
 		size += 6*len(name) + len(`"":,`) + len(fields[name])
 		if size > limit || jsonDepth(fields[name]) >= maxStatusDepth {
 			cut.Fields = append(cut.Fields, name)

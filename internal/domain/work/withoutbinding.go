@@ -17,9 +17,10 @@ func NamespaceOwner(work *workv1alpha1.Work) *metav1.OwnerReference {
 	return owner
 }
 
-// WithoutBinding returns the stored Work without the data of its binding. The member object stays,
-// and the other owner of the Work manages the Work from then on. That owner renders the manifest
-// again, which removes the changes of the binding from the manifest.
+// WithoutBinding returns the stored Work without the data of its binding. It is used for a Work
+// that a Namespace owns (NamespaceOwner), so the member object stays. The controller that
+// propagates Namespaces then renders the manifest again, which removes the changes of the binding
+// from the manifest.
 func WithoutBinding(stored *workv1alpha1.Work) *workv1alpha1.Work {
 	result := stored.DeepCopy()
 	for _, label := range []string{workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel} {

@@ -74,12 +74,12 @@ func (b *Binder) Find(ctx context.Context, r templates.Ref) (binding.Object, err
 	return found, nil
 }
 
-// Bind creates or updates the binding of the claimed template. bound is the binding that Find
-// returned, or nil if the binding must be created. Bind reports whether it wrote anything.
+// Bind creates or updates the binding of the claimed template. bound is the result of Find. If it
+// is nil, Bind creates the binding. Bind reports whether it wrote anything.
 func (b *Binder) Bind(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, p policy.Object, userState string) (changed bool, err error) {
 	if bound == nil && template.GetDeletionTimestamp() != nil {
-		// No binding is created, because the foreground deletion of a template waits until its
-		// binding is deleted.
+		// A template that is being deleted gets no binding, because its foreground deletion would
+		// wait until the binding is deleted.
 		return false, nil
 	}
 	input, err := b.input(ctx, template, p)
@@ -113,9 +113,10 @@ func (b *Binder) create(ctx context.Context, input policy.BindingInput) (wrote b
 	return false, loop.StaleIfNotFound(fmt.Errorf("creating binding %s/%s: %w", created.GetNamespace(), created.GetName(), err))
 }
 
-// RecordUserState stores the user's state of a template that waits for the next change because of a
-// Lazy policy. It stores the state on the binding if there is one. Otherwise it returns the state,
-// and the caller stores it on the template.
+// RecordUserState stores the user's state (policy.UserHash) of a template whose binding is not
+// changed before the user next changes the template, because the policy is Lazy. It stores the
+// state on the binding if there is one. Otherwise it returns the state, and the caller stores it on
+// the template.
 func (b *Binder) RecordUserState(ctx context.Context, template *unstructured.Unstructured, bound binding.Object, state string) (string, error) {
 	if bound == nil {
 		return state, nil

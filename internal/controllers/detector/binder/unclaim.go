@@ -46,8 +46,9 @@ func (b *Binder) Unclaim(ctx context.Context, claim policy.Claim, r templates.Re
 	return bound, b.unclaim(ctx, claim, bound)
 }
 
-// UnclaimLeftover removes the claim from the binding of a template that has no claim itself. Such a
-// claim remains if one reconcile created the binding while another reconcile released the template.
+// UnclaimLeftover removes a claim from the binding of a template that has no claim itself. The
+// binding has such a claim if one reconcile created the binding while another reconcile released
+// the template.
 func (b *Binder) UnclaimLeftover(ctx context.Context, template *unstructured.Unstructured, bound binding.Object) error {
 	if bound == nil || !metav1.IsControlledBy(bound, template) {
 		return nil

@@ -20,14 +20,15 @@ type Lookup struct {
 	// FindBinding returns the binding with the name that the binding of a template must have, or
 	// nil if it does not exist.
 	FindBinding func(context.Context, templates.Ref) (binding.Object, error)
-	// RecordMatch records the time since a match began.
+	// RecordMatch records, in metrics, how long the search for the policy of a template took. began
+	// is the start of the search.
 	RecordMatch func(began time.Time)
 }
 
 // Claim returns the claim of the policy that will claim an object which is about to be created. It
-// returns false if the policies alone do not decide, because the policy waits for overrides or for
-// the next change, another binding has the name, or the object already has a claim. The reconcile
-// of the template handles these cases.
+// returns false if the policies alone do not determine the claim: the policy waits for overrides or
+// for the next change of the object, the binding that the object needs already exists, or the
+// object already has a claim. The reconcile of the template handles these cases.
 func (l *Lookup) Claim(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
 	r := templates.RefOf(kind, object)
 	if r.Key.Name == "" || !l.IsTemplate(r) {

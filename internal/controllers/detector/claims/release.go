@@ -54,8 +54,8 @@ func (l *Releaser) Release(ctx context.Context, claim policy.Claim, r templates.
 // recordPolicyLost records an event on a propagated template that no policy selects any more. The
 // event is needed because no status shows this: the binding and its Works are kept, and later
 // changes of the template have no effect. The event is recorded only with the write that releases
-// the template. It is not recorded if another policy claims the template next, or if the template
-// was never propagated, as is the case for most objects of a control plane.
+// the template. It is recorded neither if another policy claims the template next, nor if the
+// template was never propagated, like most objects of a control plane.
 func (l *Releaser) recordPolicyLost(template *unstructured.Unstructured, claim policy.Claim) {
 	if template.GetDeletionTimestamp() != nil {
 		return

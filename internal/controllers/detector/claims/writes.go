@@ -14,15 +14,15 @@ import (
 // binding. A second reconcile would find no difference, or would write the binding although only
 // the status of the template was changed in the meantime.
 //
-// A write is recognized by its content, so a change by another client is never mistaken for it. A
-// lost entry costs one reconcile.
+// A write is recognized by its content, so a change by another client is never mistaken for it. If
+// the record of a write is lost, the template is reconciled once more.
 type WriteTracker struct {
 	mu       sync.Mutex
 	expected map[templates.Ref]write
 }
 
-// write contains the content of a template after a write, and the policy that claims the template
-// as the catalog contained it at that time.
+// write contains the content of a template after a write. It also contains the policy that claims
+// the template, in the version that the catalog contained at the time of the write.
 type write struct {
 	template *unstructured.Unstructured
 	policy   policy.Object

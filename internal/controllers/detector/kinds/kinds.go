@@ -1,8 +1,8 @@
 // Package kinds answers "which kinds does the API server serve, and which of them are watched?". It
 // lists the served kinds, watches new kinds and ends the watches of removed kinds. Invariants:
 //
-//   - If the API server does not answer, or gives a partial answer, no watch is ended for a missing
-//     answer.
+//   - The watch of a kind does not end because the API server does not answer, or because it cannot
+//     list the group of the kind.
 //   - A kind is watched at most once, in the preferred version of the API server.
 //   - A new definition is found within seconds, without frequent discovery requests.
 package kinds
@@ -132,8 +132,8 @@ func failedGroups(partial *discovery.ErrGroupDiscoveryFailed) sets.Set[string] {
 	return groups
 }
 
-// From the preferred versions that the API server serves, watchableKinds selects the kinds whose
-// objects can be templates. It skips group versions that cannot be parsed.
+// watchableKinds selects the kinds whose objects can be templates. served contains the preferred
+// versions of the API server. watchableKinds skips group versions that cannot be parsed.
 func watchableKinds(skipped tenancy.SkippedAPIs, served []*metav1.APIResourceList) sets.Set[schema.GroupVersionKind] {
 	found := sets.New[schema.GroupVersionKind]()
 	for _, list := range served {

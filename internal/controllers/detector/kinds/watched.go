@@ -80,8 +80,8 @@ func (k *Watched) Stop(kind schema.GroupVersionKind) {
 	}
 }
 
-// compare returns the new kinds and the removed kinds. It returns no kind whose group could not be
-// listed. It ignores an empty list, because every API server serves kinds. A missing kind is
+// compare returns the new kinds and the removed kinds. It returns no kind of a group that could not
+// be listed. It ignores an empty list, because every API server serves kinds. A missing kind is
 // removed at once if its definition was deleted, or if another version of the kind is served,
 // because the watch of that version delivers the same objects. Any other missing kind is removed
 // only after the grace period, because an API server that has just started may not serve all kinds

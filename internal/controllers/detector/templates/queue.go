@@ -8,8 +8,8 @@ import (
 	"karmada.io/karmada/internal/loop"
 )
 
-// Queue is the queue of templates. It is opened when the controller of templates starts. The
-// methods that add requests must not be called before.
+// Queue is the queue of templates. It is opened when the controller of templates starts. Before
+// that, the methods that add requests must not be called.
 type Queue struct {
 	inner  loop.Queue[Request]
 	opened chan struct{}

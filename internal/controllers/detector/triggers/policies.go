@@ -59,9 +59,9 @@ func (s *Policies) OnPolicies(queue loop.Queue[reconcile.Request]) toolscache.Re
 	}
 }
 
-// onAdd queues a new policy. For a policy of the initial list, every template is reconciled anyway,
-// so the policy is queued only if it needs work that no template starts: a deletion or a
-// preemption.
+// onAdd queues a new policy. A policy of the initial list is queued only if it is being deleted or
+// may preempt other policies. All other work for such a policy is done anyway, because every
+// template is reconciled at the start.
 func (s *Policies) onAdd(queue loop.Queue[reconcile.Request], p policy.Object, initial bool) {
 	s.Catalog.Put(p)
 	if !initial {

@@ -43,7 +43,8 @@ func (s *Rules) templatesOf(ctx context.Context, changed interpreter.Kinds) []te
 	for _, kind := range s.Watched.Among(changed) {
 		objects, err := s.Templates.ListCached(ctx, kind)
 		if err != nil {
-			// A cache returns an error only when the process or the watch of the kind ends.
+			// The error is only logged, because a cache returns an error only when the process or
+			// the watch of the kind ends.
 			s.Log.Error(err, "Templates are not queued after a change of interpreter rules", "kind", kind)
 		}
 		for i := range objects {

@@ -116,8 +116,9 @@ func (s *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs
 			s.Claims.Delete(r)
 			s.Writes.Delete(r)
 			if !s.IsSkipped(r) {
-				// The template is queued so that a reconcile stops tracking it. No earlier
-				// reconcile of the template can run at the same time.
+				// The template is queued so that a reconcile stops tracking it. The handler itself
+				// must not do this, because an earlier reconcile may still run and track the
+				// template again.
 				q.Add(r.Request(policy.TemplateChanged))
 			}
 		},
@@ -125,8 +126,9 @@ func (s *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs
 }
 
 // isOwnClaimWrite reports whether an update is a claim that this process wrote, for a policy that
-// has not changed since the write. It adds the claim to the index before it reads the catalog, so
-// that a policy that changes later finds the template in the index.
+// has not changed since the write. It adds the claim to the index before it reads the policy from
+// the catalog. If the policy changes after that, the reconcile of the policy therefore finds the
+// template in the index.
 func (s *Templates) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
 	r := templates.RefOf(kind, template)
 	p := s.Writes.Take(r, template)

@@ -48,7 +48,7 @@ type StartupConfig struct {
 	PolicySyncs []*HandlerSync
 }
 
-// startupWatch describes the watch of one kind that Start begins.
+// startupWatch describes the watch of one kind that Startup.Start starts.
 type startupWatch struct {
 	sync   *HandlerSync
 	object client.Object

@@ -10,11 +10,11 @@ import (
 )
 
 // reportMaxAge is the maximum age of an object that is reported at the start of the process if no
-// policy matches it. Older objects are not reported, because an earlier process has reported them.
+// policy matches it. An object that is older was reported by an earlier process.
 const reportMaxAge = 5 * time.Minute
 
-// Initial contains the old templates that exist when the process starts. Each template is removed
-// at its first reconcile.
+// Initial contains the templates that are older than reportMaxAge when the process starts. Each
+// template is removed at its first reconcile.
 type Initial struct {
 	mu        sync.Mutex
 	started   time.Time

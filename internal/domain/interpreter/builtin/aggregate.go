@@ -65,9 +65,9 @@ func replaceStatus[T any](template *unstructured.Unstructured, old, status *T) (
 
 // aggregateWorkload returns the rule that aggregates the status of workloads of apps/v1. The rule
 // sums the counters, sets observedGeneration to the generation of the template, and keeps the other
-// fields of the status. A template that could not be applied to a cluster does not count as
-// observed. The rule then decreases observedGeneration, because the rollout may have been complete
-// before in fewer clusters.
+// fields of the status. If the template could not be applied to a cluster, the generation does not
+// count as observed. observedGeneration may be equal to the generation already, because the rollout
+// was complete before this cluster was added. The rule then decreases observedGeneration.
 func aggregateWorkload(counters []string) aggregateRule {
 	return func(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 		totals := make(map[string]int64, len(counters)+1)

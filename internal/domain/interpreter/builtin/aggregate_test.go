@@ -157,8 +157,9 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestRestartedContainersTakeTwoSteps checks that no step restarts a terminated container without a
-// name, and that the second step returns the complete status.
+// TestRestartedContainersTakeTwoSteps checks updates of container statuses without names. No step
+// may change a terminated container into a running one, because the API server rejects such an
+// update. The second step must return the complete status.
 func TestRestartedContainersTakeTwoSteps(t *testing.T) {
 	const running, ended = `{state: {running: {}}}`, `{state: {terminated: {exitCode: 1}}}`
 	lists := func(field string, states ...string) string { return field + `: [` + strings.Join(states, ", ") + `]` }

@@ -148,8 +148,9 @@ func (s clusterState) condition(kind string) (c reportedCondition, ok bool) {
 }
 
 // worstCondition returns the aggregated condition of all clusters, or nil if no cluster reported
-// the condition. If stored is true, a condition is returned even if no status is known, because a
-// stored condition must not stay True.
+// the condition. stored is true if the template already has the condition. Then worstCondition
+// returns a condition even if no cluster has reported a status, because a stored condition must not
+// stay True.
 func (s clusterStates) worstCondition(kind string, stored bool) *reportedCondition {
 	if len(s) == 0 {
 		return conditionIf(stored, reportedCondition{kind, conditionFalse, workv1alpha2.TemplateNoClusterReason, noClusterMessage})

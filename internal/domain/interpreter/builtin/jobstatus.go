@@ -65,7 +65,8 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
 		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
 		if len(totals.failedClusters) == 0 {
-			// The failed cluster may have been removed from the items, but the Job stays failed.
+			// No item shows a failed cluster any more, for example because that cluster was
+			// removed. The Job stays failed with its stored message.
 			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
 		conditions := []batchv1.JobCondition{a.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}

@@ -55,7 +55,8 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 		return nil, err
 	}
 	status := corev1.PodStatus{
-		// The API server restores these two fields if they are omitted.
+		// These two fields are kept, because the API server restores them if they are omitted, so
+		// every aggregation would find a difference.
 		QOSClass: old.QOSClass, ObservedGeneration: old.ObservedGeneration,
 	}
 	phases := map[corev1.PodPhase]bool{}
@@ -82,8 +83,8 @@ func aggregatePod(_ context.Context, template *unstructured.Unstructured, items 
 
 // hasRestart reports whether the API server would reject an update from the old container statuses
 // to the new ones. The API server rejects the restart of a terminated container unless the restart
-// policy allows it. It cannot match the old and new containers here, because they have no names. An
-// empty list as an intermediate state avoids the rejection.
+// policy allows it. Aggregated container statuses have no names, so the API server cannot match the
+// old and the new containers. An update to an empty list in between avoids the rejection.
 func hasRestart(old, statuses []corev1.ContainerStatus) bool {
 	terminated := func(s corev1.ContainerStatus) bool { return s.State.Terminated != nil }
 	return slices.ContainsFunc(old, terminated) &&

@@ -90,7 +90,7 @@ func generateItems(t *rapid.T) []workv1alpha2.AggregatedStatusItem {
 }
 
 func TestAggregateProperties(t *testing.T) {
-	// The lists of these kinds depend on the order of the items.
+	// These kinds have lists in their status that depend on the order of the items.
 	ordered := map[string]bool{"CronJob": true, "Pod": true, "PersistentVolumeClaim": true}
 	for _, gvk := range kindsWithRules() {
 		rule := newSource().Rules(gvk).AggregateStatus

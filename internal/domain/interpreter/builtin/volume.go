@@ -97,7 +97,7 @@ func aggregateVolume(_ context.Context, template *unstructured.Unstructured, ite
 	status := corev1.PersistentVolumeStatus{
 		Phase: firstOf(phases, corev1.VolumeFailed, corev1.VolumePending, corev1.VolumeAvailable,
 			corev1.VolumeBound, corev1.VolumeReleased),
-		// The API server sets this field with each change of the phase.
+		// This field is kept, because the API server sets it with each change of the phase.
 		LastPhaseTransitionTime: old.LastPhaseTransitionTime,
 	}
 	if status.Phase == "" {
