@@ -110,7 +110,7 @@ func readyCluster() *clusterv1alpha1.Cluster {
 }
 
 // setReady sets the Ready condition of the cluster, at a time relative to noon.
-func (w *guardFixture) setReady(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
+func (w *guardFixture) setReadyCondition(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
 	w.outages.now = func() time.Time { return noon.Add(after) }
 	cluster.Status.Conditions[0].Status, cluster.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(after))
 	w.outages.recordReadiness(cluster)
@@ -119,9 +119,9 @@ func (w *guardFixture) setReady(cluster *clusterv1alpha1.Cluster, status metav1.
 // unreachableBetween makes a cluster unreachable between two times relative to noon.
 func unreachableBetween(lost, back time.Duration) func(*guardFixture, *clusterv1alpha1.Cluster) {
 	return func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-		w.setReady(c, metav1.ConditionTrue, -time.Hour)
-		w.setReady(c, metav1.ConditionUnknown, lost)
-		w.setReady(c, metav1.ConditionTrue, back)
+		w.setReadyCondition(c, metav1.ConditionTrue, -time.Hour)
+		w.setReadyCondition(c, metav1.ConditionUnknown, lost)
+		w.setReadyCondition(c, metav1.ConditionTrue, back)
 	}
 }
 
@@ -353,13 +353,13 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 			hold: dropped(asIs), before: unreachableBetween(-time.Minute, time.Minute), want: guard.Hold},
 		"moved to another cluster during an outage that has not ended": {
 			hold: dropped(elsewhere), want: guard.Delete, before: func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-				w.setReady(c, metav1.ConditionFalse, -time.Minute)
+				w.setReadyCondition(c, metav1.ConditionFalse, -time.Minute)
 			}},
 		"the outage began after the deletion": {
 			hold: dropped(elsewhere), before: unreachableBetween(time.Minute, 2*time.Minute), want: guard.Hold},
 		"the cluster is ready again, and the begin of the outage is unknown": {
 			hold: dropped(elsewhere), want: guard.Hold, before: func(w *guardFixture, c *clusterv1alpha1.Cluster) {
-				w.setReady(c, metav1.ConditionTrue, time.Minute)
+				w.setReadyCondition(c, metav1.ConditionTrue, time.Minute)
 			}},
 		"a user confirmed the deletions": {
 			hold: dropped(asIs), want: guard.Delete, before: func(_ *guardFixture, c *clusterv1alpha1.Cluster) {
@@ -431,8 +431,8 @@ func TestMassDeletionStaysHeldAfterOutage(t *testing.T) {
 	w.outages.recordReadiness(cluster)
 	for _, lost := range []time.Duration{0, 2 * time.Hour} {
 		if lost > 0 {
-			w.setReady(cluster, metav1.ConditionFalse, lost)
-			w.setReady(cluster, metav1.ConditionTrue, lost+time.Minute)
+			w.setReadyCondition(cluster, metav1.ConditionFalse, lost)
+			w.setReadyCondition(cluster, metav1.ConditionTrue, lost+time.Minute)
 		}
 		for _, karmadaWork := range works {
 			if got, err := w.decide(t, cluster, karmadaWork); err != nil || got != guard.Hold {

@@ -85,7 +85,7 @@ func (r *reconciler) attachAll(ctx context.Context, dependent *workv1alpha2.Reso
 	if err != nil {
 		failures = append(failures, err)
 	}
-	allowed, rejected := dependency.FilterAllowed(binding.PartyOf(dependent), references)
+	allowed, rejected := dependency.FilterAllowed(binding.AuthorOf(dependent), references)
 	for _, rejection := range rejected {
 		failures = append(failures, rejection)
 	}

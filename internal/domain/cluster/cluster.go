@@ -2,7 +2,7 @@
 // and which Clusters does the control plane reject?
 //
 // Invariants:
-//   - Default and Canonicalise are idempotent: a second call does not change a Cluster, so a client
+//   - Default and Canonicalize are idempotent: a second call does not change a Cluster, so a client
 //     that writes a Cluster back unchanged never increases its generation.
 //   - The resource models that Default sets pass the checks of Validate.
 //   - Nothing here reads a clock; the caller passes the time of a taint.
@@ -16,21 +16,21 @@ import (
 )
 
 // Default sets DefaultModels in a new Cluster without resource models. It brings given models into
-// the form of StandardiseModels.
+// the form of StandardizeModels.
 func Default(cluster *clusterv1alpha1.Cluster) {
 	if len(cluster.Spec.ResourceModels) == 0 {
 		cluster.Spec.ResourceModels = DefaultModels()
 		return
 	}
-	cluster.Spec.ResourceModels = StandardiseModels(cluster.Spec.ResourceModels)
+	cluster.Spec.ResourceModels = StandardizeModels(cluster.Spec.ResourceModels)
 }
 
-// Canonicalise brings fields that can be written in several ways into one form.
+// Canonicalize brings fields that can be written in several ways into one form.
 //
 // A NoExecute taint without a time gets the current time, because toleration seconds are counted
 // from that time. The deprecated field zone, which older clients set, is moved into the list zones.
-// If both fields are set, Canonicalise moves nothing and Validate rejects the Cluster.
-func Canonicalise(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
+// If both fields are set, Canonicalize moves nothing and Validate rejects the Cluster.
+func Canonicalize(cluster *clusterv1alpha1.Cluster, now metav1.Time) {
 	for i := range cluster.Spec.Taints {
 		taint := &cluster.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectNoExecute && taint.TimeAdded.IsZero() {

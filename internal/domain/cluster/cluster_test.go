@@ -14,7 +14,7 @@ import (
 
 var now = metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
-func TestCanonicalise(t *testing.T) {
+func TestCanonicalize(t *testing.T) {
 	earlier := metav1.NewTime(now.Add(-time.Hour))
 	tests := map[string]struct {
 		given, want clusterv1alpha1.ClusterSpec
@@ -43,12 +43,12 @@ func TestCanonicalise(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := &clusterv1alpha1.Cluster{Spec: test.given}
-			cluster.Canonicalise(got, now)
+			cluster.Canonicalize(got, now)
 			if diff := cmp.Diff(test.want, got.Spec); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 			again := got.DeepCopy()
-			cluster.Canonicalise(again, metav1.NewTime(now.Add(time.Minute)))
+			cluster.Canonicalize(again, metav1.NewTime(now.Add(time.Minute)))
 			if diff := cmp.Diff(got, again); diff != "" {
 				t.Errorf("a second pass changes the cluster (-first +second):\n%s", diff)
 			}

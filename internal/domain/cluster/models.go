@@ -54,10 +54,10 @@ func newModelRange(name corev1.ResourceName, lower, upper int64, format resource
 	}
 }
 
-// StandardiseModels returns the models sorted by grade. The lowest grade begins at 0 and the
+// StandardizeModels returns the models sorted by grade. The lowest grade begins at 0 and the
 // highest grade ends at UnboundedMax, so that every node has a grade. It does not change the
 // argument.
-func StandardiseModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.ResourceModel {
+func StandardizeModels(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.ResourceModel {
 	if len(models) == 0 {
 		return models
 	}

@@ -45,7 +45,7 @@ func TestDefaultModels(t *testing.T) {
 	}
 }
 
-func TestStandardiseModels(t *testing.T) {
+func TestStandardizeModels(t *testing.T) {
 	tests := map[string]struct {
 		given, want []clusterv1alpha1.ResourceModel
 	}{
@@ -72,7 +72,7 @@ func TestStandardiseModels(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprint(test.given)
-			if diff := cmp.Diff(test.want, cluster.StandardiseModels(test.given)); diff != "" {
+			if diff := cmp.Diff(test.want, cluster.StandardizeModels(test.given)); diff != "" {
 				t.Errorf("models (-want +got):\n%s", diff)
 			}
 			if after := fmt.Sprint(test.given); after != before {
@@ -82,10 +82,10 @@ func TestStandardiseModels(t *testing.T) {
 	}
 }
 
-// TestStandardisedModelsOfRisingBoundsAreValid checks that standardized models pass validation and
+// TestStandardizedModelsOfRisingBoundsAreValid checks that standardized models pass validation and
 // do not change in a second pass, for any ascending sequence of bounds, in any order of grades and
 // with any outer bounds.
-func TestStandardisedModelsOfRisingBoundsAreValid(t *testing.T) {
+func TestStandardizedModelsOfRisingBoundsAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(1, 6).Draw(t, "grades")
 		bound := rapid.Int64Range(0, 10).Draw(t, "lowest")
@@ -103,7 +103,7 @@ func TestStandardisedModelsOfRisingBoundsAreValid(t *testing.T) {
 		if errs := cluster.Validate(c); len(errs) != 0 {
 			t.Fatalf("standardised models are rejected: %v", errs)
 		}
-		again := cluster.StandardiseModels(c.Spec.ResourceModels)
+		again := cluster.StandardizeModels(c.Spec.ResourceModels)
 		if diff := cmp.Diff(c.Spec.ResourceModels, again); diff != "" {
 			t.Fatalf("a second pass changes models (-first +second):\n%s", diff)
 		}

@@ -47,10 +47,10 @@ func ClusterKeys(states ...*clusterv1alpha1.Cluster) []string {
 	return slices.Compact(keys)
 }
 
-// Keys returns the keys under which an index holds an affinity. If the affinity selects a cluster,
+// IndexKeys returns the keys under which an index holds an affinity. If the affinity selects a cluster,
 // at least one of the keys is among the ClusterKeys of that cluster. A common key does not prove
 // that the affinity selects the cluster.
-func Keys(affinity *policyv1alpha1.ClusterAffinity) []string {
+func IndexKeys(affinity *policyv1alpha1.ClusterAffinity) []string {
 	if affinity == nil {
 		return []string{AnyKey}
 	}

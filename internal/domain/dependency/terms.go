@@ -61,7 +61,7 @@ func overwritesObject(object workv1alpha2.ObjectReference) func(*workv1alpha2.Re
 	kind := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind).GroupKind()
 	return func(dependent *workv1alpha2.ResourceBinding) bool {
 		return dependent.Spec.ConflictResolution == policyv1alpha1.ConflictOverwrite &&
-			binding.PartyOf(dependent).MayTakeOver(kind, object.Namespace)
+			binding.AuthorOf(dependent).MayTakeOver(kind, object.Namespace)
 	}
 }
 

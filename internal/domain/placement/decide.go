@@ -20,8 +20,8 @@ const (
 	// ActionNone means that the present result is up to date and recorded, so nothing needs to be
 	// done.
 	ActionNone Action = "None"
-	// ActionReject means that the binding is being deleted and is no longer scheduled.
-	ActionReject Action = "Refuse"
+	// ActionRefuse means that the binding is being deleted and is no longer scheduled.
+	ActionRefuse Action = "Refuse"
 	// ActionObserve means that the present result is up to date, but
 	// status.schedulerObservedGeneration is not.
 	ActionObserve Action = "Observe"
@@ -81,7 +81,7 @@ func Decide(
 	features Features,
 ) (Decision, error) {
 	if meta.GetDeletionTimestamp() != nil {
-		return Decision{Action: ActionReject, Reason: "the binding is being deleted"}, nil
+		return Decision{Action: ActionRefuse, Reason: "the binding is being deleted"}, nil
 	}
 	if spec.Placement == nil {
 		return Decision{}, ErrNoPlacement

@@ -130,7 +130,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a binding that is being deleted": {
 			change: func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: noon} },
-			action: ActionReject,
+			action: ActionRefuse,
 		},
 	}
 	for name, test := range tests {

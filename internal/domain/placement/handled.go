@@ -91,7 +91,7 @@ func BindingKeys(meta metav1.Object, spec *workv1alpha2.ResourceBindingSpec, sta
 		return []string{clusteraffinity.AnyKey}
 	}
 	for _, affinity := range affinities {
-		keys = append(keys, clusteraffinity.Keys(affinity)...)
+		keys = append(keys, clusteraffinity.IndexKeys(affinity)...)
 	}
 	slices.Sort(keys)
 	if slices.Contains(keys, clusteraffinity.AnyKey) {

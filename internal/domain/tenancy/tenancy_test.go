@@ -109,7 +109,7 @@ func TestAuthorRights(t *testing.T) {
 	tenant, operator := Author{Namespace: "shop"}, Author{Namespace: "shop", ClusterWide: true}
 	configMap, namespace := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Namespace"}
 	tests := map[string]struct {
-		party                Author
+		author               Author
 		kind                 schema.GroupKind
 		namespace            string
 		dependency, takeOver bool
@@ -128,14 +128,14 @@ func TestAuthorRights(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if refusal := tc.party.CheckDependency(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.dependency {
+			if refusal := tc.author.CheckDependency(tc.kind.Kind, types.NamespacedName{Namespace: tc.namespace, Name: "o"}); (refusal == nil) != tc.dependency {
 				t.Errorf("dependency: %q", errorText(refusal))
 			}
-			refusal := tc.party.CheckDelivery(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
+			refusal := tc.author.CheckDelivery(tc.kind.WithVersion("v1"), types.NamespacedName{Namespace: tc.namespace, Name: "o"})
 			if (refusal == nil) != tc.deliver {
 				t.Errorf("delivery: %q", errorText(refusal))
 			}
-			if got := tc.party.MayTakeOver(tc.kind, tc.namespace); got != tc.takeOver {
+			if got := tc.author.MayTakeOver(tc.kind, tc.namespace); got != tc.takeOver {
 				t.Errorf("takeover: %v", got)
 			}
 		})

@@ -25,7 +25,7 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 			resolution = overwrite
 		}
 	}
-	if resolution == overwrite && !binding.PartyOf(bound).MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace()) {
+	if resolution == overwrite && !binding.AuthorOf(bound).MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace()) {
 		return abort
 	}
 	return resolution
@@ -36,28 +36,28 @@ func conflictResolution(manifest *unstructured.Unstructured, bound binding.Objec
 // ClusterOverridePolicy moved the object to another namespace. A Work without a ResourceBinding may
 // take over any object, because its author has rights for the whole cluster.
 func CanTakeOver(work *workv1alpha1.Work, manifest *unstructured.Unstructured) bool {
-	party, _, ok := partyOf(work)
-	return !ok || party.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
+	author, _, ok := authorOf(work)
+	return !ok || author.MayTakeOver(manifest.GroupVersionKind().GroupKind(), manifest.GetNamespace())
 }
 
 // CheckDeliverable returns a *tenancy.ForbiddenError unless a Work may deliver a manifest to its
 // member. The check also applies to Works that were stored before Karmada checked bindings and
 // overrides. The objects that these Works delivered are neither deleted nor written again.
 func CheckDeliverable(work *workv1alpha1.Work, manifest *unstructured.Unstructured) error {
-	party, bound, ok := partyOf(work)
+	author, bound, ok := authorOf(work)
 	if !ok {
 		return nil
 	}
 	object := types.NamespacedName{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}
-	if refusal := party.CheckDelivery(manifest.GroupVersionKind(), object); refusal != nil {
+	if refusal := author.CheckDelivery(manifest.GroupVersionKind(), object); refusal != nil {
 		return fmt.Errorf("%w; nothing is written, and what was delivered stays: delete ResourceBinding %s to remove it", refusal, bound)
 	}
 	return nil
 }
 
-// partyOf returns the author on whose behalf a Work acts, and the ResourceBinding of the Work. ok
+// authorOf returns the author on whose behalf a Work acts, and the ResourceBinding of the Work. ok
 // is false for Works without a ResourceBinding, which administrators and the components create.
-func partyOf(work *workv1alpha1.Work) (party tenancy.Author, bound types.NamespacedName, ok bool) {
+func authorOf(work *workv1alpha1.Work) (author tenancy.Author, bound types.NamespacedName, ok bool) {
 	bound, ok = binding.ReferencedBinding(work, true)
 	return tenancy.Author{Namespace: bound.Namespace, ClusterWide: work.Annotations[policyv1alpha1.AppliedClusterOverrides] != ""}, bound, ok
 }

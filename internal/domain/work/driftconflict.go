@@ -64,7 +64,7 @@ func (c RepairBackoff) WithRepair(now time.Time) RepairBackoff {
 
 // IsDriftConflict reports whether the object has a drift conflict, because its repairs were
 // reverted again and again. left is the minimum time until the conflict can be over.
-func (c RepairBackoff) IsDriftConflict(now time.Time) (rages bool, left time.Duration) {
+func (c RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left time.Duration) {
 	if c.CloseRepairs < repairsWithoutDelay || now.After(c.resetTime()) {
 		return false, 0
 	}

@@ -16,19 +16,19 @@ var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // repairedTimes returns the history after n repairs in immediate succession.
 func repairedTimes(n int) RepairBackoff {
-	var contest RepairBackoff
+	var backoff RepairBackoff
 	for range n {
-		contest = contest.WithRepair(noon)
+		backoff = backoff.WithRepair(noon)
 	}
-	return contest
+	return backoff
 }
 
 func TestRepairBackoff(t *testing.T) {
 	tests := map[string]struct {
-		repairs int
-		after   time.Duration
-		wait    time.Duration
-		rages   bool
+		repairs    int
+		after      time.Duration
+		wait       time.Duration
+		isConflict bool
 	}{
 		"an object that was never repaired":                    {0, 0, 0, false},
 		"four changes by hand":                                 {4, 0, 0, false},
@@ -44,12 +44,12 @@ func TestRepairBackoff(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := noon.Add(test.after)
-			contest := repairedTimes(test.repairs)
-			if got := contest.RemainingDelay(now); got != test.wait {
+			backoff := repairedTimes(test.repairs)
+			if got := backoff.RemainingDelay(now); got != test.wait {
 				t.Errorf("Wait = %v, want %v", got, test.wait)
 			}
-			if rages, left := contest.IsDriftConflict(now); rages != test.rages || rages != (left > 0) {
-				t.Errorf("Rages = %v, %v, want %v", rages, left, test.rages)
+			if isConflict, left := backoff.IsDriftConflict(now); isConflict != test.isConflict || isConflict != (left > 0) {
+				t.Errorf("IsDriftConflict = %v, %v, want %v", isConflict, left, test.isConflict)
 			}
 		})
 	}
@@ -60,11 +60,11 @@ func TestRepairBackoff(t *testing.T) {
 
 func TestRepairRateIsLimited(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		now, contest, made := noon, RepairBackoff{}, 0
+		now, backoff, made := noon, RepairBackoff{}, 0
 		for now.Before(noon.Add(time.Hour)) {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "reaction")))
-			now = now.Add(contest.RemainingDelay(now))
-			contest = contest.WithRepair(now)
+			now = now.Add(backoff.RemainingDelay(now))
+			backoff = backoff.WithRepair(now)
 			made++
 		}
 		// After 7 delayed repairs the delay is one minute, so at most 60 more repairs fit into an

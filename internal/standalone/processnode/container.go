@@ -386,7 +386,7 @@ func (c *container) runProbes(ctx context.Context, launched *process.Process) *s
 	wg := &sync.WaitGroup{}
 	startProbes := func() {
 		if c.spec.ReadinessProbe != nil {
-			wg.Go(func() { p.run(ctx, c.spec.ReadinessProbe, true, c.setReady) })
+			wg.Go(func() { p.run(ctx, c.spec.ReadinessProbe, true, c.recordReadinessProbe) })
 		}
 		if c.spec.LivenessProbe != nil {
 			wg.Go(func() { p.run(ctx, c.spec.LivenessProbe, false, c.stopOnFailure(launched, "Liveness")) })
@@ -416,7 +416,7 @@ func (c *container) runProbes(ctx context.Context, launched *process.Process) *s
 	return wg
 }
 
-func (c *container) setReady(err error) {
+func (c *container) recordReadinessProbe(err error) {
 	if ready := c.currentStatus().Ready; ready == (err == nil) {
 		return
 	}

@@ -67,8 +67,8 @@ func TestPurgeErrorListsFewClusters(t *testing.T) {
 	}
 }
 
-// readWith returns a reader that runs the same command for every directory.
-func readWith(name string, args ...string) clusterReader {
+// readerOf returns a reader that runs the same command for every directory.
+func readerOf(name string, args ...string) clusterReader {
 	return func(ctx context.Context, _ string) *exec.Cmd { return exec.CommandContext(ctx, name, args...) }
 }
 
@@ -78,12 +78,12 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 		read    clusterReader
 		message string
 	}{
-		"a failing reader":               {readWith("false"), "exit status 1"},
-		"a reader without output":        {readWith("true"), "decoding the stored Clusters"},
-		"a missing reader":               {readWith("/nowhere"), "/nowhere"},
-		"a reader with an error message": {readWith("sh", "-c", "echo the file is damaged >&2; exit 3"), "exit status 3: the file is damaged"},
-		"a reader with long output":      {readWith("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"), "xend"},
-		"a reader with a long panic":     {readWith("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
+		"a failing reader":               {readerOf("false"), "exit status 1"},
+		"a reader without output":        {readerOf("true"), "decoding the stored Clusters"},
+		"a missing reader":               {readerOf("/nowhere"), "/nowhere"},
+		"a reader with an error message": {readerOf("sh", "-c", "echo the file is damaged >&2; exit 3"), "exit status 3: the file is damaged"},
+		"a reader with long output":      {readerOf("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 3"), "xend"},
+		"a reader with a long panic":     {readerOf("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
 	}
 	for name, test := range tests {
 		_, err := broken.remove(func() error { return broken.checkHoldersWith(t.Context(), test.read) })
@@ -98,7 +98,7 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(odd.controlPlaneDir(), "etcd", "member", "snap"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := odd.checkHoldersWith(t.Context(), readWith("false")); err == nil {
+	if err := odd.checkHoldersWith(t.Context(), readerOf("false")); err == nil {
 		t.Error("the storage of a directory with a bracket in its name is not found")
 	}
 	empty := newDataDir(t, "state.json")

@@ -55,7 +55,7 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if s.rules.ResourceModels() {
 		cluster.Default(created)
 	}
-	cluster.Canonicalise(created, s.rules.Now())
+	cluster.Canonicalize(created, s.rules.Now())
 }
 
 // PrepareForUpdate keeps the status and increments the generation when the spec changes. It first
@@ -65,9 +65,9 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	updated, stored := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	updated.Status = stored.Status
 	if s.rules.ResourceModels() {
-		updated.Spec.ResourceModels = cluster.StandardiseModels(updated.Spec.ResourceModels)
+		updated.Spec.ResourceModels = cluster.StandardizeModels(updated.Spec.ResourceModels)
 	}
-	cluster.Canonicalise(updated, s.rules.Now())
+	cluster.Canonicalize(updated, s.rules.Now())
 	updated.Generation = stored.Generation
 	if !apiequality.Semantic.DeepEqual(updated.Spec, stored.Spec) {
 		updated.Generation++
@@ -116,9 +116,9 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 		// the agent.
 		stored = stored.DeepCopy()
 		if s.rules.ResourceModels() {
-			stored.Spec.ResourceModels = cluster.StandardiseModels(stored.Spec.ResourceModels)
+			stored.Spec.ResourceModels = cluster.StandardizeModels(stored.Spec.ResourceModels)
 		}
-		cluster.Canonicalise(stored, s.rules.Now())
+		cluster.Canonicalize(stored, s.rules.Now())
 	}
 	return append(cluster.ValidateUpdate(updated, stored), agent.ValidateCluster(user, updated, stored, s.canReadSecret(ctx))...)
 }

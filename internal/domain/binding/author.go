@@ -5,10 +5,10 @@ import (
 	"karmada.io/karmada/internal/domain/tenancy"
 )
 
-// PartyOf returns the author on whose behalf a binding acts. Only administrators of the control
+// AuthorOf returns the author on whose behalf a binding acts. Only administrators of the control
 // plane create ClusterResourceBindings and ClusterPropagationPolicies. A ResourceBinding that no
 // ClusterPropagationPolicy claims acts for the users of its namespace.
-func PartyOf(obj Object) tenancy.Author {
+func AuthorOf(obj Object) tenancy.Author {
 	return tenancy.Author{
 		Namespace:   obj.GetNamespace(),
 		ClusterWide: !IsNamespaced(obj) || obj.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != "",
