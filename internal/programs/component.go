@@ -65,8 +65,9 @@ type Options interface {
 
 // Server describes how a component serves requests of a control plane in the same process.
 type Server struct {
-	// New creates the server. It does not serve before Run is called.
-	New func(ControlPlane) (*RunningServer, error)
+	// New creates the server. It does not serve before Run is called. The end of the context ends
+	// only New, and not the server.
+	New func(context.Context, ControlPlane) (*RunningServer, error)
 	// Registration returns the objects that register the API of the server with the aggregation
 	// layer. The server listens at host and port. authority is the PEM bundle that verifies the
 	// certificate of the server. nil means that the server serves no API.

@@ -225,7 +225,7 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	if err != nil {
 		return nil, err
 	}
-	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, c.publishEvent)
+	opened, err := openMember(c.ctx, cluster.Name, config, verifier, e.health, creds, c.publishEvent) //nolint:contextcheck // a member outlives the request that opens it
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ type Options struct {
 	// Member reads and writes the Secret without a cache.
 	Member client.Client
 	// OnRenewed is called with the new kubeconfig. It may be nil.
-	OnRenewed func(kubeconfig []byte)
+	OnRenewed func(ctx context.Context, kubeconfig []byte)
 }
 
 // DefaultOptions returns options with a check every five minutes.
@@ -158,7 +158,7 @@ func (r *rotator) rotateIfDue(ctx context.Context) error {
 	r.pending = nil
 	klog.FromContext(ctx).Info("Rotated the certificate of the agent", "controller", Name, "user", identity.chain[0].Subject.CommonName, "secret", key)
 	if r.options.OnRenewed != nil {
-		r.options.OnRenewed(next)
+		r.options.OnRenewed(ctx, next)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func TestCertificateIsRotatedWhenDue(t *testing.T) {
 		member := newClientBuilder(t).WithObjects(newSecret(newKubeconfig(t, ca, from, from.Add(100*time.Hour)))).Build()
 		var renewed []byte
 		o := DefaultOptions()
-		o.Member, o.OnRenewed = member, func(kubeconfig []byte) { renewed = kubeconfig }
+		o.Member, o.OnRenewed = member, func(_ context.Context, kubeconfig []byte) { renewed = kubeconfig }
 		r := &rotator{options: o, karmada: karmada, live: karmada, now: time.Now}
 
 		finished := make(chan error, 1)

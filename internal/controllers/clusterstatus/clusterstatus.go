@@ -234,9 +234,9 @@ func (c *controller) isServed(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 // isServedName reports whether this process serves the cached cluster with this name.
-func (c *controller) isServedName(name string) bool {
+func (c *controller) isServedName(ctx context.Context, name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
-	err := c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+	err := c.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 	return err == nil && c.isServed(cluster)
 }
 

@@ -37,14 +37,14 @@ func (c *controller) addEventHandlers(ctx context.Context) error {
 	}
 	if _, err := works.AddEventHandler(loop.Handlers[*workv1alpha1.Work]{
 		Added: func(added *workv1alpha1.Work, isInInitialList bool) {
-			c.enqueueWork(added, loop.PriorityOf(isInInitialList))
+			c.enqueueWork(ctx, added, loop.PriorityOf(isInInitialList))
 		},
 		Updated: func(before, after *workv1alpha1.Work) {
 			if requiresPass(before, after) {
-				c.enqueueWork(after, loop.LivePriority)
+				c.enqueueWork(ctx, after, loop.LivePriority)
 			}
 		},
-		Deleted: func(lastKnown *workv1alpha1.Work) { c.onWorkDeleted(client.ObjectKeyFromObject(lastKnown)) },
+		Deleted: func(lastKnown *workv1alpha1.Work) { c.onWorkDeleted(ctx, client.ObjectKeyFromObject(lastKnown)) },
 	}); err != nil {
 		return fmt.Errorf("watching Works: %w", err)
 	}
@@ -121,8 +121,8 @@ func (c *controller) onKindServed(name string, kind schema.GroupVersionKind) {
 
 // onWorkDeleted stops tracking a deleted Work. If the cluster is served, a pass stops the tracking,
 // because another pass over the Work may run now.
-func (c *controller) onWorkDeleted(key types.NamespacedName) {
-	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(name) {
+func (c *controller) onWorkDeleted(ctx context.Context, key types.NamespacedName) {
+	if name, ok := work.ClusterOf(key.Namespace); ok && c.scope.IsServed(ctx, name) {
 		c.pools.Add(name, key, loop.LivePriority, 0)
 		return
 	}
@@ -146,9 +146,9 @@ func (c *controller) stopTracking(key types.NamespacedName) {
 	c.reports.Delete(key)
 }
 
-func (c *controller) clusterExists(name string) bool {
+func (c *controller) clusterExists(ctx context.Context, name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
-	return c.karmada.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
+	return c.karmada.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy) == nil
 }
 
 // shouldRetryWorks reports whether Works that failed before may succeed after a change of the
@@ -163,13 +163,13 @@ func shouldRetryWorks(before, after *clusterv1alpha1.Cluster) bool {
 		!reflect.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-func (c *controller) enqueueWork(karmadaWork *workv1alpha1.Work, priority int) {
+func (c *controller) enqueueWork(ctx context.Context, karmadaWork *workv1alpha1.Work, priority int) {
 	name, ok := work.ClusterOf(karmadaWork.Namespace)
 	if !ok {
 		c.recordUndelivered(karmadaWork, priority, errNotInExecutionNamespace)
 		return
 	}
-	if !c.clusterExists(name) {
+	if !c.clusterExists(ctx, name) {
 		// The Work is not queued, because the event handler for Clusters queues it when the Cluster
 		// is created.
 		c.recordUndelivered(karmadaWork, priority, fmt.Errorf("cluster %q does not exist", name))

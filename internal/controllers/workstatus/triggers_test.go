@@ -33,7 +33,7 @@ func TestWorkersStopWhenAnotherProcessServesTheCluster(t *testing.T) {
 				after.Spec.SyncMode = tc.mode
 				c := &controller{scope: fanout.SyncModeScope{Mode: clusterv1alpha1.Push}}
 				passes := 0
-				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, IsServed: func(string) bool { return true }},
+				c.pools = fanout.New(fanout.Options{Name: Name, Workers: 1, IsServed: func(context.Context, string) bool { return true }},
 					func(context.Context, string, types.NamespacedName) (reconcile.Result, error) {
 						passes++
 						return reconcile.Result{}, nil

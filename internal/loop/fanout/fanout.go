@@ -38,7 +38,7 @@ type Options struct {
 	// that every cluster is served. The pools call it before they create a pool, so that a late
 	// event of a removed cluster creates no pool. It must return quickly, and must return false for
 	// a cluster before RemoveCluster is called for that cluster.
-	IsServed func(cluster string) bool
+	IsServed func(ctx context.Context, cluster string) bool
 }
 
 // Pools holds one queue with its workers for each cluster.
@@ -155,10 +155,16 @@ func (p *Pools) getOrCreatePool(cluster string) *pool {
 	if existing, ok := p.pools[cluster]; ok {
 		return existing
 	}
-	if p.options.IsServed != nil && !p.options.IsServed(cluster) {
+	if p.options.IsServed != nil && !p.options.IsServed(p.ctx, cluster) {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
+	return p.startPool(p.ctx, cluster)
+}
+
+// startPool starts the workers of a cluster. They run until ctx ends or the cluster is removed. The
+// caller holds p.mu.
+func (p *Pools) startPool(ctx context.Context, cluster string) *pool {
+	ctx, cancel := context.WithCancel(ctx)
 	created := &pool{
 		cancel:      cancel,
 		backoffKeys: map[types.NamespacedName]struct{}{},

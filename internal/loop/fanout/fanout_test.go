@@ -149,7 +149,7 @@ func TestNoPoolForRemovedCluster(t *testing.T) {
 	var gone sync.Map
 	handled := make(chan string, 2)
 	served := defaultOptions
-	served.IsServed = func(cluster string) bool { _, ended := gone.Load(cluster); return !ended }
+	served.IsServed = func(_ context.Context, cluster string) bool { _, ended := gone.Load(cluster); return !ended }
 	pools := New(served, func(_ context.Context, cluster string, key types.NamespacedName) (reconcile.Result, error) {
 		handled <- cluster + "/" + key.Name
 		return reconcile.Result{}, nil

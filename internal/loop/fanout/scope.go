@@ -18,9 +18,9 @@ type SyncModeScope struct {
 }
 
 // IsServed reports whether the cache contains the cluster with the sync mode of this scope.
-func (s SyncModeScope) IsServed(name string) bool {
+func (s SyncModeScope) IsServed(ctx context.Context, name string) bool {
 	cluster := &clusterv1alpha1.Cluster{}
-	err := s.Clusters.Get(context.Background(), types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
+	err := s.Clusters.Get(ctx, types.NamespacedName{Name: name}, cluster, client.UnsafeDisableDeepCopy)
 	return err == nil && cluster.Spec.SyncMode == s.Mode
 }
 

@@ -36,7 +36,7 @@ func TestScopeIsServed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (SyncModeScope{Clusters: seen, Mode: tc.mode}).IsServed(tc.cluster); got != tc.want {
+			if got := (SyncModeScope{Clusters: seen, Mode: tc.mode}).IsServed(t.Context(), tc.cluster); got != tc.want {
 				t.Errorf("served: %v, want %v", got, tc.want)
 			}
 		})

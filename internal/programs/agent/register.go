@@ -75,9 +75,9 @@ func (o *Options) newAgent() (*agent, error) {
 	a.cluster.Karmada, a.cluster.Member = karmada.directConfig, local
 	rotation := &own.Rotation
 	rotation.Member, rotation.Context = member, o.Context
-	rotation.OnRenewed = func(kubeconfig []byte) {
-		if err := karmada.update(context.Background(), kubeconfig, "certificate rotation"); err != nil {
-			klog.Background().Error(err, "Keeping the credentials for the control plane")
+	rotation.OnRenewed = func(ctx context.Context, kubeconfig []byte) {
+		if err := karmada.update(ctx, kubeconfig, "certificate rotation"); err != nil {
+			klog.FromContext(ctx).Error(err, "Keeping the credentials for the control plane")
 		}
 	}
 	secretKey := types.NamespacedName{Namespace: rotation.Namespace, Name: certrotation.SecretName}

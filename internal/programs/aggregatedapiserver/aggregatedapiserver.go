@@ -84,7 +84,7 @@ func (o *options) Run(ctx context.Context) error {
 	if err := o.configureClients(); err != nil {
 		return err
 	}
-	server, err := aggregated.New(o.server)
+	server, err := aggregated.New(ctx, o.server)
 	if err != nil {
 		return err
 	}

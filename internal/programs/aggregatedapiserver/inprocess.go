@@ -1,6 +1,8 @@
 package aggregatedapiserver
 
 import (
+	"context"
+
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,7 +29,7 @@ func (*InProcess) Validate() error { return nil }
 func (i *InProcess) SetReviewer(reviewer admission.Reviewer) { i.Reviewer = reviewer }
 
 // newServer returns the server. The server uses the etcd of the control plane.
-func (i *InProcess) newServer(control programs.ControlPlane) (*programs.RunningServer, error) {
+func (i *InProcess) newServer(ctx context.Context, control programs.ControlPlane) (*programs.RunningServer, error) {
 	options, err := aggregated.NewOptions()
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func (i *InProcess) newServer(control programs.ControlPlane) (*programs.RunningS
 	serving := options.Server.SecureServing
 	serving.Listener = control.Listener
 	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
-	server, err := aggregated.New(options)
+	server, err := aggregated.New(ctx, options)
 	if err != nil {
 		return nil, err
 	}

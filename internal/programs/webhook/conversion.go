@@ -15,7 +15,7 @@ import (
 // newConversionServer returns a server for conversion only. It is used by a control plane that
 // runs admission inside its API server. The server must serve nothing else, because every user of
 // the machine can reach its port.
-func newConversionServer(control programs.ControlPlane) (*programs.RunningServer, error) {
+func newConversionServer(_ context.Context, control programs.ControlPlane) (*programs.RunningServer, error) {
 	certificate, err := pki.LoadServingCertificate(control.CertFile, control.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("loading the serving certificate: %w", err)

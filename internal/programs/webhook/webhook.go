@@ -31,7 +31,7 @@ func New(set *gates.Set) programs.Component {
 
 // Run serves until ctx ends.
 func (o *Options) Run(ctx context.Context) error {
-	reviewer, err := o.reviewer()
+	reviewer, err := o.reviewer() //nolint:contextcheck // requests share the lists of the reviewer, also while the server drains
 	if err != nil {
 		return err
 	}

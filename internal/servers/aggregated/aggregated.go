@@ -49,12 +49,13 @@ type Server struct {
 }
 
 // New returns a server with an open listener. The options must be valid and may contain an open
-// listener. The listener and the connections to etcd stay open until Run ends.
-func New(o *Options) (*Server, error) {
+// listener. The listener and the connections to etcd stay open until Run ends. ctx ends only the
+// requests that New itself sends.
+func New(ctx context.Context, o *Options) (*Server, error) {
 	if err := o.ApplyFeatureGates(); err != nil {
 		return nil, err
 	}
-	config, sources, err := o.config()
+	config, sources, err := o.config(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConf
 		}
 	}
 	err = s.generic.AddPostStartHook("sweep-connections", func(hook genericapiserver.PostStartHookContext) error {
-		go wait.UntilWithContext(hook, members.RemoveDeletedMembers, sweepPeriod)
+		go wait.UntilWithContext(hook.Context, members.RemoveDeletedMembers, sweepPeriod)
 		return nil
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package aggregated
 
 import (
+	"context"
 	"fmt"
 	"net"
 
@@ -22,7 +23,7 @@ import (
 
 // config converts the options to the configuration of an API server. It also returns the data
 // sources of the proxy, which are in the Karmada API server.
-func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, error) {
+func (o *Options) config(ctx context.Context) (*genericapiserver.RecommendedConfig, proxy.Sources, error) {
 	sources := proxy.Sources{Secret: o.Secrets}
 	config := genericapiserver.NewRecommendedConfig(o.codecs)
 	// With a separate version object, this server does not use the process-wide component registry,
@@ -39,7 +40,7 @@ func (o *Options) config() (*genericapiserver.RecommendedConfig, proxy.Sources, 
 	if err := o.applyServing(config); err != nil {
 		return nil, sources, err
 	}
-	if err := o.applyAuth(config); err != nil {
+	if err := o.applyAuth(ctx, config); err != nil {
 		return nil, sources, err
 	}
 	if err := o.Server.Etcd.ApplyTo(&config.Config); err != nil {
@@ -75,10 +76,10 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 }
 
 // applyAuth configures authentication and authorization.
-func (o *Options) applyAuth(config *genericapiserver.RecommendedConfig) error {
+func (o *Options) applyAuth(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
 	if o.Authenticator != nil {
 		config.Authentication.Authenticator = o.Authenticator
-	} else if err := o.delegateAuthentication(config); err != nil {
+	} else if err := o.delegateAuthentication(ctx, config); err != nil {
 		return fmt.Errorf("delegating authentication: %w", err)
 	}
 	if o.Authorizer != nil {

@@ -36,7 +36,7 @@ const configMapTimeout = 10 * time.Second
 // delegateAuthentication accepts client certificates and the front proxy of the Karmada API
 // server, and sends TokenReviews to the Karmada API server. The library can do this only with a
 // kubeconfig file.
-func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedConfig) error {
+func (o *Options) delegateAuthentication(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
 	options := o.Server.Authentication
 	karmadaConfig, err := o.karmadaConfig(options.RemoteKubeConfigFile)
 	if err != nil {
@@ -53,7 +53,7 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 	if err != nil {
 		return err
 	}
-	frontProxy, err := frontProxyConfig(options, karmada)
+	frontProxy, err := frontProxyConfig(ctx, options, karmada)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (o *Options) delegateAuthentication(config *genericapiserver.RecommendedCon
 		if err := config.Authentication.ApplyClientCert(clientCA, config.SecureServing); err != nil {
 			return fmt.Errorf("configuring client certificates: %w", err)
 		}
-		if publishesClientCA(karmada) {
+		if publishesClientCA(ctx, karmada) {
 			config.AddReadyzChecks(caReadyCheck("client-ca", "client certificates", clientCA))
 		}
 	}
@@ -113,7 +113,7 @@ func clientCAProvider(options *genericoptions.DelegatingAuthenticationOptions, k
 // frontProxyConfig returns the front proxy whose headers identify the caller. It reads the
 // configuration from files, or from the ConfigMap that the Karmada API server publishes. It
 // returns nil if no front proxy is trusted.
-func frontProxyConfig(options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
+func frontProxyConfig(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions, karmada kubernetes.Interface) (*authenticatorfactory.RequestHeaderConfig, error) {
 	if options.RequestHeader.ClientCAFile != "" {
 		config, err := options.RequestHeader.ToAuthenticationRequestHeaderConfig()
 		if err != nil {
@@ -136,12 +136,11 @@ func frontProxyConfig(options *genericoptions.DelegatingAuthenticationOptions, k
 			"requestheader-username-headers", "requestheader-uid-headers", "requestheader-group-headers",
 			"requestheader-extra-headers-prefix", "requestheader-allowed-names"),
 	}
-	// The library ignores this context.
-	if err := published.RunOnce(context.Background()); err != nil {
+	if err := published.RunOnce(ctx); err != nil {
 		if !options.TolerateInClusterLookupFailure {
 			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", authenticationNamespace, authenticationConfigMap, err)
 		}
-		klog.Background().Error(err, "The front proxy is not trusted", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
+		klog.FromContext(ctx).Error(err, "The front proxy is not trusted", "configMap", klog.KRef(authenticationNamespace, authenticationConfigMap))
 		return nil, nil
 	}
 	return &authenticatorfactory.RequestHeaderConfig{
@@ -167,8 +166,8 @@ func caReadyCheck(name, usage string, ca dynamiccertificates.CAContentProvider) 
 
 // publishesClientCA reports whether the Karmada API server publishes a CA of client
 // certificates. The CA is optional, so an error of the request does not prevent readiness.
-func publishesClientCA(karmada kubernetes.Interface) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), configMapTimeout)
+func publishesClientCA(ctx context.Context, karmada kubernetes.Interface) bool {
+	ctx, cancel := context.WithTimeout(ctx, configMapTimeout)
 	defer cancel()
 	published, err := karmada.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
 	return err == nil && published.Data[clientCAKey] != ""

@@ -43,7 +43,7 @@ func (c *ControlPlane) startServer(ctx context.Context, component *programs.Comp
 		return 0, err
 	}
 	certFile, keyFile := c.ServingCert()
-	server, err := component.Server.New(programs.ControlPlane{
+	server, err := component.Server.New(ctx, programs.ControlPlane{
 		Karmada: c.InProcessConfig(), EtcdEndpoint: c.EtcdEndpoint(), Listener: listener, CertFile: certFile, KeyFile: keyFile,
 	})
 	if err != nil {

@@ -33,8 +33,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	reader, writer := io.Pipe()
 	w := &responseWriter{header: http.Header{}, body: writer, ctx: ctx, started: make(chan struct{})}
-	inbound := newServerRequest(newServerContext(ctx), request)
-	go serveRequest(t.Handler, w, inbound)
+	serverCtx := newServerContext(ctx)
+	go serveRequest(serverCtx, t.Handler, w, newServerRequest(serverCtx, request))
 	select {
 	case <-w.started:
 	case <-ctx.Done():
@@ -79,7 +79,7 @@ func newServerRequest(ctx context.Context, request *http.Request) *http.Request 
 var errPanic = errors.New("the server panicked")
 
 // serveRequest handles one request and always finishes the response, also after a panic.
-func serveRequest(handler http.Handler, w *responseWriter, inbound *http.Request) {
+func serveRequest(ctx context.Context, handler http.Handler, w *responseWriter, inbound *http.Request) {
 	defer func() { _ = inbound.Body.Close() }()
 	defer func() {
 		switch r := recover(); r {
@@ -89,7 +89,7 @@ func serveRequest(handler http.Handler, w *responseWriter, inbound *http.Request
 			w.finish(io.ErrUnexpectedEOF)
 		default:
 			err := fmt.Errorf("%s %s: %w: %v", inbound.Method, inbound.URL.Path, errPanic, r)
-			klog.FromContext(inbound.Context()).Error(err, "Recovered")
+			klog.FromContext(ctx).Error(err, "Recovered")
 			w.finish(err)
 		}
 	}()

@@ -162,7 +162,7 @@ func (p *pod) run(ctx context.Context) {
 	var reporter sync.WaitGroup
 	reporter.Go(func() { p.reportStatus(reporting) })
 	defer p.terminate()
-	p.runContainers(p.lifetime)
+	p.runContainers(p.lifetime) //nolint:contextcheck // the deletion of the Pod also ends its programs
 	if ctx.Err() != nil {
 		reporter.Wait()
 		return

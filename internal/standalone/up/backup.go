@@ -75,7 +75,7 @@ func atMostOneArgument(cmd *cobra.Command, args []string) error {
 
 // writeBackup writes a backup of a running installation to a file.
 func writeBackup(ctx context.Context, dir dataDir, file string, now time.Time) (backup.Manifest, error) {
-	pid, err := dir.runningProcess()
+	pid, err := dir.runningProcess(ctx)
 	if err != nil {
 		return backup.Manifest{}, err
 	}

@@ -159,7 +159,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 // runForeground runs the installation in this process.
 func runForeground(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.checkUnused(); err != nil {
+	if err := dir.checkUnused(ctx); err != nil {
 		return err
 	}
 	if err := dir.create(); err != nil {

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -152,11 +153,11 @@ var errNoKarmadaData = errors.New("it contains no Karmada data")
 // remove deletes Karmada's files in a data directory, and deletes the directory if it is empty
 // after that. Other files are kept, and their names are returned. remove first calls checkAllowed,
 // which may reject the removal. No process can start on the directory meanwhile.
-func (d dataDir) remove(checkAllowed func() error) (others []string, err error) {
+func (d dataDir) remove(ctx context.Context, checkAllowed func() error) (others []string, err error) {
 	if _, err := os.Stat(d.stateFile()); err != nil {
 		return nil, fmt.Errorf("not removing %s: %w", d.path, errNoKarmadaData)
 	}
-	release, err := d.lock()
+	release, err := d.lock(ctx)
 	if err != nil {
 		return nil, err
 	}

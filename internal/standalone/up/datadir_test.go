@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -62,7 +63,7 @@ func alwaysAllowed() error { return nil }
 func TestRemoveKeepsForeignFiles(t *testing.T) {
 	ours := []string{"state.json", "lock", "processes.json.new", "karmada-apiserver.config", "members.config", "audit/audit.log", "control-plane/etcd/member/wal", "members/member1/lock", "logs/karmada.log"}
 	dir := newDataDir(t, ours...)
-	if others, err := dir.remove(alwaysAllowed); err != nil || len(others) > 0 {
+	if others, err := dir.remove(t.Context(), alwaysAllowed); err != nil || len(others) > 0 {
 		t.Errorf("the kept files are %q (%v)", others, err)
 	}
 	if _, err := os.Stat(dir.path); !errors.Is(err, os.ErrNotExist) {
@@ -70,7 +71,7 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 	}
 
 	dir = newDataDir(t, append(ours, "thesis/chapter1.txt", "thesis/lock")...)
-	if others, err := dir.remove(alwaysAllowed); err != nil || !slices.Equal(others, []string{"thesis"}) {
+	if others, err := dir.remove(t.Context(), alwaysAllowed); err != nil || !slices.Equal(others, []string{"thesis"}) {
 		t.Errorf("the kept files are %q (%v)", others, err)
 	}
 	var left []string
@@ -85,16 +86,16 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 	}
 
 	dir = newDataDir(t, "logs/mine.log")
-	if _, err := dir.remove(alwaysAllowed); !errors.Is(err, errNoKarmadaData) {
+	if _, err := dir.remove(t.Context(), alwaysAllowed); !errors.Is(err, errNoKarmadaData) {
 		t.Errorf("a directory of another program is removed: %v", err)
 	}
 	dir = newDataDir(t, ours...)
-	release, err := dir.lock()
+	release, err := dir.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	if _, err := dir.remove(alwaysAllowed); !errors.Is(err, errInUse) {
+	if _, err := dir.remove(t.Context(), alwaysAllowed); !errors.Is(err, errInUse) {
 		t.Errorf("a directory in use is removed: %v", err)
 	}
 }
@@ -108,18 +109,18 @@ func TestRunningProcessIgnoresStaleID(t *testing.T) {
 	}
 	defer func() { _, _ = bystander.Process.Kill(), bystander.Wait() }()
 	dir := dataDir{t.TempDir()}
-	release, err := dir.lock()
+	release, err := dir.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	if pid, err := dir.runningProcess(); pid != os.Getpid() || err != nil {
+	if pid, err := dir.runningProcess(t.Context()); pid != os.Getpid() || err != nil {
 		t.Errorf("the running process is %d (%v)", pid, err)
 	}
 	if err := os.WriteFile(dir.lockFile(), []byte(strconv.Itoa(bystander.Process.Pid)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if pid, err := dir.runningProcess(); pid != 0 || !errors.Is(err, errUnknownHolder) {
+	if pid, err := dir.runningProcess(t.Context()); pid != 0 || !errors.Is(err, errUnknownHolder) {
 		t.Errorf("process %d is returned as the holder (%v)", pid, err)
 	}
 }
@@ -135,11 +136,40 @@ func TestLockWaitsForProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(2*lockProbeInterval, func() { _ = syscall.Flock(int(looking.Fd()), syscall.LOCK_UN) })
-	release, err := dir.lock()
+	release, err := dir.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
+}
+
+// A user who interrupts a command must not get the advice to stop another process.
+func TestLockWaitsEndWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		held int
+		call func(dataDir) error
+	}{
+		"the lock":            {syscall.LOCK_SH, func(dir dataDir) error { _, err := dir.lock(ctx); return err }},
+		"the process ID":      {syscall.LOCK_EX, func(dir dataDir) error { _, err := dir.runningProcess(ctx); return err }},
+		"a busy process":      {syscall.LOCK_EX, func(dir dataDir) error { _, err := dir.busyProcess(ctx); return err }},
+		"an unused directory": {syscall.LOCK_EX, func(dir dataDir) error { return dir.checkUnused(ctx) }},
+	}
+	for name, test := range tests {
+		dir := newDataDir(t, "lock")
+		other, err := os.Open(dir.lockFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = other.Close() }()
+		if err := syscall.Flock(int(other.Fd()), test.held); err != nil {
+			t.Fatal(err)
+		}
+		if err := test.call(dir); !errors.Is(err, context.Canceled) || errors.Is(err, errInUse) {
+			t.Errorf("waiting for %s: %v", name, err)
+		}
+	}
 }
 
 func TestRotateLog(t *testing.T) {

@@ -96,7 +96,7 @@ func (d *demo) run(ctx context.Context) error {
 // ensureUp starts the installation if it does not run.
 func (d *demo) ensureUp(ctx context.Context) error {
 	dir := dataDir{d.options.DataDir}
-	pid, err := dir.runningProcess()
+	pid, err := dir.runningProcess(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // and returns when the installation is ready.
 func runDetached(ctx context.Context, o Options, out io.Writer) error {
 	dir := dataDir{o.DataDir}
-	if err := dir.checkUnused(); err != nil {
+	if err := dir.checkUnused(ctx); err != nil {
 		return err
 	}
 	if err := dir.create(); err != nil {

@@ -54,7 +54,7 @@ func downCommand() *cobra.Command {
 // stopAndPurge stops everything and removes the data. Without force, it returns an error and does
 // nothing while clusters that users have joined hold credentials of the control plane.
 func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) error {
-	if pid, err := dir.runningProcess(); err == nil && pid != 0 && !force {
+	if pid, err := dir.runningProcess(ctx); err == nil && pid != 0 && !force {
 		// Check before the stop, because the user needs the running control plane to remove the
 		// clusters that hold credentials.
 		if err := dir.checkHoldersInAPI(ctx); err != nil {
@@ -64,7 +64,7 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 	if err := stopInstallation(ctx, dir); err != nil {
 		return err
 	}
-	others, err := dir.remove(func() error {
+	others, err := dir.remove(ctx, func() error {
 		if force {
 			return nil
 		}
@@ -84,7 +84,7 @@ func stopAndPurge(ctx context.Context, dir dataDir, force bool, out io.Writer) e
 // stopInstallation stops the process that holds the data directory, and waits until the process
 // and its members have ended. If the process was killed, its members end by themselves.
 func stopInstallation(ctx context.Context, dir dataDir) error {
-	pid, err := dir.runningProcess()
+	pid, err := dir.runningProcess(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,10 +93,13 @@ func stopInstallation(ctx context.Context, dir dataDir) error {
 			return fmt.Errorf("stopping process %d: %w", pid, err)
 		}
 	}
-	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, stopTimeout, true, func(context.Context) (bool, error) {
-		var err error
-		pid, err = dir.busyProcess()
-		return pid == 0, err
+	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, stopTimeout, true, func(ctx context.Context) (bool, error) {
+		busy, err := dir.busyProcess(ctx)
+		if err != nil {
+			return false, err
+		}
+		pid = busy
+		return pid == 0, nil
 	})
 	if !wait.Interrupted(err) {
 		return err

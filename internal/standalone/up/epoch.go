@@ -22,7 +22,7 @@ import (
 var errNotConfirmable = errors.New("no restore of the control plane waits for confirmation")
 
 // clientConfig returns the client configuration of the control plane.
-func (o *restoreOptions) clientConfig(dir dataDir) (*rest.Config, error) {
+func (o *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.Config, error) {
 	if o.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 		if err != nil {
@@ -30,7 +30,7 @@ func (o *restoreOptions) clientConfig(dir dataDir) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	pid, err := dir.runningProcess()
+	pid, err := dir.runningProcess(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch,
 
 // confirmRestore confirms the restore, so that objects in members may be deleted again.
 func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
-	config, err := o.clientConfig(dir)
+	config, err := o.clientConfig(ctx, dir)
 	if err != nil {
 		return err
 	}

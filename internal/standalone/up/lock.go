@@ -20,12 +20,12 @@ var errInUse = errors.New("another karmada process uses it")
 
 // lock locks the directory for this process. The kernel releases the lock when the process
 // ends, also when it is killed.
-func (d dataDir) lock() (release func(), err error) {
+func (d dataDir) lock(ctx context.Context) (release func(), err error) {
 	file, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the data directory: %w", err)
 	}
-	if err := acquireLock(file); err != nil {
+	if err := acquireLock(ctx, file); err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, d.inUseError(d.recordedHolder())
@@ -52,8 +52,8 @@ func (d dataDir) stopCommand() string { return os.Args[0] + " down --data-dir " 
 
 // checkUnused returns an error if a process uses the directory. The caller must call it before
 // opening logs, because the logs belong to that process.
-func (d dataDir) checkUnused() error {
-	pid, err := d.runningProcess()
+func (d dataDir) checkUnused(ctx context.Context) error {
+	pid, err := d.runningProcess(ctx)
 	if pid != 0 {
 		return d.inUseError(pid)
 	}
@@ -69,10 +69,10 @@ const (
 
 // acquireLock takes the lock unless another process holds it. A process that only probes the lock
 // holds the lock for a moment, so acquireLock waits for such a process.
-func acquireLock(file *os.File) error {
+func acquireLock(ctx context.Context, file *os.File) error {
 	fd := int(file.Fd())
 	var lockErr error
-	err := pollLock(func() (bool, error) {
+	err := pollLock(ctx, func() (bool, error) {
 		lockErr = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(lockErr, syscall.EWOULDBLOCK) {
 			return true, nil
@@ -82,7 +82,7 @@ func acquireLock(file *os.File) error {
 		}
 		return false, syscall.Flock(fd, syscall.LOCK_UN)
 	})
-	if err == nil || wait.Interrupted(err) {
+	if err == nil || wait.Interrupted(err) && ctx.Err() == nil {
 		return lockErr
 	}
 	return err
@@ -92,9 +92,9 @@ func acquireLock(file *os.File) error {
 // the lock does not count.
 func isLocked(fd int) bool { return syscall.Flock(fd, syscall.LOCK_SH|syscall.LOCK_NB) != nil }
 
-// pollLock calls done until it returns true, for at most lockProbeTimeout.
-func pollLock(done func() (bool, error)) error {
-	return wait.PollUntilContextTimeout(context.Background(), lockProbeInterval, lockProbeTimeout, true,
+// pollLock calls done until it returns true or ctx ends, for at most lockProbeTimeout.
+func pollLock(ctx context.Context, done func() (bool, error)) error {
+	return wait.PollUntilContextTimeout(ctx, lockProbeInterval, lockProbeTimeout, true,
 		func(context.Context) (bool, error) { return done() })
 }
 
@@ -114,7 +114,7 @@ func (d dataDir) recordedHolder() int {
 var errUnknownHolder = errors.New("it is locked by a process that has not written its process ID yet: retry")
 
 // runningProcess returns the ID of the process that holds the lock, or 0 if no process does.
-func (d dataDir) runningProcess() (int, error) {
+func (d dataDir) runningProcess(ctx context.Context) (int, error) {
 	file, err := os.Open(d.lockFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
@@ -124,7 +124,7 @@ func (d dataDir) runningProcess() (int, error) {
 	}
 	defer func() { _ = file.Close() }()
 	pid := 0
-	err = pollLock(func() (bool, error) {
+	err = pollLock(ctx, func() (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return true, err
@@ -139,7 +139,7 @@ func (d dataDir) runningProcess() (int, error) {
 		return true, nil
 	})
 	switch {
-	case wait.Interrupted(err):
+	case wait.Interrupted(err) && ctx.Err() == nil:
 		return 0, fmt.Errorf("data directory %s: %w", d.path, errUnknownHolder)
 	case err != nil:
 		return 0, fmt.Errorf("reading the lock of the data directory: %w", err)
@@ -169,13 +169,13 @@ func (d dataDir) hasLockOpen(pid int) bool {
 
 // busyProcess returns the ID of a process that holds the lock of the directory or of a member, or
 // 0 if no process does.
-func (d dataDir) busyProcess() (int, error) {
+func (d dataDir) busyProcess(ctx context.Context) (int, error) {
 	members, err := filepath.Glob(d.memberDir("*"))
 	if err != nil {
 		return 0, fmt.Errorf("listing the directories of members: %w", err)
 	}
 	for _, path := range append([]string{d.path}, members...) {
-		if pid, err := (dataDir{path}).runningProcess(); pid != 0 || err != nil {
+		if pid, err := (dataDir{path}).runningProcess(ctx); pid != 0 || err != nil {
 			return pid, err
 		}
 	}

@@ -89,9 +89,9 @@ func acquireMemberDir(ctx context.Context, path string, timeout time.Duration) (
 		return nil, fmt.Errorf("creating the directory of the member: %w", err)
 	}
 	dir := dataDir{path}
-	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, timeout, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, stopPollInterval, timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
-		release, err = dir.lock()
+		release, err = dir.lock(ctx)
 		if errors.Is(err, errInUse) {
 			return false, nil
 		}

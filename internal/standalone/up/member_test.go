@@ -20,7 +20,7 @@ func lockMemberDir(t *testing.T) (dir dataDir, path string, release func()) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	release, err := dataDir{path}.lock()
+	release, err := dataDir{path}.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,11 +67,11 @@ func TestMemberCreatesItsDirectory(t *testing.T) {
 
 func TestBusyProcessIncludesMembers(t *testing.T) {
 	dir, _, end := lockMemberDir(t)
-	if pid, err := dir.busyProcess(); err != nil || pid != os.Getpid() {
+	if pid, err := dir.busyProcess(t.Context()); err != nil || pid != os.Getpid() {
 		t.Errorf("while the member runs the busy process is %d, %v", pid, err)
 	}
 	end()
-	if pid, err := dir.busyProcess(); err != nil || pid != 0 {
+	if pid, err := dir.busyProcess(t.Context()); err != nil || pid != 0 {
 		t.Errorf("after its end the busy process is %d, %v", pid, err)
 	}
 }

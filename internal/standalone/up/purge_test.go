@@ -86,7 +86,7 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 		"a reader with a long panic":     {readerOf("sh", "-c", "echo cause >&2; head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"), "cause\nx"},
 	}
 	for name, test := range tests {
-		_, err := broken.remove(func() error { return broken.checkHoldersWith(t.Context(), test.read) })
+		_, err := broken.remove(t.Context(), func() error { return broken.checkHoldersWith(t.Context(), test.read) })
 		if err == nil || !strings.Contains(err.Error(), "--force") || !strings.Contains(err.Error(), test.message) || len(err.Error()) > 3000 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -102,7 +102,7 @@ func TestPurgeIsRejectedWithoutClusterList(t *testing.T) {
 		t.Error("the storage of a directory with a bracket in its name is not found")
 	}
 	empty := newDataDir(t, "state.json")
-	if _, err := empty.remove(func() error { return empty.checkHoldersInStorage(t.Context()) }); err != nil {
+	if _, err := empty.remove(t.Context(), func() error { return empty.checkHoldersInStorage(t.Context()) }); err != nil {
 		t.Errorf("a directory without storage: %v", err)
 	}
 	for name, value := range map[string]string{"an empty value": "", "another object": `{"kind":"Secret"}`, "an encrypted value": "k8s:enc:secretbox:v1:k:x"} {
@@ -143,7 +143,7 @@ func TestPurgeReadsReplacedControlPlanes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := newDataDir(t, "state.json", "control-plane/etcd/member/snap/db", kept+"/etcd/member/snap/db")
-			_, err := dir.remove(func() error {
+			_, err := dir.remove(t.Context(), func() error {
 				return dir.checkHoldersWith(t.Context(), func(ctx context.Context, of string) *exec.Cmd {
 					command := test.present
 					if of == filepath.Join(dir.path, kept) {

@@ -67,7 +67,7 @@ func (r differenceReport) output() console.Output {
 
 // showReport prints how member clusters differ from the desired state of the control plane.
 func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advice io.Writer) error {
-	config, err := o.clientConfig(dir)
+	config, err := o.clientConfig(ctx, dir)
 	if err != nil {
 		return err
 	}

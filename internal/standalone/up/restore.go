@@ -114,7 +114,7 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 	if err := result.manifest.CheckReadable(backup.Versions{Kubernetes: kubernetesversion.DefaultKubeBinaryVersion, Etcd: etcdversion.Version}); err != nil {
 		return result, fmt.Errorf("%s: %w", file, err)
 	}
-	release, err := dir.lockForRestore()
+	release, err := dir.lockForRestore(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -136,19 +136,19 @@ func restoreBackup(ctx context.Context, dir dataDir, file string, now time.Time)
 
 // lockForRestore locks the directory for this process. It returns an error if a process uses the
 // directory or the directory of a member.
-func (d dataDir) lockForRestore() (release func(), err error) {
-	if err := d.checkUnused(); err != nil {
+func (d dataDir) lockForRestore(ctx context.Context) (release func(), err error) {
+	if err := d.checkUnused(ctx); err != nil {
 		return nil, err
 	}
 	if err := d.create(); err != nil {
 		return nil, err
 	}
-	if release, err = d.lock(); err != nil {
+	if release, err = d.lock(ctx); err != nil {
 		return nil, err
 	}
 	members, err := filepath.Glob(d.memberDir("*"))
 	for _, path := range members {
-		if pid, running := (dataDir{path}).runningProcess(); pid != 0 || running != nil {
+		if pid, running := (dataDir{path}).runningProcess(ctx); pid != 0 || running != nil {
 			err = errors.Join(err, running, d.inUseError(pid))
 		}
 	}

@@ -81,7 +81,7 @@ func showStatus(ctx context.Context, dir dataDir, format console.Format, out, ad
 // readStatus returns the status of a running installation. If the control plane does not respond,
 // it returns the status of the members together with the error.
 func readStatus(ctx context.Context, dir dataDir) (status, error) {
-	pid, err := dir.runningProcess()
+	pid, err := dir.runningProcess(ctx)
 	if err != nil {
 		return status{}, err
 	}
@@ -103,7 +103,7 @@ func readStatus(ctx context.Context, dir dataDir) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	members, err := dir.memberProcesses(state)
+	members, err := dir.memberProcesses(ctx, state)
 	if err != nil {
 		return status{}, err
 	}
@@ -131,10 +131,10 @@ func selectedComponents(excluded []string) []string {
 }
 
 // memberProcesses returns the simulated members of the installation with the given state.
-func (d dataDir) memberProcesses(state storedState) ([]memberProcess, error) {
+func (d dataDir) memberProcesses(ctx context.Context, state storedState) ([]memberProcess, error) {
 	members := make([]memberProcess, 0, len(state.Members))
 	for _, name := range state.Members {
-		pid, err := dataDir{d.memberDir(name)}.runningProcess()
+		pid, err := dataDir{d.memberDir(name)}.runningProcess(ctx)
 		if err != nil {
 			return nil, err
 		}

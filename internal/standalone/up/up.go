@@ -110,7 +110,7 @@ type installation struct {
 // ends or a part of the control plane fails.
 func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, progress *progressReporter) error {
 	i := &installation{options: o, dir: dataDir{o.DataDir}, progress: progress, startedAt: time.Now()}
-	release, err := i.prepare()
+	release, err := i.prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,11 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 }
 
 // prepare locks the data directory and updates the stored state.
-func (i *installation) prepare() (release func(), err error) {
+func (i *installation) prepare(ctx context.Context) (release func(), err error) {
 	if err := i.dir.create(); err != nil {
 		return nil, err
 	}
-	if release, err = i.dir.lock(); err != nil {
+	if release, err = i.dir.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -13,7 +13,7 @@ import (
 func TestNoGoroutineOutlivesTheServer(t *testing.T) {
 	etcd := startEtcd(t)
 	run := func() {
-		server, err := aggregated.New(newOptions(t, etcd))
+		server, err := aggregated.New(t.Context(), newOptions(t, etcd))
 		if err != nil {
 			t.Fatal(err)
 		}

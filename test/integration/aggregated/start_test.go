@@ -92,7 +92,7 @@ func startServer(t *testing.T, o *aggregated.Options) *rest.Config {
 		t.Fatal(errs)
 	}
 	begin := time.Now()
-	server, err := aggregated.New(o)
+	server, err := aggregated.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
