@@ -178,11 +178,11 @@ func simulatorConfig(clients kwokclient.Clientset, access inProcessAccess, kubel
 	access.useTransport(config) // all clients of the simulator share this configuration
 	dynamicClient, err := clients.ToDynamicClient()
 	if err != nil {
-		return controllers.Config{}, err
+		return controllers.Config{}, fmt.Errorf("creating the dynamic client of the node simulator: %w", err)
 	}
 	mapper, err := clients.ToRESTMapper()
 	if err != nil {
-		return controllers.Config{}, err
+		return controllers.Config{}, fmt.Errorf("creating the REST mapper of the node simulator: %w", err)
 	}
 	restClient, err := rest.RESTClientFor(config)
 	if err != nil {

@@ -2,6 +2,7 @@ package cordon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -129,7 +130,7 @@ func (t *taintCommand) clusterNames(ctx context.Context) ([]string, error) {
 	}
 	names, err := t.clusters.SelectNames(ctx, selector)
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no Cluster to taint: the control plane has none")
+		err = errors.New("no Cluster to taint: the control plane has none")
 		if t.selector != "" {
 			err = fmt.Errorf("no Cluster to taint: none matches --selector %s", t.selector)
 		}

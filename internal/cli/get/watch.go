@@ -145,7 +145,7 @@ func (o *options) newTargetWatch(target targetcluster.Target, listed []*resource
 	}
 	table, err := parseTable(s.initialObjects[0])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the table of %s from %s: %w", mapping.Resource.Resource, target.Name(), err)
 	}
 	s.layout.columns = table.ColumnDefinitions
 	return s, nil

@@ -109,8 +109,11 @@ func (r *reconciler) reportUnplaced(ctx context.Context, bound binding.Object, m
 			return client.IgnoreNotFound(err)
 		}
 		current = binding.New(binding.IsNamespaced(bound))
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(bound), current); err != nil {
-			return client.IgnoreNotFound(err)
+		key := client.ObjectKeyFromObject(bound)
+		if err := r.live.Get(ctx, key, current); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading binding %s: %w", key, err)
 		}
 		if current.GetGeneration() != bound.GetGeneration() {
 			// The message is not written, because it was computed for an earlier generation and may

@@ -134,7 +134,7 @@ func (r *reconciler) ensureExecutionNamespace(ctx context.Context, cluster *clus
 		return r.requireVerdicts(ctx, namespace)
 	}
 	if !apierrors.IsNotFound(err) {
-		return err
+		return fmt.Errorf("reading execution namespace of cluster %q: %w", cluster.Name, err)
 	}
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue},

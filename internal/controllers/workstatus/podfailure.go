@@ -74,7 +74,11 @@ func podSelector(workload *unstructured.Unstructured) (labels.Selector, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &selector); err != nil {
 		return nil, fmt.Errorf("reading spec.selector: %w", err)
 	}
-	return metav1.LabelSelectorAsSelector(&selector)
+	parsed, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return nil, fmt.Errorf("reading spec.selector: %w", err)
+	}
+	return parsed, nil
 }
 
 // listObjects lists Pods or events of a namespace. It lists unstructured objects and converts them,

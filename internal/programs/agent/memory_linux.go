@@ -60,7 +60,10 @@ func readOnlyRegions(file string) ([]region, error) {
 			current = nil
 		}
 	}
-	return found, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading the memory regions: %w", err)
+	}
+	return found, nil
 }
 
 // parseReadOnlyRegion parses the first line of a region in smaps, which contains the addresses,

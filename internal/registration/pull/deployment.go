@@ -37,7 +37,7 @@ func agentLabels() map[string]string { return map[string]string{appLabel: AgentN
 func (r Register) installAgent(ctx context.Context, member *clusterclient.Client, kubeconfig []byte) error {
 	keepExisting := func(client.Object) error { return nil }
 	reject := func(client.Object) error {
-		return fmt.Errorf("it was created during the registration: check whether another run registers this cluster")
+		return errors.New("it was created during the registration: check whether another run registers this cluster")
 	}
 	role, binding := r.agentRole(), r.agentBinding()
 	r.logf("[karmada-agent-start] Installing the agent in namespace %s of %s", r.Namespace, member.Name)

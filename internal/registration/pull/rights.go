@@ -91,7 +91,10 @@ func (i *agentIdentity) findMissingRight(ctx context.Context) (missing string, e
 	if apierrors.IsForbidden(err) {
 		return "list works in namespace " + work.ExecutionNamespace(i.register.Name), nil
 	}
-	return "", err
+	if err != nil {
+		return "", fmt.Errorf("listing in %s (%s) the Works of %q: %w", i.karmada.Name, i.karmada.Host, i.register.Name, err)
+	}
+	return "", nil
 }
 
 // formatRight formats a right for messages, such as: update clusters/status "east".

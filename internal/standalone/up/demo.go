@@ -130,7 +130,10 @@ func (d *demo) connect() error {
 
 func readManifests(dir string) ([]client.Object, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(files) == 0 {
+	if err != nil {
+		return nil, fmt.Errorf("listing the manifests in %s: %w", dir, err)
+	}
+	if len(files) == 0 {
 		return nil, fmt.Errorf("no manifests in %s: run this command in the top directory of the project, or set --examples", dir)
 	}
 	var objects []client.Object
