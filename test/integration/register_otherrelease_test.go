@@ -132,8 +132,11 @@ func approveIfAllowed(ctx context.Context, env *testenv.Env, request *certificat
 			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Verb: "create", Subresource: "clusteragent",
 		},
 	}}
-	if err := env.Karmada.Create(ctx, review); err != nil || !review.Status.Allowed {
+	if err := env.Karmada.Create(ctx, review); err != nil {
 		return err
+	}
+	if !review.Status.Allowed {
+		return fmt.Errorf("%s may not request certificates of agents", request.Spec.Username)
 	}
 	return approveRequest(ctx, env, request, "Auto approving karmada agent certificate after SubjectAccessReview.")
 }

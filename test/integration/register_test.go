@@ -13,6 +13,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,11 +95,18 @@ func setAgentReady(t *testing.T, env *testenv.Env) *appsv1.Deployment {
 // client configuration of the agent.
 func registerCluster(t *testing.T, env *testenv.Env, command pull.Register) *rest.Config {
 	t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- command.Run(t.Context()) }()
+	var registering sync.WaitGroup
+	registering.Go(func() {
+		if err := command.Run(t.Context()); err != nil {
+			t.Errorf("registering %s: %v", command.Name, err)
+		}
+	})
+	// If the simulated agent finds nothing to start, the test ends before the command.
+	t.Cleanup(registering.Wait)
 	config := simulateAgentStart(t, env, command.Name)
-	if err := <-done; err != nil {
-		t.Fatal(err)
+	registering.Wait()
+	if t.Failed() {
+		t.FailNow()
 	}
 	return config
 }

@@ -92,6 +92,9 @@ func newClient(name string, config *rest.Config, log registration.Log) (*Client,
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout = RequestTimeout
+	// Every wait of a registration has a poll interval, so a rate limit of the client would only
+	// delay the requests between the waits.
+	config.QPS = -1
 	config.WarningHandlerWithContext = warningLogger{clusterName: name, log: log}
 	mapper := newMapper()
 	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})

@@ -2,6 +2,7 @@ package pull
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,27 +47,50 @@ func requiredRights(cluster, clusterNamespace string) []authorizationv1.Resource
 
 // awaitRights waits until the agent has its rights. If a right is still missing after a short time
 // limit, awaitRights returns this right, and otherwise an empty string. It returns an error if a
-// Cluster of this name exists.
+// Cluster of this name exists, or if the last complete attempt failed for another reason than a
+// missing right. Such failures are retried until the time limit.
 func (i *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 500 * time.Millisecond, Steps: 20}
+	missing = rightToGetCluster
+	var failure error
 	err = pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		missing = "get its Cluster"
-		if err := i.checkNameFree(ctx, i.karmada); err != nil {
-			return false, ignoreForbidden(err)
+		found, err := i.checkRights(ctx)
+		var registered *registration.RegisteredError
+		switch {
+		case errors.As(err, &registered):
+			return false, err
+		case ctx.Err() != nil:
+			// The time limit interrupted this attempt, so the result of the previous one counts.
+			return false, ctx.Err()
 		}
-		var err error
-		missing, err = i.findMissingRight(ctx)
-		return err == nil && missing == "", err
+		missing, failure = found, err
+		return err == nil && missing == "", nil
 	})
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case err == nil:
+		return "", nil
+	case !wait.Interrupted(err):
+		return "", err
+	case failure != nil:
+		return "", failure
 	}
-	if wait.Interrupted(err) {
-		return missing, nil
+	return missing, nil
+}
+
+// rightToGetCluster is the first right that an agent needs, in the form of formatRight.
+const rightToGetCluster = "get its Cluster"
+
+// checkRights returns a right that the agent lacks, or an empty string if the agent lacks none.
+// It returns a RegisteredError if a Cluster of this name exists.
+func (i *agentIdentity) checkRights(ctx context.Context) (missing string, err error) {
+	if err := i.checkNameFree(ctx, i.karmada); err != nil {
+		return rightToGetCluster, ignoreForbidden(err)
 	}
-	return "", err
+	return i.findMissingRight(ctx)
 }
 
 // findMissingRight returns a right that the agent lacks, or an empty string if the agent lacks

@@ -1,0 +1,94 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/registration"
+	"karmada.io/karmada/internal/registration/clusterclient/clusterclienttest"
+)
+
+var (
+	errForbidden = apierrors.NewForbidden(clusterv1alpha1.Resource("clusters"), "east", errors.New("no right"))
+	errOverload  = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+)
+
+func TestAwaitRights(t *testing.T) {
+	until := func(end time.Duration, err error) func(time.Duration) error {
+		return func(passed time.Duration) error {
+			if passed < end {
+				return err
+			}
+			return nil
+		}
+	}
+	tests := map[string]struct {
+		exists bool
+		// get is the error of a read of the Cluster, and granted is whether the agent has its
+		// rights, after the time since the start.
+		get         func(passed time.Duration) error
+		grantedFrom time.Duration
+
+		wantMissing, wantErr string
+		wantTime             time.Duration
+	}{
+		"granted":                       {get: until(0, nil)},
+		"granted later":                 {get: until(time.Second, errForbidden), grantedFrom: 2 * time.Second, wantTime: 2500 * time.Millisecond},
+		"granted after failed requests": {get: until(time.Second, errOverload), wantTime: 1500 * time.Millisecond},
+		"not granted":                   {get: until(time.Hour, errForbidden), wantMissing: rightToGetCluster, wantTime: rightsTimeout},
+		"another right is missing":      {get: until(0, nil), grantedFrom: time.Hour, wantMissing: `get clusters "east"`, wantTime: rightsTimeout},
+		"all requests fail":             {get: until(time.Hour, errOverload), wantErr: "etcdserver: request timed out", wantTime: rightsTimeout},
+		"the name is taken":             {exists: true, get: until(0, nil), wantErr: "east"},
+		"the name is taken, found after failed requests": {exists: true, get: until(time.Second, errOverload), wantErr: "east", wantTime: 1500 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var objects []client.Object
+				if test.exists {
+					existing := clusterclienttest.NewCluster("east", "other", clusterv1alpha1.Pull)
+					objects = append(objects, &existing)
+				}
+				began := time.Now()
+				karmada := clusterclienttest.NewClient(t, "", objects...)
+				karmada.API = interceptor.NewClient(karmada.API, interceptor.Funcs{
+					Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+						if err := test.get(time.Since(began)); err != nil {
+							return err
+						}
+						return api.Get(ctx, key, into, options...)
+					},
+					Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+						object.(*authorizationv1.SelfSubjectAccessReview).Status.Allowed = time.Since(began) >= test.grantedFrom
+						return nil
+					},
+				})
+				i := &agentIdentity{register: Register{Name: "east", ClusterNamespace: "karmada-cluster"}, id: "id", karmada: karmada}
+				missing, err := i.awaitRights(t.Context())
+				if missing != test.wantMissing {
+					t.Errorf("missing right %q, want %q", missing, test.wantMissing)
+				}
+				if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("error %v, want %q", err, test.wantErr)
+				}
+				var registered *registration.RegisteredError
+				if errors.As(err, &registered) != test.exists {
+					t.Errorf("error %v, want a RegisteredError: %t", err, test.exists)
+				}
+				if passed := time.Since(began); passed > max(test.wantTime, time.Millisecond) || passed < test.wantTime-time.Second {
+					t.Errorf("returned after %s, want %s", passed, test.wantTime)
+				}
+			})
+		})
+	}
+}
