@@ -76,8 +76,8 @@ func serveAPI(ts *testscript.TestScript, _ bool, _ []string) {
 		contexts: [{name: karmada, context: {cluster: karmada, namespace: shop}}, {name: yard, context: {cluster: karmada, namespace: yard}}]}`), 0o600))
 }
 
-func (a *fakeAPI) load() error {
-	return filepath.WalkDir(a.dir, func(file string, _ fs.DirEntry, err error) error {
+func (f *fakeAPI) load() error {
+	return filepath.WalkDir(f.dir, func(file string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".json") {
 			return err
 		}
@@ -89,17 +89,17 @@ func (a *fakeAPI) load() error {
 		if err := json.Unmarshal(text, &object); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		name, _ := filepath.Rel(a.dir, strings.TrimSuffix(file, ".json"))
-		a.storeObject(name, object)
+		name, _ := filepath.Rel(f.dir, strings.TrimSuffix(file, ".json"))
+		f.storeObject(name, object)
 		if member, ok := strings.CutPrefix(name, "karmada/apis/cluster.karmada.io/v1alpha1/clusters/"); ok {
-			a.members = append(a.members, member)
+			f.members = append(f.members, member)
 		}
 		return nil
 	})
 }
 
 // storeObject stores an object under its path, and sets the metadata that the path contains.
-func (a *fakeAPI) storeObject(at string, object map[string]any) {
+func (f *fakeAPI) storeObject(at string, object map[string]any) {
 	kind, namespace, _ := parsePath(at)
 	object["apiVersion"], object["kind"] = kind.version, kind.kind
 	metadata, _ := object["metadata"].(map[string]any)
@@ -111,7 +111,7 @@ func (a *fakeAPI) storeObject(at string, object map[string]any) {
 		metadata["namespace"] = namespace
 	}
 	object["metadata"] = metadata
-	a.objects[at] = object
+	f.objects[at] = object
 }
 
 // parsePath parses a path: <cluster>/api/v1/... or <cluster>/apis/<group>/<version>/...
@@ -132,61 +132,61 @@ func parsePath(at string) (kind resource, namespace, name string) {
 	return resources[i], namespace, rest[1]
 }
 
-func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cluster, rest := "karmada", strings.Trim(r.URL.Path, "/")
-	for _, member := range a.members {
+	for _, member := range f.members {
 		if proxied, ok := strings.CutPrefix(rest, "apis/cluster.karmada.io/v1alpha1/clusters/"+member+"/proxy"); ok {
 			cluster, rest = member, strings.Trim(proxied, "/")
 		}
 	}
 	switch {
-	case a.hasFile(cluster + "/hangs"):
+	case f.hasFile(cluster + "/hangs"):
 		<-r.Context().Done()
 		return
-	case a.hasFile(cluster + "/down"):
+	case f.hasFile(cluster + "/down"):
 		replyError(w, http.StatusServiceUnavailable, "ServiceUnavailable", "no connection to cluster \""+cluster+"\"")
 		return
-	case a.hasFile(cluster + "/forbidden"):
+	case f.hasFile(cluster + "/forbidden"):
 		replyError(w, http.StatusForbidden, "Forbidden", "clusters.cluster.karmada.io \""+cluster+"\" is forbidden")
 		return
 	}
-	if a.hasFile(cluster + "/warns") {
+	if f.hasFile(cluster + "/warns") {
 		w.Header().Set("Warning", `299 - "this is old"`)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if user := r.Header.Get("Impersonate-User"); user != "" {
-		a.recordRequest(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), cluster, rest))
+		f.recordRequest(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), cluster, rest))
 	}
 	if r.Method != http.MethodGet {
-		a.serveWrite(w, r, cluster+"/"+rest)
+		f.serveWrite(w, r, cluster+"/"+rest)
 		return
 	}
-	a.serveRead(w, r, cluster+"/"+rest)
+	f.serveRead(w, r, cluster+"/"+rest)
 }
 
-func (a *fakeAPI) hasFile(name string) bool {
-	_, err := os.Stat(filepath.Join(a.dir, name))
+func (f *fakeAPI) hasFile(name string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, name))
 	return err == nil
 }
 
-func (a *fakeAPI) serveRead(w http.ResponseWriter, r *http.Request, at string) {
-	if a.serveDiscovery(w, at) {
+func (f *fakeAPI) serveRead(w http.ResponseWriter, r *http.Request, at string) {
+	if f.serveDiscovery(w, at) {
 		return
 	}
 	if pod, ok := strings.CutSuffix(at, "/log"); ok {
-		http.ServeFile(w, r, filepath.Join(a.dir, pod+".log"))
+		http.ServeFile(w, r, filepath.Join(f.dir, pod+".log"))
 		return
 	}
 	kind, _, name := parsePath(at)
-	object, found := a.objects[at]
+	object, found := f.objects[at]
 	switch {
 	case kind.kind == "":
 		replyError(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
-	case a.hasFile(at + "/refused"):
+	case f.hasFile(at + "/refused"):
 		replyError(w, http.StatusForbidden, "Forbidden", kind.plural+" is forbidden")
 	case name == "":
-		a.serveList(w, r, at, kind)
+		f.serveList(w, r, at, kind)
 	case !found:
 		replyNotFound(w, kind, name)
 	case wantsTable(r):
@@ -199,32 +199,32 @@ func (a *fakeAPI) serveRead(w http.ResponseWriter, r *http.Request, at string) {
 func wantsTable(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "as=Table") }
 
 // serveList returns the objects of a collection, in the order of their paths.
-func (a *fakeAPI) serveList(w http.ResponseWriter, r *http.Request, at string, kind resource) {
+func (f *fakeAPI) serveList(w http.ResponseWriter, r *http.Request, at string, kind resource) {
 	_, namespace, _ := parsePath(at)
 	cluster, _, _ := strings.Cut(at, "/")
 	query, _ := labels.Parse(r.URL.Query().Get("labelSelector"))
 	name, _ := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 	items := []map[string]any{}
 	var paths []string
-	for path := range a.objects {
+	for path := range f.objects {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
 		objectKind, objectNamespace, objectName := parsePath(path)
-		metadata, _ := a.objects[path]["metadata"].(map[string]any)
+		metadata, _ := f.objects[path]["metadata"].(map[string]any)
 		set := labels.Set{}
 		given, _ := metadata["labels"].(map[string]any)
 		for key, value := range given {
 			set[key], _ = value.(string)
 		}
 		if strings.HasPrefix(path, cluster+"/") && objectKind == kind && (namespace == "" || objectNamespace == namespace) && query.Matches(set) && (name == "" || strings.Contains(name, "=") || name == objectName) {
-			items = append(items, a.objects[path])
+			items = append(items, f.objects[path])
 		}
 	}
 	if r.URL.Query().Get("watch") != "" && len(items) == 0 {
-		a.mu.Unlock()
-		defer a.mu.Lock()
+		f.mu.Unlock()
+		defer f.mu.Lock()
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done() // no events
 		return
@@ -258,11 +258,11 @@ func newTable(items ...map[string]any) map[string]any {
 
 // serveDiscovery serves the discovery of types. The groups of metrics and ships are served only if
 // the cluster has a directory with the name of the group.
-func (a *fakeAPI) serveDiscovery(w http.ResponseWriter, at string) bool {
+func (f *fakeAPI) serveDiscovery(w http.ResponseWriter, at string) bool {
 	cluster, rest, _ := strings.Cut(at, "/")
 	known := slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
 		group, _, _ := strings.Cut(r.version, "/")
-		return slices.Contains([]string{"metrics.k8s.io", "ships.example.io"}, group) && !a.hasFile(cluster+"/apis/"+group)
+		return slices.Contains([]string{"metrics.k8s.io", "ships.example.io"}, group) && !f.hasFile(cluster+"/apis/"+group)
 	})
 	switch rest {
 	case "api":
@@ -297,48 +297,48 @@ func (a *fakeAPI) serveDiscovery(w http.ResponseWriter, at string) bool {
 }
 
 // serveWrite records the request and changes the object.
-func (a *fakeAPI) serveWrite(w http.ResponseWriter, r *http.Request, at string) {
+func (f *fakeAPI) serveWrite(w http.ResponseWriter, r *http.Request, at string) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		replyError(w, http.StatusBadRequest, "BadRequest", err.Error())
 		return
 	}
-	if kind, _, name := parsePath(at); r.Method != http.MethodPost && a.objects[at] == nil {
+	if kind, _, name := parsePath(at); r.Method != http.MethodPost && f.objects[at] == nil {
 		replyNotFound(w, kind, name)
 		return
 	}
-	a.recordRequest(r.Method + " " + at)
+	f.recordRequest(r.Method + " " + at)
 	object := map[string]any{}
 	switch r.Method {
 	case http.MethodPost:
 		_ = json.Unmarshal(body, &object)
 		metadata, _ := object["metadata"].(map[string]any)
 		at += "/" + fmt.Sprint(metadata["name"])
-		a.storeObject(at, object)
+		f.storeObject(at, object)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 	case http.MethodPatch:
-		before, _ := json.Marshal(a.objects[at])
+		before, _ := json.Marshal(f.objects[at])
 		after, err := jsonpatch.MergePatch(before, body)
 		if err != nil {
 			replyError(w, http.StatusBadRequest, "BadRequest", err.Error())
 			return
 		}
 		_ = json.Unmarshal(after, &object)
-		a.storeObject(at, object)
+		f.storeObject(at, object)
 	case http.MethodPut:
 		_ = json.Unmarshal(body, &object)
-		a.storeObject(at, object)
+		f.storeObject(at, object)
 	case http.MethodDelete:
-		delete(a.objects, at)
+		delete(f.objects, at)
 		replyJSON(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 		return
 	}
-	replyJSON(w, a.objects[at])
+	replyJSON(w, f.objects[at])
 }
 
-func (a *fakeAPI) recordRequest(line string) {
-	file, err := os.OpenFile(filepath.Join(a.dir, "requests"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+func (f *fakeAPI) recordRequest(line string) {
+	file, err := os.OpenFile(filepath.Join(f.dir, "requests"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		fmt.Fprintln(file, line)
 		_ = file.Close()

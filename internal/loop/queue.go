@@ -47,20 +47,20 @@ type safeShutdownQueue[T comparable] struct {
 }
 
 // GetWithPriority waits for an item or for the shutdown of the queue.
-func (e *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bool) {
+func (s *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bool) {
 	var none T
-	if !e.startWaiting() {
+	if !s.startWaiting() {
 		return none, 0, true
 	}
-	item, priority, ended = e.PriorityQueue.GetWithPriority()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.waitingWorkers--
-	if e.isShutDown {
+	item, priority, ended = s.PriorityQueue.GetWithPriority()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waitingWorkers--
+	if s.isShutDown {
 		// The item is marked as done, because ShutDown may add the same item again to wake the next
 		// worker.
-		e.PriorityQueue.Done(item)
-		e.workerLeft.Signal()
+		s.PriorityQueue.Done(item)
+		s.workerLeft.Signal()
 		return none, 0, true
 	}
 	return item, priority, ended
@@ -68,45 +68,45 @@ func (e *safeShutdownQueue[T]) GetWithPriority() (item T, priority int, ended bo
 
 // startWaiting counts a worker that is about to wait for an item. It returns false after the
 // shutdown.
-func (e *safeShutdownQueue[T]) startWaiting() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.isShutDown {
-		e.waitingWorkers++
+func (s *safeShutdownQueue[T]) startWaiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isShutDown {
+		s.waitingWorkers++
 	}
-	return !e.isShutDown
+	return !s.isShutDown
 }
 
 // Get is GetWithPriority without the priority.
-func (e *safeShutdownQueue[T]) Get() (item T, ended bool) {
-	item, _, ended = e.GetWithPriority()
+func (s *safeShutdownQueue[T]) Get() (item T, ended bool) {
+	item, _, ended = s.GetWithPriority()
 	return item, ended
 }
 
 // ShuttingDown reports whether ShutDown was called.
-func (e *safeShutdownQueue[T]) ShuttingDown() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.isShutDown
+func (s *safeShutdownQueue[T]) ShuttingDown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isShutDown
 }
 
 // ShutDown wakes the waiting workers one after the other: it adds an item, and a worker drops the
 // item and returns. Then ShutDown shuts down the inner queue. Further calls do nothing.
-func (e *safeShutdownQueue[T]) ShutDown() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.isShutDown {
+func (s *safeShutdownQueue[T]) ShutDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isShutDown {
 		return
 	}
-	e.isShutDown = true
-	for e.waitingWorkers > 0 {
+	s.isShutDown = true
+	for s.waitingWorkers > 0 {
 		var wake T
-		e.Add(wake)
-		e.workerLeft.Wait()
+		s.Add(wake)
+		s.workerLeft.Wait()
 	}
-	e.PriorityQueue.ShutDown()
+	s.PriorityQueue.ShutDown()
 }
 
 // ShutDownWithDrain calls ShutDown, because no controller waits until the queued items are
 // processed.
-func (e *safeShutdownQueue[T]) ShutDownWithDrain() { e.ShutDown() }
+func (s *safeShutdownQueue[T]) ShutDownWithDrain() { s.ShutDown() }

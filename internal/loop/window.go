@@ -23,10 +23,10 @@ func NewAdaptiveWindow(policy pacing.Policy, window pacing.Window) *AdaptiveWind
 }
 
 // Delay counts a change and returns the delay before the pass that handles this change.
-func (w *AdaptiveWindow) Delay() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (a *AdaptiveWindow) Delay() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	now := time.Now()
-	w.changes.Record(now)
-	return w.policy.At(w.window, w.changes.PerSecond(now))
+	a.changes.Record(now)
+	return a.policy.At(a.window, a.changes.PerSecond(now))
 }

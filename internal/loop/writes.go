@@ -239,19 +239,19 @@ func idOf(object client.Object) objectID {
 	return id
 }
 
-func (id objectID) newObject() client.Object {
-	object, _ := reflect.New(id.goType.Elem()).Interface().(client.Object)
-	if !id.kind.Empty() {
-		object.GetObjectKind().SetGroupVersionKind(id.kind)
+func (o objectID) newObject() client.Object {
+	object, _ := reflect.New(o.goType.Elem()).Interface().(client.Object)
+	if !o.kind.Empty() {
+		object.GetObjectKind().SetGroupVersionKind(o.kind)
 	}
 	return object
 }
 
-func (id objectID) title() string {
-	if !id.kind.Empty() {
-		return id.kind.Kind
+func (o objectID) title() string {
+	if !o.kind.Empty() {
+		return o.kind.Kind
 	}
-	return id.goType.Elem().Name()
+	return o.goType.Elem().Name()
 }
 
 func versionOf(object client.Object) writtenObject {

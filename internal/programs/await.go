@@ -104,14 +104,14 @@ func requiredKinds(components []Component) (map[schema.GroupVersion][]string, er
 	return kinds, nil
 }
 
-func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) error {
+func (p *prerequisites) await(ctx context.Context, limit, pause time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	var lastErr error
 	for {
-		err := f.checkAll(ctx)
+		err := p.checkAll(ctx)
 		if err == nil || errors.Is(err, errUnauthorized) {
 			return err
 		}
@@ -132,32 +132,32 @@ func (f *prerequisites) await(ctx context.Context, limit, pause time.Duration) e
 }
 
 // checkAll returns an error that names every missing prerequisite.
-func (f *prerequisites) checkAll(ctx context.Context) error {
-	if _, err := f.karmada.Discovery().ServerVersion(); err != nil {
-		return f.connectionError(err)
+func (p *prerequisites) checkAll(ctx context.Context) error {
+	if _, err := p.karmada.Discovery().ServerVersion(); err != nil {
+		return p.connectionError(err)
 	}
 	var errs []error
-	versions := slices.SortedFunc(maps.Keys(f.kinds), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
+	versions := slices.SortedFunc(maps.Keys(p.kinds), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
 	for _, version := range versions {
-		errs = append(errs, f.checkKinds(version, f.kinds[version]))
+		errs = append(errs, p.checkKinds(version, p.kinds[version]))
 	}
-	errs = append(errs, f.checkLeaseNamespace(ctx))
+	errs = append(errs, p.checkLeaseNamespace(ctx))
 	return errors.Join(errs...)
 }
 
-func (f *prerequisites) connectionError(err error) error {
+func (p *prerequisites) connectionError(err error) error {
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w: %s: %w", errUnauthorized, f.server, err)
+		return fmt.Errorf("%w: %s: %w", errUnauthorized, p.server, err)
 	}
-	return fmt.Errorf("the API server %s does not respond: %w; check that it runs and that the kubeconfig has its address", f.server, err)
+	return fmt.Errorf("the API server %s does not respond: %w; check that it runs and that the kubeconfig has its address", p.server, err)
 }
 
 // checkKinds returns an error that names the remedy, and the kinds that the API server does not
 // serve.
-func (f *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) error {
-	found, err := f.karmada.Discovery().ServerResourcesForGroupVersion(version.String())
+func (p *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) error {
+	found, err := p.karmada.Discovery().ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("discovering %s at the API server %s: %w", version, f.server, err)
+		return fmt.Errorf("discovering %s at the API server %s: %w", version, p.server, err)
 	}
 	if err != nil {
 		found = &metav1.APIResourceList{}
@@ -186,17 +186,17 @@ func (f *prerequisites) checkKinds(version schema.GroupVersion, kinds []string) 
 // checkLeaseNamespace returns an error if the namespace of the Lease does not exist. If the
 // process is not allowed to read namespaces, it returns nil, because the leader election reports a
 // missing namespace later.
-func (f *prerequisites) checkLeaseNamespace(ctx context.Context) error {
-	if f.leaseNamespace == "" {
+func (p *prerequisites) checkLeaseNamespace(ctx context.Context) error {
+	if p.leaseNamespace == "" {
 		return nil
 	}
-	_, err := f.karmada.CoreV1().Namespaces().Get(ctx, f.leaseNamespace, metav1.GetOptions{})
+	_, err := p.karmada.CoreV1().Namespaces().Get(ctx, p.leaseNamespace, metav1.GetOptions{})
 	switch {
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace", f.leaseNamespace)
+		return fmt.Errorf("namespace %s of the Lease is missing: create it, or name another one by --leader-elect-resource-namespace", p.leaseNamespace)
 	default:
-		return fmt.Errorf("reading namespace %s of the Lease: %w", f.leaseNamespace, err)
+		return fmt.Errorf("reading namespace %s of the Lease: %w", p.leaseNamespace, err)
 	}
 }

@@ -29,16 +29,16 @@ type fakeAPIServer struct {
 	unavailableRequests atomic.Int32
 }
 
-func (s *fakeAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.unavailableRequests.Add(-1) >= 0 {
+func (f *fakeAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.unavailableRequests.Add(-1) >= 0 {
 		respond(w, http.StatusServiceUnavailable, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonServiceUnavailable, Code: 503})
 		return
 	}
 	version, isVersion := strings.CutPrefix(r.URL.Path, "/apis/")
 	name, isNamespace := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/")
-	switch kinds := s.kinds[version]; {
-	case s.status != 0:
-		respond(w, s.status, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: int32(s.status)})
+	switch kinds := f.kinds[version]; {
+	case f.status != 0:
+		respond(w, f.status, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonUnauthorized, Code: int32(f.status)})
 	case r.URL.Path == "/version":
 		respond(w, http.StatusOK, map[string]string{"major": "1", "minor": "36"})
 	case isVersion && kinds != nil:
@@ -47,7 +47,7 @@ func (s *fakeAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: strings.ToLower(kind) + "s", Kind: kind})
 		}
 		respond(w, http.StatusOK, list)
-	case isNamespace && strings.Contains(strings.Join(s.namespaces, " "), name):
+	case isNamespace && strings.Contains(strings.Join(f.namespaces, " "), name):
 		respond(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]string{"name": name}})
 	default:
 		respond(w, http.StatusNotFound, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404})

@@ -112,19 +112,19 @@ func (i *IgnoredFlags) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (f *ignoredFlag) validate(set *pflag.FlagSet) error {
-	switch f.value.(type) {
+func (i *ignoredFlag) validate(set *pflag.FlagSet) error {
+	switch i.value.(type) {
 	case int:
-		if value, err := set.GetInt(f.name); err != nil || f.maximum > 0 && (value < 0 || value > f.maximum) {
-			return errors.Join(err, fmt.Errorf("--%s %d: must be between 0 and %d", f.name, value, f.maximum))
+		if value, err := set.GetInt(i.name); err != nil || i.maximum > 0 && (value < 0 || value > i.maximum) {
+			return errors.Join(err, fmt.Errorf("--%s %d: must be between 0 and %d", i.name, value, i.maximum))
 		}
 	case float64:
-		if value, err := set.GetFloat64(f.name); err != nil || value < 0 {
-			return errors.Join(err, fmt.Errorf("--%s %v: must not be negative", f.name, value))
+		if value, err := set.GetFloat64(i.name); err != nil || value < 0 {
+			return errors.Join(err, fmt.Errorf("--%s %v: must not be negative", i.name, value))
 		}
 	case time.Duration:
-		value, err := set.GetDuration(f.name)
-		return errors.Join(err, flags.ValidateNotNegative(f.name, value))
+		value, err := set.GetDuration(i.name)
+		return errors.Join(err, flags.ValidateNotNegative(i.name, value))
 	}
 	return nil
 }

@@ -207,9 +207,9 @@ type cacheWarmer struct {
 func (cacheWarmer) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (s cacheWarmer) Start(ctx context.Context) error {
-	for _, kind := range s.kinds {
-		if _, err := s.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+func (c cacheWarmer) Start(ctx context.Context) error {
+	for _, kind := range c.kinds {
+		if _, err := c.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %T: %w", kind, err)
 		}
 	}

@@ -63,17 +63,17 @@ type recordingRegistry struct {
 	collectors []prometheus.Collector
 }
 
-func (l *recordingRegistry) Register(collector prometheus.Collector) error {
-	err := l.Registry.Register(collector)
+func (r *recordingRegistry) Register(collector prometheus.Collector) error {
+	err := r.Registry.Register(collector)
 	if err == nil {
-		l.collectors = append(l.collectors, collector)
+		r.collectors = append(r.collectors, collector)
 	}
 	return err // callers compare this error
 }
 
-func (l *recordingRegistry) MustRegister(collectors ...prometheus.Collector) {
+func (r *recordingRegistry) MustRegister(collectors ...prometheus.Collector) {
 	for _, collector := range collectors {
-		if err := l.Register(collector); err != nil {
+		if err := r.Register(collector); err != nil {
 			panic(err)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 // resyncOptions are the options of a component with one flag.
 type resyncOptions struct{ period time.Duration }
 
-func (o *resyncOptions) AddFlags(set *pflag.FlagSet) { set.DurationVar(&o.period, "resync", 0, "") }
+func (r *resyncOptions) AddFlags(set *pflag.FlagSet) { set.DurationVar(&r.period, "resync", 0, "") }
 
-func (o *resyncOptions) Validate() error { return nil }
+func (r *resyncOptions) Validate() error { return nil }
 
 func TestFlagsReachTheHost(t *testing.T) {
 	options, set := &resyncOptions{}, gates.New()

@@ -31,42 +31,42 @@ func NewRestartingHost(ctx context.Context, begin func(ctx context.Context) (*Ho
 	return l, l.createHost(ctx)
 }
 
-func (l *RestartingHost) createHost(ctx context.Context) (err error) {
-	ctx, l.cancel = context.WithCancel(ctx)
-	if l.host, err = l.newHost(ctx); err != nil {
-		l.cancel()
+func (r *RestartingHost) createHost(ctx context.Context) (err error) {
+	ctx, r.cancel = context.WithCancel(ctx)
+	if r.host, err = r.newHost(ctx); err != nil {
+		r.cancel()
 	}
 	return err
 }
 
 // recreateHost creates the next host. It retries until awaitTimeout, because an API server whose
 // storage was replaced has just restarted and may not serve all kinds yet.
-func (l *RestartingHost) recreateHost(ctx context.Context) error {
+func (r *RestartingHost) recreateHost(ctx context.Context) error {
 	for start := time.Now(); ; {
-		err := l.createHost(ctx)
+		err := r.createHost(ctx)
 		if err == nil || time.Since(start) >= awaitTimeout {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(l.retryPeriod):
+		case <-time.After(r.retryPeriod):
 		}
 	}
 }
 
 // Ready waits until the shared caches of the first host are synced.
-func (l *RestartingHost) Ready(ctx context.Context) error { return l.host.Ready(ctx) }
+func (r *RestartingHost) Ready(ctx context.Context) error { return r.host.Ready(ctx) }
 
 // Run runs the hosts until ctx ends or a host fails for another reason than a replaced storage.
-func (l *RestartingHost) Run(ctx context.Context) error {
+func (r *RestartingHost) Run(ctx context.Context) error {
 	for {
-		err := l.host.Run(ctx)
-		l.cancel()
+		err := r.host.Run(ctx)
+		r.cancel()
 		if !errors.Is(err, epoch.ErrStorageReplaced) || ctx.Err() != nil {
 			return err
 		}
-		if err := l.recreateHost(ctx); ctx.Err() != nil {
+		if err := r.recreateHost(ctx); ctx.Err() != nil {
 			return nil //nolint:nilerr // a program that is stopped while it waits ends without an error
 		} else if err != nil {
 			return fmt.Errorf("restarting after the storage of the control plane was replaced: %w", err)

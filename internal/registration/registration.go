@@ -39,24 +39,24 @@ type RegisteredError struct {
 
 // IsSameCluster reports whether the existing Cluster has both the requested name and the requested
 // identity.
-func (e *RegisteredError) IsSameCluster() bool {
-	return e.Existing.Name == e.Name && e.Existing.Spec.ID == e.ID
+func (r *RegisteredError) IsSameCluster() bool {
+	return r.Existing.Name == r.Name && r.Existing.Spec.ID == r.ID
 }
 
-func (e *RegisteredError) Error() string {
-	taken := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", e.ID, e.Name)
+func (r *RegisteredError) Error() string {
+	taken := fmt.Sprintf("the cluster ID %s or the cluster name %s has been registered", r.ID, r.Name)
 	switch {
-	case e.IsSameCluster() && !e.Existing.DeletionTimestamp.IsZero():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, e.Existing.Name)
-	case e.Existing.Name == e.Name && e.Existing.Spec.ID == "":
-		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, e.Existing.Name)
-	case e.IsSameCluster():
-		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, e.Existing.Name, e.Existing.Spec.SyncMode)
-	case e.Existing.Name == e.Name:
+	case r.IsSameCluster() && !r.Existing.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("%s: Cluster %q is this very cluster and is being deleted; wait until it is gone and try again", taken, r.Existing.Name)
+	case r.Existing.Name == r.Name && r.Existing.Spec.ID == "":
+		return fmt.Sprintf("%s: Cluster %q has no spec.id, so it cannot be verified to be this cluster; choose another name, or unjoin that one first", taken, r.Existing.Name)
+	case r.IsSameCluster():
+		return fmt.Sprintf("%s: Cluster %q is this very cluster, in %s mode; it is registered and nothing was changed", taken, r.Existing.Name, r.Existing.Spec.SyncMode)
+	case r.Existing.Name == r.Name:
 		return fmt.Sprintf("%s: Cluster %q is another cluster, with ID %s; choose another name, or unjoin that one first; if that cluster was rebuilt, accept it and try again: kubectl patch cluster %s --type=merge -p '{\"spec\":{\"id\":%q}}'",
-			taken, e.Existing.Name, e.Existing.Spec.ID, e.Existing.Name, e.ID)
+			taken, r.Existing.Name, r.Existing.Spec.ID, r.Existing.Name, r.ID)
 	default:
-		return fmt.Sprintf("%s: this cluster is registered as Cluster %q; use that one, or unjoin it first", taken, e.Existing.Name)
+		return fmt.Sprintf("%s: this cluster is registered as Cluster %q; use that one, or unjoin it first", taken, r.Existing.Name)
 	}
 }
 

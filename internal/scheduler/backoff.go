@@ -80,42 +80,42 @@ func newFailureBackoff(o Options) *failureBackoff {
 // recordFailure counts a failure and returns the delay before the retry. The delay starts at the
 // base delay and doubles with every consecutive failure up to the maximum. If only capacity is
 // missing, the delay is the capacity delay.
-func (b *failureBackoff) recordFailure(r request, class retryMode) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w := b.waiting[r]
-	delay := b.baseDelay
+func (f *failureBackoff) recordFailure(r request, class retryMode) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.waiting[r]
+	delay := f.baseDelay
 	for range w.failures {
-		if delay >= b.maxDelay {
+		if delay >= f.maxDelay {
 			break
 		}
 		delay *= 2
 	}
-	delay = min(delay, b.maxDelay)
+	delay = min(delay, f.maxDelay)
 	w.failures++
-	w.forCapacity = b.usesCapacityDelay && class == retryWhenCapacity
+	w.forCapacity = f.usesCapacityDelay && class == retryWhenCapacity
 	if w.forCapacity {
-		delay = b.capacityDelay
+		delay = f.capacityDelay
 	}
-	w.until = b.now().Add(delay)
-	b.waiting[r] = w
+	w.until = f.now().Add(delay)
+	f.waiting[r] = w
 	return delay
 }
 
 // reset removes the failures of a binding. It is called when the binding was scheduled, was
 // changed, or needs no retry.
-func (b *failureBackoff) reset(r request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.waiting, r)
+func (f *failureBackoff) reset(r request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.waiting, r)
 }
 
 // waitingForCapacity returns the bindings that wait for more capacity in clusters.
-func (b *failureBackoff) waitingForCapacity() []request {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (f *failureBackoff) waitingForCapacity() []request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var requests []request
-	for r, w := range b.waiting {
+	for r, w := range f.waiting {
 		if w.forCapacity {
 			requests = append(requests, r)
 		}
@@ -124,11 +124,11 @@ func (b *failureBackoff) waitingForCapacity() []request {
 }
 
 // count returns the number of bindings that wait now, either for capacity or after another failure.
-func (b *failureBackoff) count(forCapacity bool) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, n := b.now(), 0
-	for _, w := range b.waiting {
+func (f *failureBackoff) count(forCapacity bool) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, n := f.now(), 0
+	for _, w := range f.waiting {
 		if w.forCapacity == forCapacity && w.until.After(now) {
 			n++
 		}

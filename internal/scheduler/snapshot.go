@@ -47,14 +47,14 @@ func newClusterSnapshots() *clusterSnapshots {
 }
 
 // snapshot returns the latest snapshot.
-func (w *clusterSnapshots) snapshot() *snapshot { return w.current.Load() }
+func (c *clusterSnapshots) snapshot() *snapshot { return c.current.Load() }
 
 // put adds or replaces a cluster. hasMoreCapacity means that the capacity of this cluster may have
 // grown.
-func (w *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.current.Load()
+func (c *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.current.Load()
 	next := &snapshot{capacityRevision: before.capacityRevision}
 	if hasMoreCapacity {
 		next.capacityRevision++
@@ -66,17 +66,17 @@ func (w *clusterSnapshots) put(cluster *clusterv1alpha1.Cluster, hasMoreCapacity
 	} else {
 		next.clusters = slices.Insert(slices.Clip(before.clusters), at, cluster)
 	}
-	w.current.Store(next)
+	c.current.Store(next)
 }
 
 // remove removes a deleted cluster.
-func (w *clusterSnapshots) remove(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	before := w.current.Load()
+func (c *clusterSnapshots) remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.current.Load()
 	at, known := before.index(name)
 	if !known {
 		return
 	}
-	w.current.Store(&snapshot{capacityRevision: before.capacityRevision, clusters: slices.Delete(slices.Clone(before.clusters), at, at+1)})
+	c.current.Store(&snapshot{capacityRevision: before.capacityRevision, clusters: slices.Delete(slices.Clone(before.clusters), at, at+1)})
 }

@@ -34,33 +34,33 @@ type source struct {
 var errWrongQueue = errors.New("the scheduler needs a priority queue")
 
 // Start implements source.TypedSource.
-func (o *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
+func (s *source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 	byPriority, ok := queue.(priorityqueue.PriorityQueue[request])
 	if !ok {
 		return errWrongQueue
 	}
-	o.ctx, o.queue = ctx, byPriority
-	if err := o.registerQueueGauges(); err != nil {
+	s.ctx, s.queue = ctx, byPriority
+	if err := s.registerQueueGauges(); err != nil {
 		return err
 	}
 	return errors.Join(
-		o.watch(&clusterv1alpha1.Cluster{}, o.clusterHandlers()),
-		o.watch(&workv1alpha2.ResourceBinding{}, o.bindingHandlers()),
-		o.watch(&workv1alpha2.ClusterResourceBinding{}, o.bindingHandlers()),
+		s.watch(&clusterv1alpha1.Cluster{}, s.clusterHandlers()),
+		s.watch(&workv1alpha2.ResourceBinding{}, s.bindingHandlers()),
+		s.watch(&workv1alpha2.ClusterResourceBinding{}, s.bindingHandlers()),
 	)
 }
 
-func (o *source) registerQueueGauges() error {
-	backlog := o.scheduler.backoff
+func (s *source) registerQueueGauges() error {
+	backlog := s.scheduler.backoff
 	return errors.Join(
-		o.scheduler.metrics.registerPendingGauge("active", o.queue.Len),
-		o.scheduler.metrics.registerPendingGauge("backoff", func() int { return backlog.count(false) }),
-		o.scheduler.metrics.registerPendingGauge("unschedulable", func() int { return backlog.count(true) }),
+		s.scheduler.metrics.registerPendingGauge("active", s.queue.Len),
+		s.scheduler.metrics.registerPendingGauge("backoff", func() int { return backlog.count(false) }),
+		s.scheduler.metrics.registerPendingGauge("unschedulable", func() int { return backlog.count(true) }),
 	)
 }
 
-func (o *source) watch(object client.Object, handlers toolscache.ResourceEventHandler) error {
-	informer, err := o.scheduler.cache.GetInformer(o.ctx, object)
+func (s *source) watch(object client.Object, handlers toolscache.ResourceEventHandler) error {
+	informer, err := s.scheduler.cache.GetInformer(s.ctx, object)
 	if err != nil {
 		return fmt.Errorf("watching %T: %w", object, err)
 	}
@@ -68,15 +68,15 @@ func (o *source) watch(object client.Object, handlers toolscache.ResourceEventHa
 	if err != nil {
 		return fmt.Errorf("watching %T: %w", object, err)
 	}
-	o.registrations = append(o.registrations, registration)
+	s.registrations = append(s.registrations, registration)
 	return nil
 }
 
 var errNotSynced = errors.New("the caches of clusters and bindings are not synced")
 
 // WaitForSync implements source.TypedSyncingSource.
-func (o *source) WaitForSync(ctx context.Context) error {
-	for _, registration := range o.registrations {
+func (s *source) WaitForSync(ctx context.Context) error {
+	for _, registration := range s.registrations {
 		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return errNotSynced
 		}
@@ -84,118 +84,118 @@ func (o *source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (o *source) bindingHandlers() toolscache.ResourceEventHandler {
-	return loop.Handlers[binding.Object]{Added: o.bindingAdded, Updated: o.bindingUpdated, Deleted: o.bindingDeleted}
+func (s *source) bindingHandlers() toolscache.ResourceEventHandler {
+	return loop.Handlers[binding.Object]{Added: s.bindingAdded, Updated: s.bindingUpdated, Deleted: s.bindingDeleted}
 }
 
-func (o *source) clusterHandlers() toolscache.ResourceEventHandler {
-	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: o.clusterAdded, Updated: o.clusterUpdated, Deleted: o.clusterDeleted}
+func (s *source) clusterHandlers() toolscache.ResourceEventHandler {
+	return loop.Handlers[*clusterv1alpha1.Cluster]{Added: s.clusterAdded, Updated: s.clusterUpdated, Deleted: s.clusterDeleted}
 }
 
-func (o *source) bindingAdded(added binding.Object, initial bool) {
-	if !o.scheduler.handles(added) {
-		o.enqueueForOtherScheduler(added)
+func (s *source) bindingAdded(added binding.Object, initial bool) {
+	if !s.scheduler.handles(added) {
+		s.enqueueForOtherScheduler(added)
 		return
 	}
 	u := urgencyLive
 	if initial {
 		u = urgencyBackground
 	}
-	o.enqueue(added, u, causeAdd)
+	s.enqueue(added, u, causeAdd)
 }
 
-func (o *source) bindingUpdated(older, newer binding.Object) {
-	wasOwned, isOwned := o.scheduler.handles(older), o.scheduler.handles(newer)
-	isOwnWrite := o.scheduler.ownWrites.IsOwn(requestOf(newer), newer)
+func (s *source) bindingUpdated(older, newer binding.Object) {
+	wasOwned, isOwned := s.scheduler.handles(older), s.scheduler.handles(newer)
+	isOwnWrite := s.scheduler.ownWrites.IsOwn(requestOf(newer), newer)
 	switch {
 	case !isOwned:
 		if wasOwned {
-			o.scheduler.stopTracking(requestOf(newer))
+			s.scheduler.stopTracking(requestOf(newer))
 		}
-		o.enqueueForOtherScheduler(newer)
+		s.enqueueForOtherScheduler(newer)
 	case !wasOwned:
-		o.enqueue(newer, urgencyLive, causeAdd)
+		s.enqueue(newer, urgencyLive, causeAdd)
 	case isOwned && older.GetGeneration() != newer.GetGeneration() && !isOwnWrite:
-		o.enqueue(newer, urgencyLive, causeUpdate)
+		s.enqueue(newer, urgencyLive, causeUpdate)
 	case isOwned && newer.GetAnnotations()[workv1alpha2.FailedInAnnotation] != older.GetAnnotations()[workv1alpha2.FailedInAnnotation]:
 		// The binding is enqueued, because a cluster in which the workload failed recently may be
 		// used again.
-		o.enqueue(newer, urgencyBackground, causeUpdate)
+		s.enqueue(newer, urgencyBackground, causeUpdate)
 	}
 }
 
-func (o *source) bindingDeleted(gone binding.Object) {
-	o.scheduler.stopTracking(requestOf(gone))
-	o.scheduler.unreported.remove(requestOf(gone))
+func (s *source) bindingDeleted(gone binding.Object) {
+	s.scheduler.stopTracking(requestOf(gone))
+	s.scheduler.unreported.remove(requestOf(gone))
 }
 
 // enqueueForOtherScheduler enqueues a binding that names another scheduler. The binding is
 // processed at the end of the report timeout.
-func (o *source) enqueueForOtherScheduler(bound binding.Object) {
-	if delay, first := o.scheduler.remainingReportTime(bound); first {
-		o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, urgencyBackground), After: delay}, requestOf(bound))
+func (s *source) enqueueForOtherScheduler(bound binding.Object) {
+	if delay, first := s.scheduler.remainingReportTime(bound); first {
+		s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.scheduler.priority(bound, urgencyBackground), After: delay}, requestOf(bound))
 	}
 }
 
 // enqueue enqueues a binding and resets its backoff.
-func (o *source) enqueue(bound binding.Object, u urgency, why cause) {
+func (s *source) enqueue(bound binding.Object, u urgency, why cause) {
 	if bound.GetDeletionTimestamp() != nil {
 		return
 	}
 	r := requestOf(bound)
-	o.scheduler.backoff.reset(r)
-	o.scheduler.metrics.countEnqueued(why)
-	o.queue.AddWithOpts(priorityqueue.AddOpts{Priority: o.scheduler.priority(bound, u)}, r)
+	s.scheduler.backoff.reset(r)
+	s.scheduler.metrics.countEnqueued(why)
+	s.queue.AddWithOpts(priorityqueue.AddOpts{Priority: s.scheduler.priority(bound, u)}, r)
 }
 
-func (o *source) clusterAdded(added *clusterv1alpha1.Cluster, initial bool) {
-	o.scheduler.clusters.put(added, true)
+func (s *source) clusterAdded(added *clusterv1alpha1.Cluster, initial bool) {
+	s.scheduler.clusters.put(added, true)
 	if initial {
 		// Nothing is enqueued here, because all bindings are enqueued at start.
 		return
 	}
-	o.enqueueAffected(added)
+	s.enqueueAffected(added)
 }
 
-func (o *source) clusterUpdated(older, newer *clusterv1alpha1.Cluster) {
+func (s *source) clusterUpdated(older, newer *clusterv1alpha1.Cluster) {
 	hasMoreCapacity := mayHaveMoreCapacity(older, newer)
-	o.scheduler.clusters.put(newer, hasMoreCapacity)
+	s.scheduler.clusters.put(newer, hasMoreCapacity)
 	switch {
 	case affectsPlacements(older, newer):
-		o.enqueueAffected(older, newer)
+		s.enqueueAffected(older, newer)
 	case hasMoreCapacity:
-		o.enqueueWaitingForCapacity(newer)
+		s.enqueueWaitingForCapacity(newer)
 	}
 }
 
-func (o *source) clusterDeleted(gone *clusterv1alpha1.Cluster) {
-	o.scheduler.clusters.remove(gone.Name)
-	o.enqueueAffected(gone)
+func (s *source) clusterDeleted(gone *clusterv1alpha1.Cluster) {
+	s.scheduler.clusters.remove(gone.Name)
+	s.enqueueAffected(gone)
 }
 
 // enqueueAffected enqueues the bindings whose targets may depend on a cluster. states contains the
 // states of this cluster before and after a change.
-func (o *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
-	err := o.forEachCandidate(states, func(bound binding.Object) {
+func (s *source) enqueueAffected(states ...*clusterv1alpha1.Cluster) {
+	err := s.forEachCandidate(states, func(bound binding.Object) {
 		isAffected := func(cluster *clusterv1alpha1.Cluster) bool {
 			return placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus())
 		}
-		if o.scheduler.handles(bound) && slices.ContainsFunc(states, isAffected) {
-			o.enqueue(bound, urgencyBackground, causeCluster)
+		if s.scheduler.handles(bound) && slices.ContainsFunc(states, isAffected) {
+			s.enqueue(bound, urgencyBackground, causeCluster)
 		}
 	})
-	if err != nil && o.ctx.Err() == nil {
-		klog.FromContext(o.ctx).Error(err, "Cannot find the bindings that a cluster affects", "member", states[0].Name)
+	if err != nil && s.ctx.Err() == nil {
+		klog.FromContext(s.ctx).Error(err, "Cannot find the bindings that a cluster affects", "member", states[0].Name)
 	}
 }
 
 // forEachCandidate visits each binding that one of the states of a cluster may affect. It visits a
 // binding only once.
-func (o *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(binding.Object)) error {
+func (s *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(binding.Object)) error {
 	visited := sets.New[request]()
 	for _, key := range clusteraffinity.ClusterKeys(states...) {
 		for _, namespaced := range []bool{true, false} {
-			candidates, err := lookup.Bindings(o.ctx, o.scheduler.karmada, namespaced, bindingsByClusterKey.Matching(key))
+			candidates, err := lookup.Bindings(s.ctx, s.scheduler.karmada, namespaced, bindingsByClusterKey.Matching(key))
 			if err != nil {
 				return err
 			}
@@ -212,15 +212,15 @@ func (o *source) forEachCandidate(states []*clusterv1alpha1.Cluster, visit func(
 
 // enqueueWaitingForCapacity enqueues the bindings that wait for capacity and that may use the given
 // cluster, which has more capacity now.
-func (o *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
-	for _, r := range o.scheduler.backoff.waitingForCapacity() {
+func (s *source) enqueueWaitingForCapacity(cluster *clusterv1alpha1.Cluster) {
+	for _, r := range s.scheduler.backoff.waitingForCapacity() {
 		bound := binding.New(r.namespaced)
 		// A binding that cannot be read is skipped. It is retried after its delay.
-		if err := o.scheduler.karmada.Get(o.ctx, r.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
+		if err := s.scheduler.karmada.Get(s.ctx, r.NamespacedName, bound, client.UnsafeDisableDeepCopy); err != nil {
 			continue
 		}
-		if o.scheduler.handles(bound) && placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus()) {
-			o.enqueue(bound, urgencyBackground, causeCluster)
+		if s.scheduler.handles(bound) && placement.IsAffectedByCluster(cluster, bound, bound.BindingSpec(), bound.BindingStatus()) {
+			s.enqueue(bound, urgencyBackground, causeCluster)
 		}
 	}
 }

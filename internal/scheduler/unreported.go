@@ -36,20 +36,20 @@ func newUnreportedTracker() *unreportedTracker {
 
 // track records that no scheduler has reported on a generation of a binding. It returns the time of
 // the first call for this generation, and whether this call is the first.
-func (f *unreportedTracker) track(r request, generation int64, now time.Time) (since time.Time, first bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if known, ok := f.waiting[r]; ok && known.generation == generation {
+func (u *unreportedTracker) track(r request, generation int64, now time.Time) (since time.Time, first bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known, ok := u.waiting[r]; ok && known.generation == generation {
 		return known.since, false
 	}
-	f.waiting[r] = unreportedGeneration{generation: generation, since: now}
+	u.waiting[r] = unreportedGeneration{generation: generation, since: now}
 	return now, true
 }
 
-func (f *unreportedTracker) remove(r request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.waiting, r)
+func (u *unreportedTracker) remove(r request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.waiting, r)
 }
 
 // remainingReportTime returns how much longer the named scheduler may take to report on a binding.

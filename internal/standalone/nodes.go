@@ -119,13 +119,13 @@ func kubeletStatus(node string, port int) corev1.NodeStatus {
 }
 
 // topologyLabels returns the labels for the region and zone of a node.
-func (o NodeOptions) topologyLabels(index int) map[string]string {
+func (n NodeOptions) topologyLabels(index int) map[string]string {
 	labels := map[string]string{}
-	if o.Region != "" {
-		labels[corev1.LabelTopologyRegion] = o.Region
+	if n.Region != "" {
+		labels[corev1.LabelTopologyRegion] = n.Region
 	}
-	if len(o.Zones) > 0 {
-		labels[corev1.LabelTopologyZone] = o.Zones[index%len(o.Zones)]
+	if len(n.Zones) > 0 {
+		labels[corev1.LabelTopologyZone] = n.Zones[index%len(n.Zones)]
 	}
 	return labels
 }

@@ -25,8 +25,8 @@ func setCompiledVersion(config *app.Config) {
 type compiledVersion struct{ compatibility.EffectiveVersion }
 
 // Info implements compatibility.EffectiveVersion.
-func (v compiledVersion) Info() *apiversion.Info {
-	info := v.EffectiveVersion.Info()
+func (c compiledVersion) Info() *apiversion.Info {
+	info := c.EffectiveVersion.Info()
 	if info == nil || !strings.HasPrefix(info.GitVersion, "v0.0.0") {
 		return info
 	}

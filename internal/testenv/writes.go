@@ -59,10 +59,10 @@ func (e *Env) Writes(further ...*Member) (map[string]int, error) {
 
 // addTo reads the new entries of the audit log, and adds the counts of all entries so far to
 // total.
-func (l *writeLog) addTo(total map[string]int, server string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	file, err := os.Open(l.path)
+func (w *writeLog) addTo(total map[string]int, server string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	file, err := os.Open(w.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // The server has recorded nothing yet.
 	}
@@ -70,24 +70,24 @@ func (l *writeLog) addTo(total map[string]int, server string) error {
 		return fmt.Errorf("opening the write log of %s: %w", server, err)
 	}
 	defer func() { _ = file.Close() }()
-	recorded, err := io.ReadAll(io.NewSectionReader(file, l.offset, 1<<40))
+	recorded, err := io.ReadAll(io.NewSectionReader(file, w.offset, 1<<40))
 	if err != nil {
 		return fmt.Errorf("reading the write log of %s: %w", server, err)
 	}
 	// The last line may be incomplete.
 	whole := recorded[:bytes.LastIndexByte(recorded, '\n')+1]
-	l.offset += int64(len(whole))
-	if l.counts == nil {
-		l.counts = map[string]int{}
+	w.offset += int64(len(whole))
+	if w.counts == nil {
+		w.counts = map[string]int{}
 	}
 	for line := range bytes.Lines(whole) {
 		event := &auditv1.Event{}
 		if err := json.Unmarshal(line, event); err != nil {
 			return fmt.Errorf("reading the write log of %s: %w", server, err)
 		}
-		l.counts[describe(event)]++
+		w.counts[describe(event)]++
 	}
-	for what, count := range l.counts {
+	for what, count := range w.counts {
 		total[server+": "+what] += count
 	}
 	return nil

@@ -33,13 +33,13 @@ type goPackage struct {
 }
 
 // isTest reports whether p is compiled for tests only.
-func (p *goPackage) isTest() bool {
-	return p.ForTest != "" || p.isTestProgram()
+func (g *goPackage) isTest() bool {
+	return g.ForTest != "" || g.isTestProgram()
 }
 
 // isTestProgram reports whether p is the main package of a test program.
-func (p *goPackage) isTestProgram() bool {
-	return strings.HasSuffix(p.ImportPath, ".test")
+func (g *goPackage) isTestProgram() bool {
+	return strings.HasSuffix(g.ImportPath, ".test")
 }
 
 // importGraph maps import paths to packages: all packages of the module, their tests and
@@ -74,9 +74,9 @@ func parseGraph(r io.Reader) (importGraph, error) {
 
 // modulePackages returns the packages of this module, sorted by import path. With tests, it
 // includes their test programs.
-func (g importGraph) modulePackages(tests bool) []*goPackage {
+func (i importGraph) modulePackages(tests bool) []*goPackage {
 	var found []*goPackage
-	for path, p := range g {
+	for path, p := range i {
 		if isWithin(path, module) && !p.DepOnly && (!p.isTest() || tests && p.isTestProgram()) {
 			found = append(found, p)
 		}
@@ -87,7 +87,7 @@ func (g importGraph) modulePackages(tests bool) []*goPackage {
 
 // importChain returns a shortest chain of imports from one package to the first package
 // that target accepts, including both. It returns nil if there is none.
-func (g importGraph) importChain(from string, target func(path string) bool) []string {
+func (i importGraph) importChain(from string, target func(path string) bool) []string {
 	cameFrom := map[string]string{from: ""}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
 		current := queue[0]
@@ -99,7 +99,7 @@ func (g importGraph) importChain(from string, target func(path string) bool) []s
 			slices.Reverse(chain)
 			return chain
 		}
-		p, ok := g[current]
+		p, ok := i[current]
 		if !ok {
 			continue
 		}

@@ -35,7 +35,7 @@ var identifier = regexp.MustCompile(`[A-Z]\w*`)
 
 // addNames records each exported name in a file as a possible use of this name in every
 // package that the file imports.
-func (u *optionUses) addNames(t *testing.T, s source) {
+func (o *optionUses) addNames(t *testing.T, s source) {
 	t.Helper()
 	file, _ := parseGo(t, s.path, s.content)
 	for _, imported := range file.Imports {
@@ -43,22 +43,22 @@ func (u *optionUses) addNames(t *testing.T, s source) {
 		if !isWithin(path, module) {
 			continue
 		}
-		if u.namesElsewhere[path] == nil {
-			u.namesElsewhere[path] = map[string]bool{}
+		if o.namesElsewhere[path] == nil {
+			o.namesElsewhere[path] = map[string]bool{}
 		}
 		for _, name := range identifier.FindAll(s.content, -1) {
-			u.namesElsewhere[path][string(name)] = true
+			o.namesElsewhere[path][string(name)] = true
 		}
 	}
 }
 
-func (u *optionUses) addPackage(p *checkedPackage) {
+func (o *optionUses) addPackage(p *checkedPackage) {
 	for identifier, object := range p.info.Defs {
-		u.declare(p, identifier, object)
+		o.declare(p, identifier, object)
 	}
 	for _, file := range p.files {
 		for _, declaration := range file.Decls {
-			w := &optionWalker{optionUses: u, info: p.info, name: shortPath(p.path) + "." + declarationName(declaration), path: p.path, declaresFlags: p.declaresFlags()}
+			w := &optionWalker{optionUses: o, info: p.info, name: shortPath(p.path) + "." + declarationName(declaration), path: p.path, declaresFlags: p.declaresFlags()}
 			w.isDeclaring = w.declaresFlags && isDeclaringFunction(p.info, declaration)
 			ast.Inspect(declaration, w.visit)
 		}
@@ -66,50 +66,50 @@ func (u *optionUses) addPackage(p *checkedPackage) {
 }
 
 // declare records the fields of a struct type, or a feature gate.
-func (u *optionUses) declare(p *checkedPackage, identifier *ast.Ident, object types.Object) {
+func (o *optionUses) declare(p *checkedPackage, identifier *ast.Ident, object types.Object) {
 	switch object := object.(type) {
 	case *types.TypeName:
 		fields, ok := object.Type().Underlying().(*types.Struct)
-		if !ok || u.structs[fields] != nil {
+		if !ok || o.structs[fields] != nil {
 			return
 		}
 		for i := range fields.NumFields() {
 			field := fields.Field(i)
-			u.structs[fields] = append(u.structs[fields], field)
-			if u.names[field] == "" && field.Exported() && !field.Embedded() {
-				u.names[field] = shortPath(p.path) + "." + object.Name() + "." + field.Name()
+			o.structs[fields] = append(o.structs[fields], field)
+			if o.names[field] == "" && field.Exported() && !field.Embedded() {
+				o.names[field] = shortPath(p.path) + "." + object.Name() + "." + field.Name()
 			}
 		}
 		if strings.HasSuffix(object.Name(), "Options") {
-			u.isOptions[fields] = true
+			o.isOptions[fields] = true
 		}
 	case *types.Const:
 		if named, ok := object.Type().(*types.Named); ok && named.Obj().Name() == "Feature" && object.Parent() == object.Pkg().Scope() {
-			u.gates[object] = true
-			u.names[object] = shortPath(p.path) + "." + identifier.Name
+			o.gates[object] = true
+			o.names[object] = shortPath(p.path) + "." + identifier.Name
 		}
 	}
 }
 
 // problems returns the options and gates that do not reach a reader, sorted.
-func (u *optionUses) problems() []string {
-	found := slices.Clone(u.unboundFlags)
-	for options, fields := range u.structs {
+func (o *optionUses) problems() []string {
+	found := slices.Clone(o.unboundFlags)
+	for options, fields := range o.structs {
 		for _, field := range fields {
-			name := u.names[field]
-			if !u.isOptions[options] || name == "" || u.namesElsewhere[field.Pkg().Path()][field.Name()] {
+			name := o.names[field]
+			if !o.isOptions[options] || name == "" || o.namesElsewhere[field.Pkg().Path()][field.Name()] {
 				continue
 			}
-			if !u.read[field] {
+			if !o.read[field] {
 				found = append(found, name+": nothing reads it")
-			} else if !u.set[field] {
+			} else if !o.set[field] {
 				found = append(found, name+": nothing sets it")
 			}
 		}
 	}
-	for gate := range u.gates {
-		if !u.read[gate] {
-			found = append(found, u.names[gate]+": nothing reads it")
+	for gate := range o.gates {
+		if !o.read[gate] {
+			found = append(found, o.names[gate]+": nothing reads it")
 		}
 	}
 	slices.Sort(found)
@@ -130,35 +130,35 @@ type optionWalker struct {
 	parents     []ast.Node
 }
 
-func (w *optionWalker) visit(node ast.Node) bool {
+func (o *optionWalker) visit(node ast.Node) bool {
 	if node == nil {
-		w.parents = w.parents[:len(w.parents)-1]
+		o.parents = o.parents[:len(o.parents)-1]
 		return true
 	}
 	switch node := node.(type) {
 	case *ast.SelectorExpr:
-		if selection := w.info.Selections[node]; selection != nil && selection.Kind() == types.FieldVal {
-			w.visitField(node, selection.Obj().(*types.Var).Origin())
+		if selection := o.info.Selections[node]; selection != nil && selection.Kind() == types.FieldVal {
+			o.visitField(node, selection.Obj().(*types.Var).Origin())
 		}
 	case *ast.CompositeLit:
-		w.visitLiteral(node)
+		o.visitLiteral(node)
 	case *ast.Ident:
-		w.visitGate(node)
+		o.visitGate(node)
 	case *ast.ExprStmt:
-		w.visitStatement(node)
+		o.visitStatement(node)
 	}
-	w.parents = append(w.parents, node)
+	o.parents = append(o.parents, node)
 	return true
 }
 
 // visitField records the use of a field. Binding the field to a flag or assigning it sets
 // the field, and any other use reads it. In an expression with several fields, such as
 // a.b.c, the use of the last field counts for all of them.
-func (w *optionWalker) visitField(node ast.Expr, field *types.Var) {
-	for i := len(w.parents) - 1; i >= 0; i-- {
-		switch parent := w.parents[i].(type) {
+func (o *optionWalker) visitField(node ast.Expr, field *types.Var) {
+	for i := len(o.parents) - 1; i >= 0; i-- {
+		switch parent := o.parents[i].(type) {
 		case *ast.SelectorExpr:
-			if selection := w.info.Selections[parent]; selection != nil && selection.Kind() == types.FieldVal {
+			if selection := o.info.Selections[parent]; selection != nil && selection.Kind() == types.FieldVal {
 				node = parent
 				continue
 			}
@@ -167,86 +167,86 @@ func (w *optionWalker) visitField(node ast.Expr, field *types.Var) {
 			continue
 		case *ast.AssignStmt:
 			if slices.Contains(parent.Lhs, node) {
-				w.set[field] = true
+				o.set[field] = true
 				return
 			}
 		case *ast.IncDecStmt:
-			w.set[field] = true
+			o.set[field] = true
 			return
 		case *ast.UnaryExpr:
-			if parent.Op.String() == "&" && (w.isDeclaring || w.isElement(i)) {
-				w.set[field] = true
-				w.markOptions(field)
+			if parent.Op.String() == "&" && (o.isDeclaring || o.isElement(i)) {
+				o.set[field] = true
+				o.markOptions(field)
 				return
 			}
 		}
 		break
 	}
-	if !w.isDeclaring {
-		w.read[field] = true
+	if !o.isDeclaring {
+		o.read[field] = true
 	}
 }
 
 // isElement reports whether parents[i] is an element of a table of flags: a literal of a
 // type of the package that declares the flags.
-func (w *optionWalker) isElement(i int) bool {
-	for i--; i >= 0 && w.declaresFlags; i-- {
-		if _, isPair := w.parents[i].(*ast.KeyValueExpr); isPair {
+func (o *optionWalker) isElement(i int) bool {
+	for i--; i >= 0 && o.declaresFlags; i-- {
+		if _, isPair := o.parents[i].(*ast.KeyValueExpr); isPair {
 			continue
 		}
-		literal, ok := w.parents[i].(*ast.CompositeLit)
+		literal, ok := o.parents[i].(*ast.CompositeLit)
 		if !ok {
 			return false
 		}
-		named, ok := w.info.Types[literal].Type.(*types.Named)
-		return ok && named.Obj().Pkg().Path() == w.path
+		named, ok := o.info.Types[literal].Type.(*types.Named)
+		return ok && named.Obj().Pkg().Path() == o.path
 	}
 	return false
 }
 
 // markOptions records that the struct of a field, which a flag sets, holds options.
-func (w *optionWalker) markOptions(field *types.Var) {
-	for options, fields := range w.structs {
+func (o *optionWalker) markOptions(field *types.Var) {
+	for options, fields := range o.structs {
 		if slices.Contains(fields, field) {
-			w.isOptions[options] = true
+			o.isOptions[options] = true
 		}
 	}
 }
 
-func (w *optionWalker) visitLiteral(literal *ast.CompositeLit) {
-	fields, ok := w.info.Types[literal].Type.Underlying().(*types.Struct)
+func (o *optionWalker) visitLiteral(literal *ast.CompositeLit) {
+	fields, ok := o.info.Types[literal].Type.Underlying().(*types.Struct)
 	if !ok {
 		return
 	}
 	for i, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {
-			w.set[w.info.Uses[pair.Key.(*ast.Ident)]] = true
+			o.set[o.info.Uses[pair.Key.(*ast.Ident)]] = true
 		} else {
-			w.set[fields.Field(i)] = true
+			o.set[fields.Field(i)] = true
 		}
 	}
 }
 
 // visitGate records a gate as read if it is an argument of Enabled, the gate of a controller that
 // is implemented, or in the table of ignored gates.
-func (w *optionWalker) visitGate(identifier *ast.Ident) {
-	gate, ok := w.info.Uses[identifier].(*types.Const)
+func (o *optionWalker) visitGate(identifier *ast.Ident) {
+	gate, ok := o.info.Uses[identifier].(*types.Const)
 	if !ok {
 		return
 	}
-	for i := len(w.parents) - 1; i >= 0; i-- {
-		switch parent := w.parents[i].(type) {
+	for i := len(o.parents) - 1; i >= 0; i-- {
+		switch parent := o.parents[i].(type) {
 		case *ast.CallExpr:
 			if called, ok := parent.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Enabled" {
-				w.read[gate] = true
+				o.read[gate] = true
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := parent.Key.(*ast.Ident); ok && key.Name == "Gate" && i > 0 && hasKey(w.parents[i-1], "Add") {
-				w.read[gate] = true
+			if key, ok := parent.Key.(*ast.Ident); ok && key.Name == "Gate" && i > 0 && hasKey(o.parents[i-1], "Add") {
+				o.read[gate] = true
 			}
 		case *ast.ValueSpec:
 			if parent.Names[0].Name == "ignoredGates" {
-				w.read[gate] = true
+				o.read[gate] = true
 			}
 		}
 	}
@@ -266,17 +266,17 @@ func hasKey(node ast.Node, name string) bool {
 
 // visitStatement finds flags that are declared without a variable, so that no code reads
 // their value.
-func (w *optionWalker) visitStatement(statement *ast.ExprStmt) {
+func (o *optionWalker) visitStatement(statement *ast.ExprStmt) {
 	call, ok := statement.X.(*ast.CallExpr)
-	if !ok || strings.HasSuffix(w.name, "IgnoredFlags.AddFlags") {
+	if !ok || strings.HasSuffix(o.name, "IgnoredFlags.AddFlags") {
 		return
 	}
 	called, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || !isFlagSet(w.info.Types[called.X].Type) {
+	if !ok || !isFlagSet(o.info.Types[called.X].Type) {
 		return
 	}
-	if _, isPointer := w.info.Types[call].Type.(*types.Pointer); isPointer {
-		w.unboundFlags = append(w.unboundFlags, w.name+": a flag has no variable")
+	if _, isPointer := o.info.Types[call].Type.(*types.Pointer); isPointer {
+		o.unboundFlags = append(o.unboundFlags, o.name+": a flag has no variable")
 	}
 }
 
@@ -285,8 +285,8 @@ func isFlagSet(t types.Type) bool {
 }
 
 // declaresFlags reports whether the package uses pflag.
-func (p *checkedPackage) declaresFlags() bool {
-	return slices.ContainsFunc(p.files, func(file *ast.File) bool {
+func (c *checkedPackage) declaresFlags() bool {
+	return slices.ContainsFunc(c.files, func(file *ast.File) bool {
 		return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"github.com/spf13/pflag"` })
 	})
 }

@@ -73,8 +73,8 @@ func TestVersionPinAccepts(t *testing.T) {
 	}
 }
 
-func (p versionPin) accepts(version string) bool {
-	return version == p.version || strings.HasSuffix(p.version, ".") && strings.HasPrefix(version, p.version)
+func (v versionPin) accepts(version string) bool {
+	return version == v.version || strings.HasSuffix(v.version, ".") && strings.HasPrefix(version, v.version)
 }
 
 // Modules that require this module ignore its replace directives. Therefore the module must

@@ -22,8 +22,8 @@ type propagationTimes struct {
 
 // controlPlaneTime returns the part of aggregatedAfter for which the control plane is
 // responsible.
-func (j propagationTimes) controlPlaneTime() time.Duration {
-	return j.aggregatedAfter - j.memberReadyTime
+func (p propagationTimes) controlPlaneTime() time.Duration {
+	return p.aggregatedAfter - p.memberReadyTime
 }
 
 // latency creates templates one at a time, each after the previous one is propagated.

@@ -155,10 +155,10 @@ type fleetTracker struct {
 }
 
 // expectInMembers registers a condition for every name in every member.
-func (o *fleetTracker) expectInMembers(names []string, c condition) []*expectation {
+func (f *fleetTracker) expectInMembers(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
-		for _, member := range o.members {
+		for _, member := range f.members {
 			expectations = append(expectations, member.expect(name, c))
 		}
 	}
@@ -166,10 +166,10 @@ func (o *fleetTracker) expectInMembers(names []string, c condition) []*expectati
 }
 
 // expectInKarmada registers a condition for every template.
-func (o *fleetTracker) expectInKarmada(names []string, c condition) []*expectation {
+func (f *fleetTracker) expectInKarmada(names []string, c condition) []*expectation {
 	var expectations []*expectation
 	for _, name := range names {
-		expectations = append(expectations, o.karmada.expect(name, c))
+		expectations = append(expectations, f.karmada.expect(name, c))
 	}
 	return expectations
 }

@@ -50,22 +50,22 @@ func selectAll(kinds ...policyv1alpha1.ResourceSelector) resourceSelectors { ret
 
 // propagationPolicy returns a policy that propagates the selected objects of the namespace
 // to clusters.
-func (s resourceSelectors) propagationPolicy(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
+func (r resourceSelectors) propagationPolicy(namespace string, clusters ...string) *policyv1alpha1.PropagationPolicy {
 	return &policyv1alpha1.PropagationPolicy{
 		ObjectMeta: objectMeta(namespace, "everywhere"),
-		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.placement(clusters...)},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: r, Placement: r.placement(clusters...)},
 	}
 }
 
 // clusterPropagationPolicy returns a policy that propagates the selected cluster-scoped
 // objects to clusters.
-func (s resourceSelectors) clusterPropagationPolicy(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
+func (r resourceSelectors) clusterPropagationPolicy(name string, clusters ...string) *policyv1alpha1.ClusterPropagationPolicy {
 	return &policyv1alpha1.ClusterPropagationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: s, Placement: s.placement(clusters...)},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: r, Placement: r.placement(clusters...)},
 	}
 }
 
-func (s resourceSelectors) placement(clusters ...string) policyv1alpha1.Placement {
+func (r resourceSelectors) placement(clusters ...string) policyv1alpha1.Placement {
 	return policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
 }

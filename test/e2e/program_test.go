@@ -48,24 +48,24 @@ func cleanEnvironment() []string {
 
 // mustFail requires an exit code, an empty stdout, and that stderr contains each of the
 // given texts.
-func (r commandResult) mustFail(t *testing.T, code int, parts ...string) {
+func (c commandResult) mustFail(t *testing.T, code int, parts ...string) {
 	t.Helper()
-	if r.code != code {
-		t.Errorf("exit code %d, want %d", r.code, code)
+	if c.code != code {
+		t.Errorf("exit code %d, want %d", c.code, code)
 	}
-	if r.stdout != "" {
-		t.Errorf("stdout must be empty after an error, found %q", r.stdout)
+	if c.stdout != "" {
+		t.Errorf("stdout must be empty after an error, found %q", c.stdout)
 	}
 	for _, want := range parts {
-		if !strings.Contains(r.stderr, want) {
-			t.Errorf("stderr does not contain %q:\n%s", want, r.stderr)
+		if !strings.Contains(c.stderr, want) {
+			t.Errorf("stderr does not contain %q:\n%s", want, c.stderr)
 		}
 	}
 }
 
-func (r commandResult) mustSucceed(t *testing.T) {
+func (c commandResult) mustSucceed(t *testing.T) {
 	t.Helper()
-	if r.code != 0 {
-		t.Fatalf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	if c.code != 0 {
+		t.Fatalf("exit code %d:\n%s%s", c.code, c.stdout, c.stderr)
 	}
 }

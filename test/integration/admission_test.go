@@ -254,10 +254,10 @@ type warningCollector struct {
 }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (h *warningCollector) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.warnings = append(h.warnings, text)
+func (w *warningCollector) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.warnings = append(w.warnings, text)
 }
 
 func TestWarningsForFieldsWithoutEffect(t *testing.T) {

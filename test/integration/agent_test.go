@@ -154,12 +154,12 @@ type agentRun struct {
 }
 
 // stop stops the agent and returns its error.
-func (l *agentRun) stop(t *testing.T) error {
+func (a *agentRun) stop(t *testing.T) error {
 	t.Helper()
-	l.cancel()
+	a.cancel()
 	select {
-	case <-l.done:
-		return l.err
+	case <-a.done:
+		return a.err
 	case <-time.After(testenv.Patience):
 		t.Fatalf("the agent still runs %s after it was stopped", testenv.Patience)
 		return nil

@@ -148,15 +148,15 @@ type fakeAgent struct {
 }
 
 // start renews the Lease and reports the cluster as ready until stop is called.
-func (a *fakeAgent) start(t *testing.T) {
+func (f *fakeAgent) start(t *testing.T) {
 	t.Helper()
-	if err := client.IgnoreAlreadyExists(a.env.Karmada.Create(t.Context(), a.lease())); err != nil {
+	if err := client.IgnoreAlreadyExists(f.env.Karmada.Create(t.Context(), f.lease())); err != nil {
 		t.Fatal(err)
 	}
-	cleanUp(t, a.env, a.lease())
+	cleanUp(t, f.env, f.lease())
 	var ctx context.Context
-	ctx, a.cancel = context.WithCancel(t.Context())
-	a.done.Go(func() {
+	ctx, f.cancel = context.WithCancel(t.Context())
+	f.done.Go(func() {
 		ticker := time.NewTicker(200 * time.Millisecond)
 		defer ticker.Stop()
 		for {
@@ -165,9 +165,9 @@ func (a *fakeAgent) start(t *testing.T) {
 				return
 			case <-ticker.C:
 			}
-			renewed := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().Add(a.clockSkew).UTC().Format("2006-01-02T15:04:05.000000Z"))
-			err := a.env.Karmada.Patch(ctx, a.lease(), client.RawPatch("application/merge-patch+json", []byte(renewed)))
-			if err = errors.Join(err, updateConditions(ctx, a.env, a.name, readyCondition)); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
+			renewed := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().Add(f.clockSkew).UTC().Format("2006-01-02T15:04:05.000000Z"))
+			err := f.env.Karmada.Patch(ctx, f.lease(), client.RawPatch("application/merge-patch+json", []byte(renewed)))
+			if err = errors.Join(err, updateConditions(ctx, f.env, f.name, readyCondition)); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 				t.Errorf("sending a heartbeat: %v", err)
 				return
 			}
@@ -175,23 +175,23 @@ func (a *fakeAgent) start(t *testing.T) {
 	})
 }
 
-func (a *fakeAgent) lease() *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: a.name}}
+func (f *fakeAgent) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: f.name}}
 }
 
 // lastHeartbeat returns the time of the last heartbeat by the clock of the control plane.
-func (a *fakeAgent) lastHeartbeat(ctx context.Context) (time.Time, error) {
-	lease := a.lease()
-	if err := a.env.Karmada.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+func (f *fakeAgent) lastHeartbeat(ctx context.Context) (time.Time, error) {
+	lease := f.lease()
+	if err := f.env.Karmada.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 		return time.Time{}, err
 	}
-	return lease.Spec.RenewTime.Add(-a.clockSkew), nil
+	return lease.Spec.RenewTime.Add(-f.clockSkew), nil
 }
 
 // stop stops the heartbeats and returns when the last heartbeat is written.
-func (a *fakeAgent) stop() {
-	a.cancel()
-	a.done.Wait()
+func (f *fakeAgent) stop() {
+	f.cancel()
+	f.done.Wait()
 }
 
 // reportConditions sets conditions of a Cluster as the agent of the cluster does, and retries after

@@ -47,30 +47,30 @@ func recordCluster(t *testing.T, env *testenv.Env, name string) *clusterRecorder
 	return r
 }
 
-func (r *clusterRecorder) add(version *clusterv1alpha1.Cluster) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.versions = append(r.versions, version)
+func (c *clusterRecorder) add(version *clusterv1alpha1.Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.versions = append(c.versions, version)
 }
 
 // next returns the next recorded version, or nil if there is none.
-func (r *clusterRecorder) next() *clusterv1alpha1.Cluster {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.nextIndex == len(r.versions) {
+func (c *clusterRecorder) next() *clusterv1alpha1.Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nextIndex == len(c.versions) {
 		return nil
 	}
-	r.nextIndex++
-	return r.versions[r.nextIndex-1]
+	c.nextIndex++
+	return c.versions[c.nextIndex-1]
 }
 
 // awaitVersion waits for a version for which check returns no error. It continues after the
 // version that the last call returned.
-func (r *clusterRecorder) awaitVersion(t testing.TB, what string, check func(*clusterv1alpha1.Cluster) error) (found *clusterv1alpha1.Cluster) {
+func (c *clusterRecorder) awaitVersion(t testing.TB, what string, check func(*clusterv1alpha1.Cluster) error) (found *clusterv1alpha1.Cluster) {
 	t.Helper()
 	lastErr := errors.New("no new version")
 	testenv.Eventually(t, "version of a Cluster that is "+what, func(context.Context) error {
-		for version := r.next(); version != nil; version = r.next() {
+		for version := c.next(); version != nil; version = c.next() {
 			if lastErr = check(version); lastErr == nil {
 				found = version
 				return nil

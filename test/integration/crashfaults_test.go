@@ -41,8 +41,8 @@ type observedWrite struct {
 	occurrence int
 }
 
-func (w observedWrite) String() string {
-	return fmt.Sprintf("%-14s %-6s %-24s %-22s %-9s %d", w.writer, w.verb, w.resource, w.server, w.part, w.occurrence)
+func (o observedWrite) String() string {
+	return fmt.Sprintf("%-14s %-6s %-24s %-22s %-9s %d", o.writer, o.verb, o.resource, o.server, o.part, o.occurrence)
 }
 
 // crashPoint is the write at which the process of an instance crashes.
@@ -54,7 +54,7 @@ type crashPoint struct {
 	inEveryRun bool
 }
 
-func (p crashPoint) String() string { return string(p.side) + " " + p.write.String() }
+func (c crashPoint) String() string { return string(c.side) + " " + c.write.String() }
 
 var errCrashed = errors.New("the process has crashed")
 
@@ -85,8 +85,8 @@ func newProcessRun(hosts map[string]string) *processRun {
 }
 
 // wrapTransport returns a transport that passes requests through the process run.
-func (l *processRun) wrapTransport(next http.RoundTripper) http.RoundTripper {
-	return &crashTransport{run: l, next: next}
+func (p *processRun) wrapTransport(next http.RoundTripper) http.RoundTripper {
+	return &crashTransport{run: p, next: next}
 }
 
 type crashTransport struct {
@@ -95,26 +95,26 @@ type crashTransport struct {
 }
 
 // WrappedRoundTripper gives access to the wrapped transport, to close its idle connections.
-func (m *crashTransport) WrappedRoundTripper() http.RoundTripper { return m.next }
+func (c *crashTransport) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.
-func (m *crashTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *crashTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return m.next.RoundTrip(r)
+		return c.next.RoundTrip(r)
 	}
-	instance, sent, err := m.run.classifyRequest(r)
+	instance, sent, err := c.run.classifyRequest(r)
 	if err != nil {
 		return nil, err
 	}
-	crashes, err := m.run.shouldCrashAfter(instance, sent)
+	crashes, err := c.run.shouldCrashAfter(instance, sent)
 	if err != nil {
 		return nil, err
 	}
-	response, err := m.next.RoundTrip(r)
+	response, err := c.next.RoundTrip(r)
 	if err != nil || instance == "" || response.StatusCode >= http.StatusBadRequest {
 		return response, err
 	}
-	m.run.recordWrite(instance, sent, crashes)
+	c.run.recordWrite(instance, sent, crashes)
 	if crashes {
 		return nil, errors.Join(errCrashed, response.Body.Close())
 	}
@@ -123,20 +123,20 @@ func (m *crashTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // shouldCrashAfter reports whether the process crashes after the write. It returns errCrashed if the
 // process has already crashed or crashes before the write.
-func (l *processRun) shouldCrashAfter(instance string, sent observedWrite) (crashes bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.killed {
+func (p *processRun) shouldCrashAfter(instance string, sent observedWrite) (crashes bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.killed {
 		return false, errCrashed
 	}
 	if instance == "" {
 		return false, nil
 	}
-	trace := l.traceOf(instance)
+	trace := p.traceOf(instance)
 	if trace.crashed {
 		return false, errCrashed
 	}
-	point, hasPoint := l.points[instance]
+	point, hasPoint := p.points[instance]
 	sent.occurrence = trace.counts[sent] + 1
 	if !hasPoint || point.write != sent {
 		return false, nil
@@ -148,62 +148,62 @@ func (l *processRun) shouldCrashAfter(instance string, sent observedWrite) (cras
 	return true, nil
 }
 
-func (l *processRun) recordWrite(instance string, sent observedWrite, crashes bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	trace := l.traceOf(instance)
+func (p *processRun) recordWrite(instance string, sent observedWrite, crashes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	trace := p.traceOf(instance)
 	trace.counts[sent]++
 	sent.occurrence = trace.counts[sent]
 	trace.writes = append(trace.writes, sent)
 	trace.crashed = trace.crashed || crashes
-	l.lastWriteTime, l.lastWrite = clock.now(), sent
+	p.lastWriteTime, p.lastWrite = clock.now(), sent
 }
 
-// traceOf returns the trace of an instance. The caller holds l.mu.
-func (l *processRun) traceOf(instance string) *writeTrace {
-	trace, ok := l.traces[instance]
+// traceOf returns the trace of an instance. The caller holds p.mu.
+func (p *processRun) traceOf(instance string) *writeTrace {
+	trace, ok := p.traces[instance]
 	if !ok {
 		trace = &writeTrace{counts: map[observedWrite]int{}}
-		l.traces[instance] = trace
+		p.traces[instance] = trace
 	}
 	return trace
 }
 
 // kill rejects all further writes.
-func (l *processRun) kill() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.killed = true
+func (p *processRun) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.killed = true
 }
 
 // allCrashed reports whether every instance whose crash point is in every run has crashed.
-func (l *processRun) allCrashed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for instance, point := range l.points {
-		if point.inEveryRun && !l.traceOf(instance).crashed {
+func (p *processRun) allCrashed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for instance, point := range p.points {
+		if point.inEveryRun && !p.traceOf(instance).crashed {
 			return false
 		}
 	}
-	return len(l.points) > 0
+	return len(p.points) > 0
 }
 
 // checkNoWritesFor returns an error if the last write was less than the given time ago.
-func (l *processRun) checkNoWritesFor(during time.Duration) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if since := clock.since(l.lastWriteTime); since < during {
-		return fmt.Errorf("the last write was %s ago: %s", since, l.lastWrite)
+func (p *processRun) checkNoWritesFor(during time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if since := clock.since(p.lastWriteTime); since < during {
+		return fmt.Errorf("the last write was %s ago: %s", since, p.lastWrite)
 	}
 	return nil
 }
 
 // writesOf returns the writes for an instance in their order, and whether its crash point was
 // reached.
-func (l *processRun) writesOf(instance string) (writes []observedWrite, crashed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	trace := l.traceOf(instance)
+func (p *processRun) writesOf(instance string) (writes []observedWrite, crashed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	trace := p.traceOf(instance)
 	return append([]observedWrite(nil), trace.writes...), trace.crashed
 }
 
@@ -218,7 +218,7 @@ var (
 var ignoredResources = sets.New("events", "leases", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews")
 
 // classifyRequest returns the instance that a request writes, if any, and describes the write.
-func (l *processRun) classifyRequest(r *http.Request) (instance string, sent observedWrite, err error) {
+func (p *processRun) classifyRequest(r *http.Request) (instance string, sent observedWrite, err error) {
 	info, err := requestInfoFactory.NewRequestInfo(r)
 	if err != nil {
 		return "", observedWrite{}, fmt.Errorf("classifying %s %s: %w", r.Method, r.URL, err)
@@ -236,7 +236,7 @@ func (l *processRun) classifyRequest(r *http.Request) (instance string, sent obs
 	if part == nil {
 		return "", observedWrite{}, nil
 	}
-	sent = observedWrite{writer: callingComponent(), verb: r.Method, resource: info.Resource, server: l.hosts[r.URL.Host], part: part[1]}
+	sent = observedWrite{writer: callingComponent(), verb: r.Method, resource: info.Resource, server: p.hosts[r.URL.Host], part: part[1]}
 	if info.Subresource != "" {
 		sent.resource += "/" + info.Subresource
 	}

@@ -71,19 +71,19 @@ func (s scenarioStep) checkReached(state map[string]string) error {
 	return nil
 }
 
-func (i *scenarioInstance) newConfigMap() *corev1.ConfigMap {
-	return configMap(i.name, "settings-"+i.name)
+func (s *scenarioInstance) newConfigMap() *corev1.ConfigMap {
+	return configMap(s.name, "settings-"+s.name)
 }
 
-func (i *scenarioInstance) newDeployment() *appsv1.Deployment {
-	template := deployment(i.name, "web-"+i.name, 2)
-	addVolumes(&template.Spec.Template.Spec, i.newConfigMap())
+func (s *scenarioInstance) newDeployment() *appsv1.Deployment {
+	template := deployment(s.name, "web-"+s.name, 2)
+	addVolumes(&template.Spec.Template.Spec, s.newConfigMap())
 	template.Labels[scenarioLabel] = "true"
 	return template
 }
 
-func (i *scenarioInstance) newPolicy() *policyv1alpha1.PropagationPolicy {
-	return &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: i.name, Name: "policy-" + i.name}}
+func (s *scenarioInstance) newPolicy() *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: "policy-" + s.name}}
 }
 
 // scenarioLabel is the label of the workloads of instances.
@@ -91,12 +91,12 @@ const scenarioLabel = "crash-points"
 
 // createObjects creates the namespace, a workload with a ConfigMap as dependency, a policy for two
 // clusters and an override policy for one of them.
-func (i *scenarioInstance) createObjects(ctx context.Context) error {
+func (s *scenarioInstance) createObjects(ctx context.Context) error {
 	selectors := []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
-	policy := i.newPolicy()
+	policy := s.newPolicy()
 	policy.Spec = policyv1alpha1.PropagationSpec{ResourceSelectors: selectors, Placement: placementOn(member1, member2), PropagateDeps: true}
 	override := &policyv1alpha1.OverridePolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.name, Name: "override-" + i.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.name, Name: "override-" + s.name},
 		Spec: newOverrideSpec(selectors, policyv1alpha1.RuleWithCluster{
 			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{member2}},
 			Overriders: policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{
@@ -105,9 +105,9 @@ func (i *scenarioInstance) createObjects(ctx context.Context) error {
 		}),
 	}
 	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.name}}, override, policy, i.newConfigMap(), i.newDeployment(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, override, policy, s.newConfigMap(), s.newDeployment(),
 	} {
-		if err := i.env.Karmada.Create(ctx, object); err != nil {
+		if err := s.env.Karmada.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
@@ -115,25 +115,25 @@ func (i *scenarioInstance) createObjects(ctx context.Context) error {
 }
 
 // changeImage changes the image of the workload.
-func (i *scenarioInstance) changeImage(ctx context.Context) error {
+func (s *scenarioInstance) changeImage(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"docker.io/library/nginx:1.28"}]`)
-	return i.env.Karmada.Patch(ctx, i.newDeployment(), client.RawPatch(types.JSONPatchType, patch))
+	return s.env.Karmada.Patch(ctx, s.newDeployment(), client.RawPatch(types.JSONPatchType, patch))
 }
 
 // moveToMember3 changes the policy from member1 to member3. The workload stays in member2.
-func (i *scenarioInstance) moveToMember3(ctx context.Context) error {
+func (s *scenarioInstance) moveToMember3(ctx context.Context) error {
 	patch := []byte(`[{"op":"replace","path":"/spec/placement/clusterAffinity/clusterNames","value":["member2","member3"]}]`)
-	return i.env.Karmada.Patch(ctx, i.newPolicy(), client.RawPatch(types.JSONPatchType, patch))
+	return s.env.Karmada.Patch(ctx, s.newPolicy(), client.RawPatch(types.JSONPatchType, patch))
 }
 
 // deletePolicy deletes the policy. The propagated objects stay.
-func (i *scenarioInstance) deletePolicy(ctx context.Context) error {
-	return i.env.Karmada.Delete(ctx, i.newPolicy())
+func (s *scenarioInstance) deletePolicy(ctx context.Context) error {
+	return s.env.Karmada.Delete(ctx, s.newPolicy())
 }
 
 // deleteTemplate deletes the template of the workload.
-func (i *scenarioInstance) deleteTemplate(ctx context.Context) error {
-	return i.env.Karmada.Delete(ctx, i.newDeployment())
+func (s *scenarioInstance) deleteTemplate(ctx context.Context) error {
+	return s.env.Karmada.Delete(ctx, s.newDeployment())
 }
 
 // scenario contains all instances and the current run of the components.
@@ -419,8 +419,8 @@ type writeCategory struct {
 	side                   crashSide
 }
 
-func (p crashPoint) category() writeCategory {
-	return writeCategory{p.write.writer, p.write.verb, p.write.resource, p.side}
+func (c crashPoint) category() writeCategory {
+	return writeCategory{c.write.writer, c.write.verb, c.write.resource, c.side}
 }
 
 // logReachedPoints logs which crash points of a step were reached, and records for each category

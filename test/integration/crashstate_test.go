@@ -78,16 +78,16 @@ func instanceKey(side string, object *unstructured.Unstructured) (instance, key 
 }
 
 // add adds the UID of an object.
-func (u instanceUIDs) add(side string, object *unstructured.Unstructured) {
+func (i instanceUIDs) add(side string, object *unstructured.Unstructured) {
 	instance, key := instanceKey(side, object)
-	if u[instance] == nil {
-		u[instance] = map[string]string{}
+	if i[instance] == nil {
+		i[instance] = map[string]string{}
 	}
-	u[instance][key] = string(object.GetUID())
+	i[instance][key] = string(object.GetUID())
 }
 
 // add adds an object to the states if it belongs to an instance.
-func (s instanceStates) add(side string, object *unstructured.Unstructured) error {
+func (i instanceStates) add(side string, object *unstructured.Unstructured) error {
 	instance, key := instanceKey(side, object)
 	if instance == "" {
 		return nil
@@ -96,13 +96,13 @@ func (s instanceStates) add(side string, object *unstructured.Unstructured) erro
 	if err != nil {
 		return fmt.Errorf("normalizing %s of %s: %w", key, instance, err)
 	}
-	if s[instance] == nil {
-		s[instance] = map[string]string{}
+	if i[instance] == nil {
+		i[instance] = map[string]string{}
 	}
-	if _, twice := s[instance][key]; twice {
+	if _, twice := i[instance][key]; twice {
 		return fmt.Errorf("%s has %s twice", instance, key)
 	}
-	s[instance][key] = text
+	i[instance][key] = text
 	return nil
 }
 

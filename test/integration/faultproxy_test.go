@@ -147,9 +147,9 @@ type shiftedBody struct {
 	original    io.Closer
 }
 
-func (c *shiftedBody) Close() error {
-	_ = c.original.Close()
-	return c.closeReader()
+func (s *shiftedBody) Close() error {
+	_ = s.original.Close()
+	return s.closeReader()
 }
 
 // shiftRequestTimes changes requests to those of a client with a wrong clock: all times in
@@ -179,7 +179,7 @@ func shiftRequestTimes(by time.Duration) func(http.RoundTripper) http.RoundTripp
 
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (t roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
+func (r roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // shiftLeaseTimes shifts the times of a Lease in protobuf. Other bodies are returned unchanged.
 func shiftLeaseTimes(body []byte, by time.Duration) []byte {

@@ -29,30 +29,30 @@ type processClock struct {
 var clock processClock
 
 // start runs the clock until the process ends.
-func (a *processClock) start() {
+func (p *processClock) start() {
 	go func() {
 		last := time.Now()
 		for now := range time.Tick(clockTick) {
 			passed := now.Sub(last)
 			last = now
 			if passed > maxTickGap {
-				a.lastStall.Store(a.runTime.Add(int64(maxTickGap)))
+				p.lastStall.Store(p.runTime.Add(int64(maxTickGap)))
 				continue
 			}
-			a.runTime.Add(int64(passed))
+			p.runTime.Add(int64(passed))
 		}
 	}()
 }
 
 // now returns how long the process has run.
-func (a *processClock) now() time.Duration { return time.Duration(a.runTime.Load()) }
+func (p *processClock) now() time.Duration { return time.Duration(p.runTime.Load()) }
 
 // since returns how long the process has run since an earlier value of now.
-func (a *processClock) since(then time.Duration) time.Duration { return a.now() - then }
+func (p *processClock) since(then time.Duration) time.Duration { return p.now() - then }
 
 // hasStalledRecently reports whether the process was stalled within stallRecoveryTime.
-func (a *processClock) hasStalledRecently() bool {
-	return a.lastStall.Load() > 0 && a.since(time.Duration(a.lastStall.Load())) < stallRecoveryTime
+func (p *processClock) hasStalledRecently() bool {
+	return p.lastStall.Load() > 0 && p.since(time.Duration(p.lastStall.Load())) < stallRecoveryTime
 }
 
 // retryAfterStall fails the test if a check returns an error. If the process was stalled recently,

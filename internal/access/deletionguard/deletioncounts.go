@@ -63,60 +63,60 @@ func newDeletionCounts() *deletionCounts {
 	return &deletionCounts{clusters: map[string]*clusterDeletions{}, settledWorks: map[types.NamespacedName]types.UID{}}
 }
 
-// forCluster returns the recent deletions of a cluster. The caller holds c.mu.
-func (c *deletionCounts) forCluster(cluster string) *clusterDeletions {
-	deletions, ok := c.clusters[cluster]
+// forCluster returns the recent deletions of a cluster. The caller holds d.mu.
+func (d *deletionCounts) forCluster(cluster string) *clusterDeletions {
+	deletions, ok := d.clusters[cluster]
 	if !ok {
 		deletions = &clusterDeletions{}
-		c.clusters[cluster] = deletions
+		d.clusters[cluster] = deletions
 	}
 	return deletions
 }
 
-func (c *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *deletionCounts) markSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	key := client.ObjectKeyFromObject(karmadaWork)
-	if c.settledWorks[key] == karmadaWork.UID {
+	if d.settledWorks[key] == karmadaWork.UID {
 		return
 	}
-	c.settledWorks[key] = karmadaWork.UID
+	d.settledWorks[key] = karmadaWork.UID
 	if decision.Verdict != guard.Delete {
 		return
 	}
-	deletions := c.forCluster(cluster)
+	deletions := d.forCluster(cluster)
 	deletions.total = deletions.total.Add(1, now)
 	if guard.IsUnexplained(decision.Evidence) && !decision.Evidence.Confirmed {
 		deletions.unexplained = deletions.unexplained.Add(1, now)
 	}
 }
 
-func (c *deletionCounts) isSettled(karmadaWork *workv1alpha1.Work) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	uid, ok := c.settledWorks[client.ObjectKeyFromObject(karmadaWork)]
+func (d *deletionCounts) isSettled(karmadaWork *workv1alpha1.Work) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	uid, ok := d.settledWorks[client.ObjectKeyFromObject(karmadaWork)]
 	return ok && uid == karmadaWork.UID
 }
 
 // removeWork records that a Work no longer exists, or needs a decision again.
-func (c *deletionCounts) removeWork(key types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.settledWorks, key)
+func (d *deletionCounts) removeWork(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.settledWorks, key)
 }
 
-func (c *deletionCounts) removeCluster(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.clusters, name)
+func (d *deletionCounts) removeCluster(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.clusters, name)
 }
 
 // swapAnnouncedReason stores the reason of an event about the held deletions of a cluster, and
 // returns the reason of the previous event.
-func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	deletions := c.forCluster(cluster)
+func (d *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	deletions := d.forCluster(cluster)
 	previous, deletions.announcedReason = deletions.announcedReason, reason
 	return previous
 }
@@ -124,14 +124,14 @@ func (c *deletionCounts) swapAnnouncedReason(cluster, reason string) (previous s
 // measureScale returns the numbers of unexplained deletions in the cluster and in all clusters. It
 // counts the Works of the cluster again if the last count is too old, or if too many deletions
 // happened since that count.
-func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Bursts, clusterLosses, error) {
-	now, c := j.now(), j.counts
+func (g *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Cluster) (guard.Bursts, clusterLosses, error) {
+	now, c := g.now(), g.counts
 	c.mu.Lock()
 	deletions := c.forCluster(cluster.Name)
 	lastSurvey, all, open := deletions.lastSurvey, deletions.total.Count(now), deletions.unexplained.Count(now)
 	c.mu.Unlock()
-	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= j.limits.Cluster.MinDeletions {
-		fresh, err := j.surveyWorks(ctx, cluster)
+	if now.Sub(lastSurvey.takenAt) > maxSurveyAge || all-lastSurvey.total >= g.limits.Cluster.MinDeletions {
+		fresh, err := g.surveyWorks(ctx, cluster)
 		if err != nil {
 			return guard.Bursts{}, nil, err
 		}
@@ -150,11 +150,11 @@ func (j *Guard) measureScale(ctx context.Context, cluster *clusterv1alpha1.Clust
 	return scale, losses, nil
 }
 
-// fleetScale adds up the unexplained deletions of all clusters. The caller holds c.mu.
-func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Bursts, clusterLosses) {
+// fleetScale adds up the unexplained deletions of all clusters. The caller holds d.mu.
+func (d *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now time.Time) (guard.Bursts, clusterLosses) {
 	scale := guard.Bursts{Cluster: clusterBurst, Fleet: clusterBurst, Clusters: 1}
 	losses := clusterLosses{{name, clusterBurst.Unexplained}}
-	for other, deletions := range c.clusters {
+	for other, deletions := range d.clusters {
 		burst, loses := deletions.burst(now)
 		if other == name || !loses {
 			continue
@@ -172,33 +172,33 @@ func (c *deletionCounts) fleetScale(name string, clusterBurst guard.Burst, now t
 
 // burst returns the unexplained deletions of a cluster: those in its last survey and those that
 // finished after the survey. It returns false if there are none.
-func (d *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
-	open, pending := d.unexplained.Count(now), 0
-	if now.Sub(d.lastSurvey.takenAt) <= guard.Window {
-		pending = max(0, d.lastSurvey.pending-max(0, open-d.lastSurvey.unexplained))
+func (c *clusterDeletions) burst(now time.Time) (guard.Burst, bool) {
+	open, pending := c.unexplained.Count(now), 0
+	if now.Sub(c.lastSurvey.takenAt) <= guard.Window {
+		pending = max(0, c.lastSurvey.pending-max(0, open-c.lastSurvey.unexplained))
 	}
-	return guard.Burst{Unexplained: open + pending, Works: d.lastSurvey.works + d.lastSurvey.total}, open+pending > 0
+	return guard.Burst{Unexplained: open + pending, Works: c.lastSurvey.works + c.lastSurvey.total}, open+pending > 0
 }
 
 // surveyWorks counts the Works of a cluster, and the Works among them that are being deleted
 // without an explanation. It does not count Works whose binding is deleted, because each of those
 // needs its own proof.
-func (j *Guard) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
+func (g *Guard) surveyWorks(ctx context.Context, cluster *clusterv1alpha1.Cluster) (workSurvey, error) {
 	works := &workv1alpha1.WorkList{}
-	if err := j.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
+	if err := g.karmadaCache.List(ctx, works, client.InNamespace(work.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
 		return workSurvey{}, fmt.Errorf("counting the Works of cluster %q: %w", cluster.Name, err)
 	}
 	found := workSurvey{}
 	for i := range works.Items {
 		karmadaWork := &works.Items[i]
-		if j.counts.isSettled(karmadaWork) {
+		if g.counts.isSettled(karmadaWork) {
 			continue
 		}
 		found.works++
 		if karmadaWork.DeletionTimestamp == nil {
 			continue
 		}
-		facts, err := j.collectEvidence(ctx, cluster, karmadaWork)
+		facts, err := g.collectEvidence(ctx, cluster, karmadaWork)
 		if err != nil {
 			return workSurvey{}, err
 		}

@@ -79,9 +79,9 @@ func New(o Options) (*Guard, error) {
 }
 
 // Watch starts the watches of bindings and clusters. Later calls do nothing.
-func (j *Guard) Watch(ctx context.Context) error {
-	j.watchOnce.Do(func() { j.watchErr = errors.Join(j.changes.watch(ctx, j.cache), j.outages.watch(ctx, j.cache)) })
-	return j.watchErr
+func (g *Guard) Watch(ctx context.Context) error {
+	g.watchOnce.Do(func() { g.watchErr = errors.Join(g.changes.watch(ctx, g.cache), g.outages.watch(ctx, g.cache)) })
+	return g.watchErr
 }
 
 // Decision is the verdict on a deletion and the evidence for it.
@@ -101,8 +101,8 @@ type Decision struct {
 
 // Permission returns the annotation value that allows an agent to delete the objects of a Work
 // in the epoch of the decision.
-func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
-	return r.epoch.PermissionValue(karmadaWork)
+func (d Decision) Permission(karmadaWork *workv1alpha1.Work) string {
+	return d.epoch.PermissionValue(karmadaWork)
 }
 
 // Decide returns the decision on the deletion of a Work. Every deletion of objects in a member
@@ -112,34 +112,34 @@ func (r Decision) Permission(karmadaWork *workv1alpha1.Work) string {
 // the cluster is reachable again. Decide then neither counts deletions nor sends requests. It may
 // return the verdict ReadTemplate. The caller must then call Decide again when the cluster is
 // reachable.
-func (j *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
+func (g *Guard) Decide(ctx context.Context, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, reachable bool) (Decision, error) {
 	decision := Decision{Verdict: guard.Hold}
 	var err error
-	if decision.Evidence, err = j.collectEvidence(ctx, cluster, karmadaWork); err != nil {
+	if decision.Evidence, err = g.collectEvidence(ctx, cluster, karmadaWork); err != nil {
 		return decision, err
 	}
 	if decision.Evidence.Owner == guard.OwnerRequiresWork {
-		if decision.Evidence, err = j.confirmWanted(ctx, cluster, karmadaWork, decision.Evidence); err != nil {
+		if decision.Evidence, err = g.confirmWanted(ctx, cluster, karmadaWork, decision.Evidence); err != nil {
 			return decision, err
 		}
 	}
-	if err = j.recordEpoch(ctx, &decision); err != nil {
+	if err = g.recordEpoch(ctx, &decision); err != nil {
 		return decision, err
 	}
-	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || j.counts.isSettled(karmadaWork)
+	decision.Evidence.AlreadyAllowed = decision.epoch.Permits(karmadaWork) || g.counts.isSettled(karmadaWork)
 	var scale guard.Bursts
 	if reachable && decision.Evidence.Owner == guard.OwnerDropsWork && guard.IsUnexplained(decision.Evidence) {
-		if decision.RetryAfter = j.gatherDelay(karmadaWork, decision.Evidence); decision.RetryAfter > 0 {
+		if decision.RetryAfter = g.gatherDelay(karmadaWork, decision.Evidence); decision.RetryAfter > 0 {
 			return decision, nil
 		}
-		if scale, decision.losses, err = j.measureScale(ctx, cluster); err != nil {
+		if scale, decision.losses, err = g.measureScale(ctx, cluster); err != nil {
 			return decision, err
 		}
 	}
-	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
+	decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, g.limits)
 	if decision.Verdict == guard.ReadTemplate && reachable {
-		decision.Evidence.Template = j.proveTemplate(ctx, karmadaWork)
-		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, j.limits)
+		decision.Evidence.Template = g.proveTemplate(ctx, karmadaWork)
+		decision.Verdict, decision.Reason = guard.Decide(decision.Evidence, scale, g.limits)
 	}
 	return decision, nil
 }
@@ -150,44 +150,44 @@ const gatherPeriod = 5 * time.Second
 
 // gatherDelay returns how long to wait until all deletions that the same change of the Cluster
 // caused can be counted.
-func (j *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
+func (g *Guard) gatherDelay(karmadaWork *workv1alpha1.Work, facts guard.Facts) time.Duration {
 	if !facts.Unmatched || facts.RestoreUnconfirmed || facts.Confirmed || facts.AlreadyAllowed {
 		return 0
 	}
-	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(j.now()))
+	return max(0, karmadaWork.DeletionTimestamp.Add(gatherPeriod).Sub(g.now()))
 }
 
 // CountHeld adds a Work to the metric of held deletions. It is for a Work whose deletion was
 // decided, but whose objects cannot be read in the member. MarkSettled removes the Work from the
 // metric.
-func (j *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
-	j.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
+func (g *Guard) CountHeld(cluster string, karmadaWork *workv1alpha1.Work, reason string) {
+	g.held.add(cluster, client.ObjectKeyFromObject(karmadaWork), reason)
 }
 
 // MarkSettled records that a Work needs no further decision: its objects were deleted or are about
 // to be deleted, or the Work and its objects were released. Later calls for the same Work do
 // nothing.
-func (j *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
-	j.held.remove(client.ObjectKeyFromObject(karmadaWork))
-	j.counts.markSettled(cluster, karmadaWork, decision, j.now())
+func (g *Guard) MarkSettled(cluster string, karmadaWork *workv1alpha1.Work, decision Decision) {
+	g.held.remove(client.ObjectKeyFromObject(karmadaWork))
+	g.counts.markSettled(cluster, karmadaWork, decision, g.now())
 }
 
 // StopTrackingWork stops tracking a Work that no longer exists.
-func (j *Guard) StopTrackingWork(key types.NamespacedName) {
-	j.held.remove(key)
-	j.counts.removeWork(key)
+func (g *Guard) StopTrackingWork(key types.NamespacedName) {
+	g.held.remove(key)
+	g.counts.removeWork(key)
 }
 
 // StopTrackingCluster stops tracking a cluster that no longer exists.
-func (j *Guard) StopTrackingCluster(name string) {
-	j.held.removeCluster(name)
-	j.counts.removeCluster(name)
-	j.outages.removeCluster(name)
+func (g *Guard) StopTrackingCluster(name string) {
+	g.held.removeCluster(name)
+	g.counts.removeCluster(name)
+	g.outages.removeCluster(name)
 }
 
 // RepeatHeldEvent makes the next held deletion in a cluster record an event again, because the
 // cluster changed.
-func (j *Guard) RepeatHeldEvent(cluster string) { j.counts.swapAnnouncedReason(cluster, "") }
+func (g *Guard) RepeatHeldEvent(cluster string) { g.counts.swapAnnouncedReason(cluster, "") }
 
 // readError wraps the error of a read that was needed to explain a deletion.
 func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {

@@ -50,13 +50,13 @@ type guardFixture struct {
 // request.
 type fakeDiscovery struct{ err error }
 
-func (d *fakeDiscovery) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
-	return &metav1.APIResourceList{}, d.err
+func (f *fakeDiscovery) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
+	return &metav1.APIResourceList{}, f.err
 }
 
-func (d *fakeDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+func (f *fakeDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	groups := &metav1.APIGroupList{Groups: []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}}
-	return groups, map[schema.GroupVersion]*metav1.APIResourceList{{Version: "v1"}: {}}, nil, d.err
+	return groups, map[schema.GroupVersion]*metav1.APIResourceList{{Version: "v1"}: {}}, nil, f.err
 }
 
 func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
@@ -94,9 +94,9 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 }
 
 // decide returns the verdict on a Work. The cluster is reachable if it has conditions.
-func (w *guardFixture) decide(t *testing.T, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Verdict, error) {
+func (g *guardFixture) decide(t *testing.T, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work) (guard.Verdict, error) {
 	t.Helper()
-	decision, err := w.Decide(t.Context(), cluster, karmadaWork, len(cluster.Status.Conditions) > 0)
+	decision, err := g.Decide(t.Context(), cluster, karmadaWork, len(cluster.Status.Conditions) > 0)
 	return decision.Verdict, err
 }
 
@@ -110,10 +110,10 @@ func readyCluster() *clusterv1alpha1.Cluster {
 }
 
 // setReady sets the Ready condition of the cluster, at a time relative to noon.
-func (w *guardFixture) setReadyCondition(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
-	w.outages.now = func() time.Time { return noon.Add(after) }
+func (g *guardFixture) setReadyCondition(cluster *clusterv1alpha1.Cluster, status metav1.ConditionStatus, after time.Duration) {
+	g.outages.now = func() time.Time { return noon.Add(after) }
 	cluster.Status.Conditions[0].Status, cluster.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(noon.Add(after))
-	w.outages.recordReadiness(cluster)
+	g.outages.recordReadiness(cluster)
 }
 
 // unreachableBetween makes a cluster unreachable between two times relative to noon.

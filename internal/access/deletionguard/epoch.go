@@ -13,11 +13,11 @@ type EpochReader func(ctx context.Context) (epoch.Epoch, error)
 
 // recordEpoch records two facts in the decision: the epoch, and whether deletions wait until a user
 // confirms a restore.
-func (j *Guard) recordEpoch(ctx context.Context, decision *Decision) (err error) {
-	if j.readEpoch == nil {
+func (g *Guard) recordEpoch(ctx context.Context, decision *Decision) (err error) {
+	if g.readEpoch == nil {
 		return nil
 	}
-	if decision.epoch, err = j.readEpoch(ctx); err != nil {
+	if decision.epoch, err = g.readEpoch(ctx); err != nil {
 		return fmt.Errorf("reading whether the control plane was restored from a backup: %w", err)
 	}
 	decision.Evidence.RestoreUnconfirmed = decision.epoch.NeedsConfirmation()

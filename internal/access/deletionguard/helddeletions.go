@@ -31,16 +31,16 @@ const conditionDelay = 5 * time.Second
 
 // ReportHeld writes a condition and an event that say why a deletion is held and what the user can
 // do. It returns an error so that the caller retries.
-func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
+func (g *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision) error {
 	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
-	j.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
+	g.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
 	mass := isMassDeletion(decision.Reason)
-	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && j.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
+	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && g.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
 		return heldErr
 	}
 	condition := newHeldCondition(cluster, karmadaWork, decision)
-	j.held.add(cluster.Name, client.ObjectKeyFromObject(karmadaWork), condition.Reason)
-	current := j.reports.Latest(karmadaWork)
+	g.held.add(cluster.Name, client.ObjectKeyFromObject(karmadaWork), condition.Reason)
+	current := g.reports.Latest(karmadaWork)
 	present := conditions.Get(current.Status.Conditions, condition.Type)
 	if mass && work.IsHeldAsMassDeletion(current) {
 		// The condition that was set first stays, even if its numbers of objects are outdated.
@@ -50,11 +50,11 @@ func (j *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1
 		// This condition is already written, maybe by an earlier process.
 		return heldErr
 	}
-	condition.LastTransitionTime = metav1.NewTime(j.now())
-	j.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), pacing.Settled, func(status *workv1alpha1.WorkStatus) {
+	condition.LastTransitionTime = metav1.NewTime(g.now())
+	g.reports.Submit(karmadaWork, statuswriter.ConditionPart(condition.Type), pacing.Settled, func(status *workv1alpha1.WorkStatus) {
 		conditions.Set(&status.Conditions, condition)
 	})
-	j.recordHeldEvent(cluster, karmadaWork, decision, condition)
+	g.recordHeldEvent(cluster, karmadaWork, decision, condition)
 	return heldErr
 }
 
@@ -72,19 +72,19 @@ func newHeldCondition(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha
 
 // recordHeldEvent records an event about a held deletion. For a mass deletion or a restore, one
 // event on the Cluster covers all held deletions. For any other reason the event is on the Work.
-func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
+func (g *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, decision Decision, condition metav1.Condition) {
 	switch decision.Reason {
 	case guard.ReasonMassDeletion, guard.ReasonClusterChanged, guard.ReasonFleetDeletion, guard.ReasonRestoreUnconfirmed:
-		if j.counts.swapAnnouncedReason(cluster.Name, condition.Reason) == condition.Reason {
+		if g.counts.swapAnnouncedReason(cluster.Name, condition.Reason) == condition.Reason {
 			return
 		}
 		message := condition.Message
 		if decision.Reason == guard.ReasonFleetDeletion {
 			message = work.FleetDeletionMessage(decision.losses.summary())
 		}
-		j.events.RecordFailure(cluster, condition.Reason, errors.New(message))
+		g.events.RecordFailure(cluster, condition.Reason, errors.New(message))
 	default:
-		j.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
+		g.events.RecordFailure(karmadaWork, workv1alpha1.EventReasonDeletionHeld, errors.New(condition.Message))
 	}
 }
 
@@ -92,18 +92,18 @@ func (j *Guard) recordHeldEvent(cluster *clusterv1alpha1.Cluster, karmadaWork *w
 const maxListedClusters = 10
 
 // summary returns a text that lists the clusters with their numbers of unexplained deletions.
-func (l clusterLosses) summary() string {
+func (c clusterLosses) summary() string {
 	total, text := 0, ""
-	for i, loss := range l {
+	for i, loss := range c {
 		total += loss.unexplained
 		if i < maxListedClusters {
 			text += fmt.Sprintf(", %s %d", loss.cluster, loss.unexplained)
 		}
 	}
-	if left := len(l) - maxListedClusters; left > 0 {
+	if left := len(c) - maxListedClusters; left > 0 {
 		text += fmt.Sprintf(" and %d more clusters", left)
 	}
-	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(l), text[min(2, len(text)):])
+	return fmt.Sprintf("%d Works in %d clusters (%s)", total, len(c), text[min(2, len(text)):])
 }
 
 // heldDeletions tracks the held deletions and sets the metric that counts them.

@@ -60,31 +60,31 @@ func newStorage(t *testing.T, objects ...client.Object) *fakeStorage {
 	return s
 }
 
-func (s *fakeStorage) watch(writes bool) *Watcher {
-	o := Options{Reader: s, Record: &s.memory, Now: func() time.Time { return s.now }, NewID: func() string { return "new" }}
+func (f *fakeStorage) watch(writes bool) *Watcher {
+	o := Options{Reader: f, Record: &f.memory, Now: func() time.Time { return f.now }, NewID: func() string { return "new" }}
 	if writes {
-		o.Writer = s
+		o.Writer = f
 	}
 	return New(o)
 }
 
-func (s *fakeStorage) stored(t *testing.T) domain.Epoch {
+func (f *fakeStorage) stored(t *testing.T) domain.Epoch {
 	t.Helper()
 	found := NewConfigMap(domain.Epoch{})
-	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 		t.Fatal(err)
 	}
 	return domain.Read(found.Data, found.Annotations)
 }
 
-func (s *fakeStorage) replace(t *testing.T, e domain.Epoch) {
+func (f *fakeStorage) replace(t *testing.T, e domain.Epoch) {
 	t.Helper()
 	found := NewConfigMap(e)
-	if err := s.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
 		t.Fatal(err)
 	}
 	found.Data = e.Data()
-	if err := s.Update(t.Context(), found); err != nil {
+	if err := f.Update(t.Context(), found); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -139,9 +139,9 @@ func TestReplacedStorageStopsWatch(t *testing.T) {
 	}
 }
 
-func (s *fakeStorage) remove(t *testing.T) {
+func (f *fakeStorage) remove(t *testing.T) {
 	t.Helper()
-	if err := s.Delete(t.Context(), NewConfigMap(domain.Epoch{})); err != nil {
+	if err := f.Delete(t.Context(), NewConfigMap(domain.Epoch{})); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -20,19 +20,19 @@ type StorageRecord struct {
 }
 
 // store stores the result of a read.
-func (m *StorageRecord) store(now domain.Snapshot) { m.last, m.isKnown, m.replaced = now, true, nil }
+func (s *StorageRecord) store(now domain.Snapshot) { s.last, s.isKnown, s.replaced = now, true, nil }
 
 // reset forgets a storage that was replaced. followed is true if the new epoch was already read or
 // no new epoch is expected. If it is false, the StorageRecord waits for the new epoch.
-func (m *StorageRecord) reset(followed bool) {
-	if before := m.last.Epoch; !followed {
-		m.replaced = &before
+func (s *StorageRecord) reset(followed bool) {
+	if before := s.last.Epoch; !followed {
+		s.replaced = &before
 	}
-	m.last, m.isKnown = domain.Snapshot{}, false
+	s.last, s.isKnown = domain.Snapshot{}, false
 }
 
 // awaitsNewEpoch reports whether the storage was replaced and the stored epoch is not newer than
 // the replaced one.
-func (m *StorageRecord) awaitsNewEpoch(now domain.Epoch) bool {
-	return m.replaced != nil && !now.Follows(*m.replaced)
+func (s *StorageRecord) awaitsNewEpoch(now domain.Epoch) bool {
+	return s.replaced != nil && !now.Follows(*s.replaced)
 }

@@ -21,8 +21,8 @@ import (
 // estimatorFunc is an Estimator for any demand.
 type estimatorFunc func(ctx context.Context, clusters []*clusterv1alpha1.Cluster, report Report)
 
-func (f estimatorFunc) Estimate(ctx context.Context, _ capacity.Demand, clusters []*clusterv1alpha1.Cluster, report Report) {
-	f(ctx, clusters, report)
+func (e estimatorFunc) Estimate(ctx context.Context, _ capacity.Demand, clusters []*clusterv1alpha1.Cluster, report Report) {
+	e(ctx, clusters, report)
 }
 
 // reporting returns an estimator that reports the counts in the order of the clusters.

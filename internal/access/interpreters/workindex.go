@@ -21,47 +21,47 @@ type WorkIndex struct {
 }
 
 // Add records that a Work contains an object of the kind.
-func (i *WorkIndex) Add(work types.NamespacedName, kind schema.GroupVersionKind) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.byKind == nil {
-		i.byKind = map[schema.GroupVersionKind]sets.Set[types.NamespacedName]{}
+func (w *WorkIndex) Add(work types.NamespacedName, kind schema.GroupVersionKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byKind == nil {
+		w.byKind = map[schema.GroupVersionKind]sets.Set[types.NamespacedName]{}
 	}
-	if i.byKind[kind] == nil {
-		i.byKind[kind] = sets.New[types.NamespacedName]()
+	if w.byKind[kind] == nil {
+		w.byKind[kind] = sets.New[types.NamespacedName]()
 	}
-	i.byKind[kind].Insert(work)
+	w.byKind[kind].Insert(work)
 }
 
 // Delete removes a Work that no longer exists.
-func (i *WorkIndex) Delete(work types.NamespacedName) {
-	i.deleteFrom(func(works sets.Set[types.NamespacedName]) { works.Delete(work) })
+func (w *WorkIndex) Delete(work types.NamespacedName) {
+	w.deleteFrom(func(works sets.Set[types.NamespacedName]) { works.Delete(work) })
 }
 
 // DeleteNamespace removes the Works of a namespace from the index in memory. It is called for the
 // execution namespace of a cluster that this process no longer serves.
-func (i *WorkIndex) DeleteNamespace(namespace string) {
-	i.deleteFrom(func(works sets.Set[types.NamespacedName]) {
+func (w *WorkIndex) DeleteNamespace(namespace string) {
+	w.deleteFrom(func(works sets.Set[types.NamespacedName]) {
 		maps.DeleteFunc(works, func(work types.NamespacedName, _ sets.Empty) bool { return work.Namespace == namespace })
 	})
 }
 
-func (i *WorkIndex) deleteFrom(remove func(sets.Set[types.NamespacedName])) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for kind, works := range i.byKind {
+func (w *WorkIndex) deleteFrom(remove func(sets.Set[types.NamespacedName])) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for kind, works := range w.byKind {
 		if remove(works); works.Len() == 0 {
-			delete(i.byKind, kind)
+			delete(w.byKind, kind)
 		}
 	}
 }
 
 // Works returns the Works with objects of any of the kinds, without duplicates and in any order.
-func (i *WorkIndex) Works(kinds interpreter.Kinds) []types.NamespacedName {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+func (w *WorkIndex) Works(kinds interpreter.Kinds) []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	found := sets.New[types.NamespacedName]()
-	for kind, works := range i.byKind {
+	for kind, works := range w.byKind {
 		if !kinds.Has(kind) {
 			continue
 		}

@@ -18,17 +18,17 @@ type fakeServer struct {
 	failed         map[schema.GroupVersion]error
 }
 
-func (s fakeServer) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
-	if s.err != nil {
-		return nil, s.err
+func (f fakeServer) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+	if f.err != nil {
+		return nil, f.err
 	}
 	return &metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{
 		{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"list", "watch"}},
 	}}, nil
 }
 
-func (s fakeServer) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	return s.groups, nil, s.failed, s.groupsErr
+func (f fakeServer) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return f.groups, nil, f.failed, f.groupsErr
 }
 
 func TestLookup(t *testing.T) {

@@ -37,9 +37,9 @@ func newDiscoveryServer(t *testing.T, tag string) *discoveryServer {
 	return c
 }
 
-func (c *discoveryServer) appsGroup() apidiscoveryv2.APIGroupDiscovery {
-	version := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: c.freshness}
-	for _, kind := range c.kinds {
+func (d *discoveryServer) appsGroup() apidiscoveryv2.APIGroupDiscovery {
+	version := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: d.freshness}
+	for _, kind := range d.kinds {
 		version.Resources = append(version.Resources, apidiscoveryv2.APIResourceDiscovery{
 			Resource: kind + "s", ResponseKind: &metav1.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, Scope: apidiscoveryv2.ScopeNamespace,
 		})
@@ -47,17 +47,17 @@ func (c *discoveryServer) appsGroup() apidiscoveryv2.APIGroupDiscovery {
 	return apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: "apps"}, Versions: []apidiscoveryv2.APIVersionDiscovery{version}}
 }
 
-func (c *discoveryServer) serveGroups(groups func() []apidiscoveryv2.APIGroupDiscovery) http.HandlerFunc {
+func (d *discoveryServer) serveGroups(groups func() []apidiscoveryv2.APIGroupDiscovery) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if c.etag != "" {
-			w.Header().Set("ETag", c.etag)
-			if r.Header.Get("If-None-Match") == c.etag {
+		if d.etag != "" {
+			w.Header().Set("ETag", d.etag)
+			if r.Header.Get("If-None-Match") == d.etag {
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
 		}
 		if r.URL.Path == "/apis" {
-			c.fullReads++
+			d.fullReads++
 		}
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		list := apidiscoveryv2.APIGroupDiscoveryList{Items: groups()}

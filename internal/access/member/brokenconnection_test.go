@@ -45,33 +45,33 @@ func newCuttableProxy(t *testing.T, server string) *cuttableProxy {
 	return n
 }
 
-func (n *cuttableProxy) serve() {
+func (c *cuttableProxy) serve() {
 	for {
-		near, err := n.Accept()
+		near, err := c.Accept()
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", n.server)
+		far, err := net.Dial("tcp", c.server)
 		if err != nil {
 			_ = near.Close()
 			continue
 		}
 		l := &proxiedConnection{clientSide: near, serverSide: far}
-		n.mu.Lock()
-		n.connections = append(n.connections, l)
-		n.mu.Unlock()
+		c.mu.Lock()
+		c.connections = append(c.connections, l)
+		c.mu.Unlock()
 		go l.forward(near, far)
 		go l.forward(far, near)
 	}
 }
 
-func (l *proxiedConnection) forward(from, to net.Conn) {
+func (p *proxiedConnection) forward(from, to net.Conn) {
 	buffer := make([]byte, 4096)
 	for {
 		read, err := from.Read(buffer)
-		l.mu.Lock()
-		cut := l.isCut
-		l.mu.Unlock()
+		p.mu.Lock()
+		cut := p.isCut
+		p.mu.Unlock()
 		switch {
 		case cut:
 			_, _ = io.Copy(io.Discard, from)
@@ -87,10 +87,10 @@ func (l *proxiedConnection) forward(from, to net.Conn) {
 }
 
 // cutConnections drops all later data of the open connections.
-func (n *cuttableProxy) cutConnections() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.connections {
+func (c *cuttableProxy) cutConnections() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.connections {
 		l.mu.Lock()
 		l.isCut = true
 		l.mu.Unlock()

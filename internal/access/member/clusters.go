@@ -101,9 +101,9 @@ type connectionSource struct {
 	ca          string
 }
 
-func (s connectionSource) equal(other connectionSource) bool {
-	return s.uid == other.uid && s.id == other.id && s.endpoint == other.endpoint && s.insecure == other.insecure &&
-		s.proxy == other.proxy && s.ca == other.ca && maps.Equal(s.proxyHeader, other.proxyHeader)
+func (c connectionSource) equal(other connectionSource) bool {
+	return c.uid == other.uid && c.id == other.id && c.endpoint == other.endpoint && c.insecure == other.insecure &&
+		c.proxy == other.proxy && c.ca == other.ca && maps.Equal(c.proxyHeader, other.proxyHeader)
 }
 
 // NewClusters returns a Clusters without open members. All members that it opens are closed when

@@ -129,41 +129,41 @@ func TestRejectedTokenIsReadAgainWithDelay(t *testing.T) {
 }
 
 // watchSecrets makes the fixture watch the changes of Secrets.
-func (w *memberFixture) watchSecrets(t *testing.T) *metadatafake.FakeMetadataClient {
+func (m *memberFixture) watchSecrets(t *testing.T) *metadatafake.FakeMetadataClient {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	secretClient := metadatafake.NewSimpleMetadataClient(scheme, metadataOf(w.storedSecret(t)))
+	secretClient := metadatafake.NewSimpleMetadataClient(scheme, metadataOf(m.storedSecret(t)))
 	ctx, cancel := context.WithCancel(t.Context())
 	registry := prometheus.NewRegistry()
 	counted, err := NewMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.members = NewClusters(ctx, Options{
-		Karmada: w.karmada, Secrets: w.karmada, SecretMetadata: secretClient, Metrics: counted, Now: func() time.Time { return w.now },
+	m.members = NewClusters(ctx, Options{
+		Karmada: m.karmada, Secrets: m.karmada, SecretMetadata: secretClient, Metrics: counted, Now: func() time.Time { return m.now },
 	})
-	t.Cleanup(func() { w.members.CloseMember("m1"); cancel() })
-	w.eventually(t, "changes are observed", func() bool {
-		w.mustGet(t)
-		version, known := w.members.secretVersions.get(w.members.ctx, client.ObjectKeyFromObject(secretWithToken("")))
-		return known && version == w.storedSecret(t).ResourceVersion
+	t.Cleanup(func() { m.members.CloseMember("m1"); cancel() })
+	m.eventually(t, "changes are observed", func() bool {
+		m.mustGet(t)
+		version, known := m.members.secretVersions.get(m.members.ctx, client.ObjectKeyFromObject(secretWithToken("")))
+		return known && version == m.storedSecret(t).ResourceVersion
 	})
 	return secretClient
 }
 
-func (w *memberFixture) storedSecret(t *testing.T) *corev1.Secret {
+func (m *memberFixture) storedSecret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.karmada.Get(t.Context(), client.ObjectKeyFromObject(secretWithToken("")), secret); err != nil {
+	if err := m.karmada.Get(t.Context(), client.ObjectKeyFromObject(secretWithToken("")), secret); err != nil {
 		t.Fatal(err)
 	}
 	return secret
 }
 
-func (w *memberFixture) eventually(t *testing.T, what string, right func() bool) {
+func (m *memberFixture) eventually(t *testing.T, what string, right func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true,
 		func(context.Context) (bool, error) { return right(), nil })
@@ -180,11 +180,11 @@ func metadataOf(secret *corev1.Secret) *metav1.PartialObjectMetadata {
 }
 
 // replaceSecret stores a Secret and sends the change to the watch.
-func (w *memberFixture) replaceSecret(t *testing.T, secretClient *metadatafake.FakeMetadataClient, data map[string][]byte) {
+func (m *memberFixture) replaceSecret(t *testing.T, secretClient *metadatafake.FakeMetadataClient, data map[string][]byte) {
 	t.Helper()
-	secret := w.storedSecret(t)
+	secret := m.storedSecret(t)
 	secret.Data = data
-	if err := w.karmada.Update(t.Context(), secret); err != nil {
+	if err := m.karmada.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
 	if err := secretClient.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), metadataOf(secret), secret.Namespace); err != nil {

@@ -68,17 +68,17 @@ type contextDiscovery struct {
 }
 
 // ServerResourcesForGroupVersion implements kinds.Discovery.
-func (i contextDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+func (c contextDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
 	parsed, err := schema.ParseGroupVersion(version)
 	if err != nil {
 		return nil, err // it names the version
 	}
-	return i.member.readVersion(i.ctx, parsed)
+	return c.member.readVersion(c.ctx, parsed)
 }
 
 // GroupsAndMaybeResources implements kinds.Discovery.
-func (i contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
-	return i.member.readGroups()
+func (c contextDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+	return c.member.readGroups()
 }
 
 // queryKind asks the member by discovery whether it serves a kind now.

@@ -24,12 +24,12 @@ type KindUnservedError struct {
 	Cause  error
 }
 
-func (e *KindUnservedError) Error() string {
+func (k *KindUnservedError) Error() string {
 	return fmt.Sprintf("cluster %s does not say whether it has objects of kind %s in group %q, version %s or another: %v",
-		e.Member, e.Kind.Kind, e.Kind.Group, e.Kind.Version, e.Cause)
+		k.Member, k.Kind.Kind, k.Kind.Group, k.Kind.Version, k.Cause)
 }
 
-func (e *KindUnservedError) Unwrap() error { return e.Cause }
+func (k *KindUnservedError) Unwrap() error { return k.Cause }
 
 // FindInAnyVersion reads an object from the member. It returns nil if it is proven that the object
 // does not exist. If the member does not serve the requested version, FindInAnyVersion reads the

@@ -27,30 +27,30 @@ type healthTracker struct {
 }
 
 // setHealthy records that the member is healthy.
-func (l *healthTracker) setHealthy() {
-	if l.swapState(healthy) == unhealthy {
-		l.onRecovered(l.member)
+func (h *healthTracker) setHealthy() {
+	if h.swapState(healthy) == unhealthy {
+		h.onRecovered(h.member)
 	}
 }
 
 // setUnhealthy records that the member does not answer, or reports that it is unhealthy.
-func (l *healthTracker) setUnhealthy() {
-	if l.swapState(unhealthy) != unhealthy {
-		l.onUnhealthy(l.member)
+func (h *healthTracker) setUnhealthy() {
+	if h.swapState(unhealthy) != unhealthy {
+		h.onUnhealthy(h.member)
 	}
 }
 
-func (l *healthTracker) swapState(now healthState) (previous healthState) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	previous, l.state = l.state, now
+func (h *healthTracker) swapState(now healthState) (previous healthState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	previous, h.state = h.state, now
 	return previous
 }
 
-func (l *healthTracker) hasState(wanted healthState) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.state == wanted
+func (h *healthTracker) hasState(wanted healthState) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state == wanted
 }
 
 // trackFailures returns a transport that records requests without an answer. It ignores a request

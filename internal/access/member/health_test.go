@@ -10,10 +10,10 @@ import (
 )
 
 // recordHealthChanges collects the notifications about the health of members.
-func (w *memberFixture) recordHealthChanges() *[]string {
+func (m *memberFixture) recordHealthChanges() *[]string {
 	notifications := &[]string{}
-	w.members.OnUnhealthy(func(name string) { *notifications = append(*notifications, name+" unhealthy") })
-	w.members.OnRecovery(func(name string) { *notifications = append(*notifications, name+" recovered") })
+	m.members.OnUnhealthy(func(name string) { *notifications = append(*notifications, name+" unhealthy") })
+	m.members.OnRecovery(func(name string) { *notifications = append(*notifications, name+" recovered") })
 	return notifications
 }
 

@@ -36,7 +36,7 @@ type IdentityError struct {
 }
 
 // Error implements error.
-func (e *IdentityError) Error() string { return e.message }
+func (i *IdentityError) Error() string { return i.message }
 
 // identityVerifier proves for each connection to a member that it leads to the registered cluster.
 // It does so before a request is sent over the connection, because an address may lead to another
@@ -190,9 +190,9 @@ type cancelOnClose struct {
 }
 
 // Close implements io.Closer.
-func (e *cancelOnClose) Close() error {
-	defer e.cancel()
-	return e.ReadCloser.Close()
+func (c *cancelOnClose) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
 }
 
 func isHTTP2(conn net.Conn) bool {
@@ -268,8 +268,8 @@ func (i *identityVerifier) mismatchError(seen string) error {
 // statusError reports an answer with a status other than 200.
 type statusError struct{ code int }
 
-func (e *statusError) Error() string {
-	return fmt.Sprintf("the answer is %d %s", e.code, http.StatusText(e.code))
+func (s *statusError) Error() string {
+	return fmt.Sprintf("the answer is %d %s", s.code, http.StatusText(s.code))
 }
 
 var errNoUID = errors.New("the answer holds no valid UID")

@@ -41,31 +41,31 @@ func newIdentityServer(t *testing.T, uid string, http2 bool) *identityServer {
 	return s
 }
 
-func (s *identityServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (i *identityServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/readyz":
 		_, _ = io.WriteString(w, "ok")
 	case "/api/v1/namespaces/kube-system":
-		s.identityReads++
-		if s.uid == "" {
+		i.identityReads++
+		if i.uid == "" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		_, _ = fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, s.uid)
+		_, _ = fmt.Fprintf(w, `{"metadata":{"uid":%q}}`, i.uid)
 	default:
-		s.otherRequests = append(s.otherRequests, r.Method+" "+r.URL.Path)
+		i.otherRequests = append(i.otherRequests, r.Method+" "+r.URL.Path)
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	}
 }
 
-func (s *identityServer) requests() (asked int, others []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.identityReads, append([]string(nil), s.otherRequests...)
+func (i *identityServer) requests() (asked int, others []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.identityReads, append([]string(nil), i.otherRequests...)
 }
 
 // virtualIP forwards connections to one server at a time.

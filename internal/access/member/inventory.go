@@ -178,36 +178,36 @@ func podIDOf(uid types.UID) (id domain.PodID) {
 
 type nodeStore struct{ *inventory }
 
-func (s nodeStore) set(node countedNode) { s.tally.SetNode(node.name, node.ready, node.allocatable) }
+func (n nodeStore) set(node countedNode) { n.tally.SetNode(node.name, node.ready, node.allocatable) }
 
-func (s nodeStore) remove(node countedNode) { s.tally.RemoveNode(node.name) }
+func (n nodeStore) remove(node countedNode) { n.tally.RemoveNode(node.name) }
 
-func (s nodeStore) replace(nodes []countedNode) {
+func (n nodeStore) replace(nodes []countedNode) {
 	listed := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
-		s.set(node)
+		n.set(node)
 		listed[node.name] = true
 	}
-	s.tally.PruneNodes(func(name string) bool { return listed[name] })
-	s.nodesListed = true
+	n.tally.PruneNodes(func(name string) bool { return listed[name] })
+	n.nodesListed = true
 }
 
-func (s nodeStore) lock() *sync.Mutex { return &s.mu }
+func (n nodeStore) lock() *sync.Mutex { return &n.mu }
 
 type podStore struct{ *inventory }
 
-func (s podStore) set(pod countedPod) { s.tally.SetPod(pod.id, pod.node, pod.requests) }
+func (p podStore) set(pod countedPod) { p.tally.SetPod(pod.id, pod.node, pod.requests) }
 
-func (s podStore) remove(pod countedPod) { s.tally.RemovePod(pod.id) }
+func (p podStore) remove(pod countedPod) { p.tally.RemovePod(pod.id) }
 
-func (s podStore) replace(pods []countedPod) {
+func (p podStore) replace(pods []countedPod) {
 	listed := make(map[domain.PodID]bool, len(pods))
 	for _, pod := range pods {
-		s.set(pod)
+		p.set(pod)
 		listed[pod.id] = true
 	}
-	s.tally.PrunePods(func(id domain.PodID) bool { return listed[id] })
-	s.podsListed = true
+	p.tally.PrunePods(func(id domain.PodID) bool { return listed[id] })
+	p.podsListed = true
 }
 
-func (s podStore) lock() *sync.Mutex { return &s.mu }
+func (p podStore) lock() *sync.Mutex { return &p.mu }

@@ -88,7 +88,7 @@ func newInventoryServer(t testing.TB, nodes, pods int) *inventoryServer {
 	return f
 }
 
-func (f *inventoryServer) newNode(number int) *corev1.Node {
+func (i *inventoryServer) newNode(number int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", number), UID: types.UID(fmt.Sprintf("node-%d", number))},
 		Status: corev1.NodeStatus{
@@ -99,24 +99,24 @@ func (f *inventoryServer) newNode(number int) *corev1.Node {
 	}
 }
 
-func (f *inventoryServer) newPod(number int) *corev1.Pod {
+func (i *inventoryServer) newPod(number int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: fmt.Sprintf("web-%d", number), UID: types.UID(fmt.Sprintf("pod-%d", number)),
 		Annotations: map[string]string{"note": "not counted"},
 	}}
 	pod.Spec.Containers = []corev1.Container{containerRequesting("100m")}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.hasDistinctRequests {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.hasDistinctRequests {
 		pod.Spec.Containers = []corev1.Container{containerRequesting(fmt.Sprintf("%dm", 1000+number))}
 	}
-	if f.nodes > 0 {
-		pod.Spec.NodeName = fmt.Sprintf("node-%d", number%f.nodes)
+	if i.nodes > 0 {
+		pod.Spec.NodeName = fmt.Sprintf("node-%d", number%i.nodes)
 	}
 	return pod
 }
 
-func (f *inventoryServer) serveList(count func() int, kind string, item func(int) any) http.HandlerFunc {
+func (i *inventoryServer) serveList(count func() int, kind string, item func(int) any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		w.Header().Set("Content-Type", "application/json")
@@ -127,16 +127,16 @@ func (f *inventoryServer) serveList(count func() int, kind string, item func(int
 				w.WriteHeader(http.StatusBadRequest)
 				return
 			}
-			f.serveWatch(w, r, kind)
+			i.serveWatch(w, r, kind)
 			return
 		}
 		limit, _ := strconv.Atoi(query.Get("limit"))
 		from, _ := strconv.Atoi(query.Get("continue"))
-		f.mu.Lock()
-		late := f.isExpired && from > 0
-		f.isExpired = f.isExpired && !late
-		f.largestPage = max(f.largestPage, limit)
-		f.mu.Unlock()
+		i.mu.Lock()
+		late := i.isExpired && from > 0
+		i.isExpired = i.isExpired && !late
+		i.largestPage = max(i.largestPage, limit)
+		i.mu.Unlock()
 		if late {
 			w.WriteHeader(http.StatusGone)
 			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: metav1.StatusReasonExpired, Code: http.StatusGone})
@@ -156,10 +156,10 @@ func (f *inventoryServer) serveList(count func() int, kind string, item func(int
 	}
 }
 
-func (f *inventoryServer) serveWatch(w http.ResponseWriter, r *http.Request, kind string) {
+func (i *inventoryServer) serveWatch(w http.ResponseWriter, r *http.Request, kind string) {
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
-	events := f.events
+	events := i.events
 	if kind != "PodList" {
 		events = nil
 	}

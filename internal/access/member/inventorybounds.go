@@ -23,52 +23,52 @@ type inventoryBounds struct {
 }
 
 // beginList is called before the first page of a list is read.
-func (w inventoryBounds) beginList() {
-	w.inventory.mu.Lock()
-	defer w.inventory.mu.Unlock()
-	w.lists.BeginList()
+func (i inventoryBounds) beginList() {
+	i.inventory.mu.Lock()
+	defer i.inventory.mu.Unlock()
+	i.lists.BeginList()
 }
 
 // abortList is called when reading a list failed. It drops the objects that were read.
-func (w inventoryBounds) abortList() {
-	w.inventory.mu.Lock()
-	defer w.inventory.mu.Unlock()
-	w.lists.EndList()
+func (i inventoryBounds) abortList() {
+	i.inventory.mu.Lock()
+	defer i.inventory.mu.Unlock()
+	i.lists.EndList()
 }
 
 // checkList returns an error if the objects of a list exceed the limits.
-func (w inventoryBounds) checkList(objects int) error {
-	w.inventory.mu.Lock()
-	size := w.lists.ListedSize()
-	w.inventory.mu.Unlock()
-	return w.checkAmounts(objects, size)
+func (i inventoryBounds) checkList(objects int) error {
+	i.inventory.mu.Lock()
+	size := i.lists.ListedSize()
+	i.inventory.mu.Unlock()
+	return i.checkAmounts(objects, size)
 }
 
 // checkHeld returns an error if the objects that the inventory holds exceed the limits.
-func (w inventoryBounds) checkHeld() error {
-	w.inventory.mu.Lock()
-	size := w.lists.HeldSize()
-	objects, pods := w.inventory.tally.Counts()
-	w.inventory.mu.Unlock()
-	if w.bound == bounds.Pods {
+func (i inventoryBounds) checkHeld() error {
+	i.inventory.mu.Lock()
+	size := i.lists.HeldSize()
+	objects, pods := i.inventory.tally.Counts()
+	i.inventory.mu.Unlock()
+	if i.bound == bounds.Pods {
 		objects = pods
 	}
-	return w.checkAmounts(objects, size)
+	return i.checkAmounts(objects, size)
 }
 
-func (w inventoryBounds) checkAmounts(objects int, size domain.PoolSize) error {
-	limits := w.member.bounds.Limits
+func (i inventoryBounds) checkAmounts(objects int, size domain.PoolSize) error {
+	limits := i.member.bounds.Limits
 	return cmp.Or(
-		w.member.checkBound(w.bound, w.subject, "objects", objects, w.limit),
-		w.member.checkBound(bounds.ResourceLists, w.subject, "bytes in different lists of resources", size.Bytes, limits.ResourceListBytes),
-		w.member.checkBound(bounds.ResourceNames, w.subject, "different names of resources", size.Names, limits.ResourceNames))
+		i.member.checkBound(i.bound, i.subject, "objects", objects, i.limit),
+		i.member.checkBound(bounds.ResourceLists, i.subject, "bytes in different lists of resources", size.Bytes, limits.ResourceListBytes),
+		i.member.checkBound(bounds.ResourceNames, i.subject, "different names of resources", size.Names, limits.ResourceNames))
 }
 
 // objectError returns the error for an object that cannot be counted.
-func (w inventoryBounds) objectError(err error) error {
+func (i inventoryBounds) objectError(err error) error {
 	if !errors.Is(err, domain.ErrTooManyResourceNames) {
 		return err
 	}
-	err = w.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: w.subject, Detail: "an object has " + err.Error()})
-	return fmt.Errorf("reading %s: %w", w.subject, err)
+	err = i.member.bounds.Hits.Record(bounds.ExceededError{Bound: bounds.ResourceNames, Subject: i.subject, Detail: "an object has " + err.Error()})
+	return fmt.Errorf("reading %s: %w", i.subject, err)
 }

@@ -63,19 +63,19 @@ func newWatchedKinds() watchedKinds {
 // isReviewDue reports whether a kind whose watch ended should be reviewed now. It returns false
 // shortly after a review, because many Works may need the kind at the same time and each would
 // cause a review.
-func (k *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	watch := k.watches[kind]
-	return watch != nil && watch.state.Stopped && now.Sub(watch.reviewedAt) >= k.minDelay
+func (w *watchedKinds) isReviewDue(kind schema.GroupVersionKind, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	watch := w.watches[kind]
+	return watch != nil && watch.state.Stopped && now.Sub(watch.reviewedAt) >= w.minDelay
 }
 
 // dueReviews returns the kinds to review now. left is false if no kind is in doubt and no watch has
 // ended. In that case the reviews end, and the next doubt starts them again.
-func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind, left bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for kind, watch := range k.watches {
+func (w *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind, left bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for kind, watch := range w.watches {
 		if !watch.isDoubted && !watch.state.Stopped {
 			continue
 		}
@@ -84,7 +84,7 @@ func (k *watchedKinds) dueReviews(now time.Time) (due []schema.GroupVersionKind,
 			due = append(due, kind)
 		}
 	}
-	k.isReviewing = left
+	w.isReviewing = left
 	return due, left
 }
 

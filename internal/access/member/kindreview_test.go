@@ -49,30 +49,30 @@ func newCRDServer(t *testing.T) *crdServer {
 
 // set changes the state of the definition and ends the watches of the kind, as an API server does
 // when a definition is removed.
-func (d *crdServer) set(removed, failing bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.isRemoved, d.isUnavailable = removed, failing
-	close(d.watches)
-	d.watches = make(chan struct{})
+func (c *crdServer) set(removed, failing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isRemoved, c.isUnavailable = removed, failing
+	close(c.watches)
+	c.watches = make(chan struct{})
 }
 
-func (d *crdServer) requestCounts() (lists, reviews int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.lists, d.reviews
+func (c *crdServer) requestCounts() (lists, reviews int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists, c.reviews
 }
 
-func (d *crdServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	absent, failing, watches := d.isRemoved || d.isUnavailable, d.isUnavailable, d.watches
+func (c *crdServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	absent, failing, watches := c.isRemoved || c.isUnavailable, c.isUnavailable, c.watches
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/widgets"):
-		d.lists++
+		c.lists++
 	case r.URL.Path == "/apis/example.org/v1":
-		d.reviews++
+		c.reviews++
 	}
-	d.mu.Unlock()
+	c.mu.Unlock()
 	group := metav1.APIGroup{Name: "example.org", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "example.org/v1", Version: "v1"}}}
 	apps := metav1.APIGroup{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "apps/v1", Version: "v1"}}}
 	switch {

@@ -27,54 +27,54 @@ func newResettableMapper(config *rest.Config, httpClient *http.Client) (*resetta
 }
 
 // reset drops all stored kinds, so that later calls look them up again.
-func (m *resettableMapper) reset() error {
-	empty, err := apiutil.NewDynamicRESTMapper(m.config, m.http)
+func (r *resettableMapper) reset() error {
+	empty, err := apiutil.NewDynamicRESTMapper(r.config, r.http)
 	if err != nil {
 		return fmt.Errorf("making REST mapper: %w", err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.current = empty
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current = empty
 	return nil
 }
 
-func (m *resettableMapper) currentMapper() meta.RESTMapper {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.current
+func (r *resettableMapper) currentMapper() meta.RESTMapper {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.current
 }
 
 // KindFor implements meta.RESTMapper, as do the methods below.
-func (m *resettableMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return m.currentMapper().KindFor(resource)
+func (r *resettableMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return r.currentMapper().KindFor(resource)
 }
 
 // KindsFor returns all kinds of a resource.
-func (m *resettableMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	return m.currentMapper().KindsFor(resource)
+func (r *resettableMapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return r.currentMapper().KindsFor(resource)
 }
 
 // ResourceFor returns the resource that matches a partial one.
-func (m *resettableMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return m.currentMapper().ResourceFor(input)
+func (r *resettableMapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return r.currentMapper().ResourceFor(input)
 }
 
 // ResourcesFor returns all resources that match a partial one.
-func (m *resettableMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	return m.currentMapper().ResourcesFor(input)
+func (r *resettableMapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return r.currentMapper().ResourcesFor(input)
 }
 
 // RESTMapping returns the resource of a kind.
-func (m *resettableMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return m.currentMapper().RESTMapping(kind, versions...)
+func (r *resettableMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return r.currentMapper().RESTMapping(kind, versions...)
 }
 
 // RESTMappings returns the resources of a kind in several versions.
-func (m *resettableMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
-	return m.currentMapper().RESTMappings(kind, versions...)
+func (r *resettableMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return r.currentMapper().RESTMappings(kind, versions...)
 }
 
 // ResourceSingularizer returns the singular of a resource's name.
-func (m *resettableMapper) ResourceSingularizer(resource string) (string, error) {
-	return m.currentMapper().ResourceSingularizer(resource)
+func (r *resettableMapper) ResourceSingularizer(resource string) (string, error) {
+	return r.currentMapper().ResourceSingularizer(resource)
 }

@@ -83,9 +83,9 @@ func secretWithToken(token string) *corev1.Secret {
 	}
 }
 
-func (w *memberFixture) mustGet(t *testing.T) *Member {
+func (m *memberFixture) mustGet(t *testing.T) *Member {
 	t.Helper()
-	target, err := w.members.Get(t.Context(), "m1")
+	target, err := m.members.Get(t.Context(), "m1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +260,8 @@ func TestAnswerAfterTimeoutIsError(t *testing.T) {
 // complete.
 type unfinishedBody struct{ ctx context.Context }
 
-func (e unfinishedBody) Read([]byte) (int, error) {
-	<-e.ctx.Done()
+func (u unfinishedBody) Read([]byte) (int, error) {
+	<-u.ctx.Done()
 	return 0, io.EOF
 }
 

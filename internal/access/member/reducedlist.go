@@ -49,43 +49,43 @@ func runReflector[T any](ctx context.Context, name string, source reducedSource[
 
 // IsWatchListSemanticsUnSupported makes reflectors list page by page. Otherwise a reflector would
 // request the list as a stream of events, and collect the whole list in memory.
-func (s reducedSource[T]) IsWatchListSemanticsUnSupported() bool { return true }
+func (r reducedSource[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements cache.ListerWatcher.
-func (s reducedSource[T]) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
+func (r reducedSource[T]) List(o metav1.ListOptions) (runtime.Object, error) {
+	return r.ListWithContext(context.Background(), o)
 }
 
 // Watch implements cache.ListerWatcher.
-func (s reducedSource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
+func (r reducedSource[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return r.WatchWithContext(context.Background(), o)
 }
 
 // ListWithContext reads the whole list and keeps only the reduced objects. It always reads in pages
 // and from the storage, because a list from the cache of an API server may be a single answer of a
 // gigabyte.
-func (s reducedSource[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	s.bounds.beginList()
-	list, err := s.readList(ctx)
+func (r reducedSource[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	r.bounds.beginList()
+	list, err := r.readList(ctx)
 	if err != nil {
-		s.bounds.abortList()
+		r.bounds.abortList()
 		return nil, err
 	}
 	return list, nil
 }
 
-func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error) {
+func (r reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error) {
 	list := &reducedList[T]{}
-	options := metav1.ListOptions{FieldSelector: s.selector, Limit: inventoryPageSize}
+	options := metav1.ListOptions{FieldSelector: r.selector, Limit: inventoryPageSize}
 	for pages := 1; ; pages++ {
-		if err := s.readPage(ctx, &options, s.list, list.addPage(s)); err != nil {
+		if err := r.readPage(ctx, &options, r.list, list.addPage(r)); err != nil {
 			// An expired continue token is not handled here, because the reflector lists again
 			// after every error.
 			return nil, fmt.Errorf("reading a page of a list: %w", err)
 		}
 		// An empty page counts as one object, because otherwise a list of empty pages would never
 		// end.
-		if err := s.bounds.checkList(max(pages, len(list.Items))); err != nil {
+		if err := r.bounds.checkList(max(pages, len(list.Items))); err != nil {
 			return nil, err
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
@@ -95,17 +95,17 @@ func (s reducedSource[T]) readList(ctx context.Context) (*reducedList[T], error)
 }
 
 // addPage returns a function that reduces the objects of a page and adds them to the list.
-func (l *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) error {
+func (r *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) error {
 	return func(page runtime.Object) error {
 		accessor, err := meta.ListAccessor(page)
 		if err != nil {
 			return err
 		}
-		l.ResourceVersion, l.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
+		r.ResourceVersion, r.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
 		return meta.EachListItem(page, func(object runtime.Object) error {
 			value, ok, err := source.reduce(object)
 			if ok && err == nil {
-				l.Items = append(l.Items, reducedObject[T]{value: value})
+				r.Items = append(r.Items, reducedObject[T]{value: value})
 			}
 			return source.bounds.objectError(err)
 		})
@@ -113,15 +113,15 @@ func (l *reducedList[T]) addPage(source reducedSource[T]) func(runtime.Object) e
 }
 
 // WatchWithContext watches objects and passes on only the reduced objects.
-func (s reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o.FieldSelector = s.selector
-	events, err := s.watch(ctx, o)
+func (r reducedSource[T]) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.FieldSelector = r.selector
+	events, err := r.watch(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		value, ok, err := s.reduce(event.Object)
-		if err = cmp.Or(s.bounds.objectError(err), s.bounds.checkHeld()); err != nil {
+		value, ok, err := r.reduce(event.Object)
+		if err = cmp.Or(r.bounds.objectError(err), r.bounds.checkHeld()); err != nil {
 			return watch.Event{Type: watch.Error, Object: bounds.NewErrorStatus(err)}, true
 		}
 		if ok {
@@ -162,37 +162,37 @@ type reducedList[T any] struct {
 }
 
 // DeepCopyObject implements runtime.Object.
-func (l *reducedList[T]) DeepCopyObject() runtime.Object {
-	copied := *l
-	copied.Items = append([]reducedObject[T](nil), l.Items...)
+func (r *reducedList[T]) DeepCopyObject() runtime.Object {
+	copied := *r
+	copied.Items = append([]reducedObject[T](nil), r.Items...)
 	return &copied
 }
 
 // reflectorStore passes the objects of a reflector to a sink.
 type reflectorStore[T any] struct{ reducedSink[T] }
 
-func (s reflectorStore[T]) apply(object any, update func(T)) error {
+func (r reflectorStore[T]) apply(object any, update func(T)) error {
 	reduced, ok := object.(*reducedObject[T])
 	if !ok {
 		return fmt.Errorf("unexpected type %T", object)
 	}
-	s.lock().Lock()
-	defer s.lock().Unlock()
+	r.lock().Lock()
+	defer r.lock().Unlock()
 	update(reduced.value)
 	return nil
 }
 
 // Add implements cache.ReflectorStore, as do the methods below.
-func (s reflectorStore[T]) Add(object any) error { return s.apply(object, s.set) }
+func (r reflectorStore[T]) Add(object any) error { return r.apply(object, r.set) }
 
 // Update stores a changed object.
-func (s reflectorStore[T]) Update(object any) error { return s.apply(object, s.set) }
+func (r reflectorStore[T]) Update(object any) error { return r.apply(object, r.set) }
 
 // Delete removes a deleted object.
-func (s reflectorStore[T]) Delete(object any) error { return s.apply(object, s.remove) }
+func (r reflectorStore[T]) Delete(object any) error { return r.apply(object, r.remove) }
 
 // Replace stores a whole list.
-func (s reflectorStore[T]) Replace(objects []any, _ string) error {
+func (r reflectorStore[T]) Replace(objects []any, _ string) error {
 	all := make([]T, 0, len(objects))
 	for _, object := range objects {
 		reduced, ok := object.(*reducedObject[T])
@@ -201,11 +201,11 @@ func (s reflectorStore[T]) Replace(objects []any, _ string) error {
 		}
 		all = append(all, reduced.value)
 	}
-	s.lock().Lock()
-	defer s.lock().Unlock()
-	s.replace(all)
+	r.lock().Lock()
+	defer r.lock().Unlock()
+	r.replace(all)
 	return nil
 }
 
 // Resync does nothing, because unchanged objects need no second update.
-func (s reflectorStore[T]) Resync() error { return nil }
+func (r reflectorStore[T]) Resync() error { return nil }

@@ -41,11 +41,11 @@ type namespaceWatch struct {
 
 // get returns the version of a Secret, or an empty version if the Secret does not exist. known is
 // false while the watch is not synced.
-func (v *secretVersions) get(ctx context.Context, ref types.NamespacedName) (version string, known bool) {
-	if v.karmada == nil {
+func (s *secretVersions) get(ctx context.Context, ref types.NamespacedName) (version string, known bool) {
+	if s.karmada == nil {
 		return "", false
 	}
-	informer := v.watchNamespace(ctx, ref.Namespace)
+	informer := s.watchNamespace(ctx, ref.Namespace)
 	if informer == nil || !informer.HasSynced() {
 		return "", false
 	}
@@ -61,13 +61,13 @@ func (v *secretVersions) get(ctx context.Context, ref types.NamespacedName) (ver
 
 // watchNamespace starts a watch of the Secrets of a namespace. The watch runs until ctx ends or no
 // cluster needs it.
-func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) toolscache.SharedIndexInformer {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if watch, ok := v.namespaces[namespace]; ok {
+func (s *secretVersions) watchNamespace(ctx context.Context, namespace string) toolscache.SharedIndexInformer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if watch, ok := s.namespaces[namespace]; ok {
 		return watch.SharedIndexInformer
 	}
-	informer := metadatainformer.NewFilteredMetadataInformer(v.karmada, corev1.SchemeGroupVersion.WithResource("secrets"),
+	informer := metadatainformer.NewFilteredMetadataInformer(s.karmada, corev1.SchemeGroupVersion.WithResource("secrets"),
 		namespace, 0, toolscache.Indexers{}, nil).Informer()
 	var lastMessage string
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *toolscache.Reflector, err error) {
@@ -82,27 +82,27 @@ func (v *secretVersions) watchNamespace(ctx context.Context, namespace string) t
 		err = informer.SetTransform(trimToNameAndVersion)
 	}
 	if err == nil {
-		_, err = informer.AddEventHandler(v.eventHandler())
+		_, err = informer.AddEventHandler(s.eventHandler())
 	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Watching the Secrets of clusters", "namespace", namespace)
 		return nil
 	}
 	ctx, end := context.WithCancel(ctx)
-	v.namespaces[namespace] = namespaceWatch{informer, end}
+	s.namespaces[namespace] = namespaceWatch{informer, end}
 	go informer.RunWithContext(ctx)
 	return informer
 }
 
 // stopUnneeded stops the watches of namespaces that are not needed. A later call of get starts such
 // a watch again.
-func (v *secretVersions) stopUnneeded(needed func(namespace string) bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for namespace, watch := range v.namespaces {
+func (s *secretVersions) stopUnneeded(needed func(namespace string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for namespace, watch := range s.namespaces {
 		if !needed(namespace) {
 			watch.stop()
-			delete(v.namespaces, namespace)
+			delete(s.namespaces, namespace)
 		}
 	}
 }
@@ -117,9 +117,9 @@ func trimToNameAndVersion(object any) (any, error) {
 	}}, nil
 }
 
-func (v *secretVersions) eventHandler() toolscache.ResourceEventHandler {
+func (s *secretVersions) eventHandler() toolscache.ResourceEventHandler {
 	notify := func(secret *metav1.PartialObjectMetadata) {
-		v.onChange(types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
+		s.onChange(types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name})
 	}
 	return loop.Handlers[*metav1.PartialObjectMetadata]{
 		Added: func(secret *metav1.PartialObjectMetadata, isInInitialList bool) {

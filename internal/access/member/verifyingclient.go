@@ -36,8 +36,8 @@ type servedUnknownError struct {
 	cause error
 }
 
-func (e *servedUnknownError) Error() string {
-	return fmt.Sprintf("the cluster does not say whether it serves %s in %s: %v", e.kind.Kind, e.kind.GroupVersion(), e.cause)
+func (s *servedUnknownError) Error() string {
+	return fmt.Sprintf("the cluster does not say whether it serves %s in %s: %v", s.kind.Kind, s.kind.GroupVersion(), s.cause)
 }
 
 // Get implements client.Reader.

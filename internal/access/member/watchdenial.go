@@ -52,29 +52,29 @@ type successNotifier struct {
 }
 
 // List implements cache.ListerWatcher.
-func (p successNotifier) List(o metav1.ListOptions) (runtime.Object, error) {
-	return p.ListWithContext(context.Background(), o)
+func (s successNotifier) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
 }
 
 // Watch implements cache.ListerWatcher.
-func (p successNotifier) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return p.WatchWithContext(context.Background(), o)
+func (s successNotifier) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
 }
 
 // ListWithContext implements cache.ListerWatcherWithContext.
-func (p successNotifier) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list, err := p.ListerWatcherWithContext.ListWithContext(ctx, o)
+func (s successNotifier) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.ListerWatcherWithContext.ListWithContext(ctx, o)
 	if err == nil {
-		p.onSuccess()
+		s.onSuccess()
 	}
 	return list, err
 }
 
 // WatchWithContext implements cache.ListerWatcherWithContext.
-func (p successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	events, err := p.ListerWatcherWithContext.WatchWithContext(ctx, o)
+func (s successNotifier) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	events, err := s.ListerWatcherWithContext.WatchWithContext(ctx, o)
 	if err == nil {
-		p.onSuccess()
+		s.onSuccess()
 	}
 	return events, err
 }

@@ -20,11 +20,11 @@ type cutConn struct {
 	cut *atomic.Bool
 }
 
-func (d cutConn) Write(b []byte) (int, error) {
-	if d.cut.Load() {
+func (c cutConn) Write(b []byte) (int, error) {
+	if c.cut.Load() {
 		return len(b), nil
 	}
-	return d.Conn.Write(b)
+	return c.Conn.Write(b)
 }
 
 func TestCutConnectionIsReplaced(t *testing.T) {
@@ -73,11 +73,11 @@ func TestCutConnectionIsReplaced(t *testing.T) {
 // wrappingTransport wraps a transport and returns it.
 type wrappingTransport struct{ next http.RoundTripper }
 
-func (a *wrappingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	return a.next.RoundTrip(request)
+func (w *wrappingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	return w.next.RoundTrip(request)
 }
 
-func (a *wrappingTransport) WrappedRoundTripper() http.RoundTripper { return a.next }
+func (w *wrappingTransport) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 func TestSetPingTimeouts(t *testing.T) {
 	tests := map[string]struct {

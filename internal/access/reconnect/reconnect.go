@@ -76,37 +76,37 @@ type retryingTransport struct {
 
 // WrappedRoundTripper implements net.RoundTripperWrapper, so that callers can close idle
 // connections.
-func (t *retryingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+func (r *retryingTransport) WrappedRoundTripper() http.RoundTripper { return r.next }
 
 // RoundTrip implements http.RoundTripper.
-func (t *retryingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.next.RoundTrip(request)
-	away := t.outagesFor(request, response, err)
+func (r *retryingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	away := r.outagesFor(request, response, err)
 	if away == nil || !IsRetryable(request) {
 		return response, err
 	}
-	ctx, cancel := t.withTimeout(request)
+	ctx, cancel := r.withTimeout(request)
 	defer cancel()
 	for away != nil {
-		lost := t.beginOutage(away, response, err)
-		if !lost.await(ctx, t.options.Closed, t.options.RetryInterval) {
+		lost := r.beginOutage(away, response, err)
+		if !lost.await(ctx, r.options.Closed, r.options.RetryInterval) {
 			return response, err
 		}
 		closeBody(response)
 		// The retry uses the context of the request, because the limit applies only to waiting, and
 		// a response may take longer.
-		response, err = t.next.RoundTrip(request)
+		response, err = r.next.RoundTrip(request)
 		lost.releaseTurn()
-		away = t.outagesFor(request, response, err)
+		away = r.outagesFor(request, response, err)
 	}
 	return response, err
 }
 
 // withTimeout returns the context that limits how long a request waits.
-func (t *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
-	limit := t.options.Timeout
+func (r *retryingTransport) withTimeout(request *http.Request) (context.Context, context.CancelFunc) {
+	limit := r.options.Timeout
 	if IsWatch(request) {
-		limit = t.options.WatchTimeout
+		limit = r.options.WatchTimeout
 	}
 	if limit < 0 {
 		return context.WithCancel(request.Context())
@@ -116,40 +116,40 @@ func (t *retryingTransport) withTimeout(request *http.Request) (context.Context,
 
 // outagesFor ends the outages that a response disproves. It returns the tracker of the outage if
 // the server did not respond, or nil for a response.
-func (t *retryingTransport) outagesFor(request *http.Request, response *http.Response, err error) *outageTracker {
+func (r *retryingTransport) outagesFor(request *http.Request, response *http.Response, err error) *outageTracker {
 	switch {
 	case err != nil && isConnectionFailure(err):
-		return &t.unreachable
+		return &r.unreachable
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil
 	}
-	t.endOutage(&t.unreachable)
-	if err != nil || !t.options.RetryUnavailable {
+	r.endOutage(&r.unreachable)
+	if err != nil || !r.options.RetryUnavailable {
 		return nil
 	}
-	group := t.unavailable.of(request.URL.Path)
+	group := r.unavailable.of(request.URL.Path)
 	if response.Header.Get("Retry-After") == "" &&
 		(response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable) {
 		return group
 	}
-	t.endOutage(group)
+	r.endOutage(group)
 	return nil
 }
 
-func (t *retryingTransport) beginOutage(of *outageTracker, response *http.Response, err error) *outage {
+func (r *retryingTransport) beginOutage(of *outageTracker, response *http.Response, err error) *outage {
 	lost, first := of.getOrBegin(time.Now())
-	if first && t.options.OnLost != nil {
+	if first && r.options.OnLost != nil {
 		if err == nil {
 			err = errors.New("the server responded with " + response.Status)
 		}
-		t.options.OnLost(err)
+		r.options.OnLost(err)
 	}
 	return lost
 }
 
-func (t *retryingTransport) endOutage(of *outageTracker) {
-	if took, was := of.end(time.Now()); was && t.options.OnRecovered != nil {
-		t.options.OnRecovered(took)
+func (r *retryingTransport) endOutage(of *outageTracker) {
+	if took, was := of.end(time.Now()); was && r.options.OnRecovered != nil {
+		r.options.OnRecovered(took)
 	}
 }
 

@@ -28,26 +28,26 @@ type fakeServer struct {
 	tries  int
 }
 
-func (s *fakeServer) RoundTrip(*http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tries++
-	if s.err != nil {
-		return nil, s.err
+func (f *fakeServer) RoundTrip(*http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries++
+	if f.err != nil {
+		return nil, f.err
 	}
-	return &http.Response{StatusCode: s.status, Status: http.StatusText(s.status), Header: http.Header{}, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: f.status, Status: http.StatusText(f.status), Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-func (s *fakeServer) set(status int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status, s.err = status, err
+func (f *fakeServer) set(status int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.status, f.err = status, err
 }
 
-func (s *fakeServer) tryCount() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tries
+func (f *fakeServer) tryCount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tries
 }
 
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

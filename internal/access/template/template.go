@@ -225,7 +225,7 @@ func (r *Reader) awaitFirstList(ctx context.Context, kind schema.GroupVersionKin
 	}
 }
 
-func (w kindWatch) isComplete() bool { return w.informer.HasSynced() && !w.informer.IsStopped() }
+func (k kindWatch) isComplete() bool { return k.informer.HasSynced() && !k.informer.IsStopped() }
 
 func getObject(ctx context.Context, reader client.Reader, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	object := emptyObject(kind)

@@ -50,17 +50,17 @@ type informer struct {
 
 func (i *informer) IsStopped() bool { return i.stopped }
 
-func (w *fakeCluster) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	if w.informer == nil {
-		w.requests = append(w.requests, "watch "+of.GetObjectKind().GroupVersionKind().Kind)
-		w.informer = &informer{FakeInformer: controllertest.NewFakeInformer()}
+func (f *fakeCluster) GetInformer(_ context.Context, of client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if f.informer == nil {
+		f.requests = append(f.requests, "watch "+of.GetObjectKind().GroupVersionKind().Kind)
+		f.informer = &informer{FakeInformer: controllertest.NewFakeInformer()}
 	}
-	return w.informer, nil
+	return f.informer, nil
 }
 
-func (w *fakeCluster) RemoveInformer(context.Context, client.Object) error {
-	w.informer.stopped = true
-	w.informer = nil
+func (f *fakeCluster) RemoveInformer(context.Context, client.Object) error {
+	f.informer.stopped = true
+	f.informer = nil
 	return nil
 }
 
@@ -99,10 +99,10 @@ func newFakeCluster(t *testing.T, cached, live client.Object, failure error) *fa
 	return w
 }
 
-func (w *fakeCluster) watch(kind schema.GroupVersionKind) {
-	w.t.Helper()
-	if _, err := w.reader.Watch(w.t.Context(), kind); err != nil {
-		w.t.Fatal(err)
+func (f *fakeCluster) watch(kind schema.GroupVersionKind) {
+	f.t.Helper()
+	if _, err := f.reader.Watch(f.t.Context(), kind); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

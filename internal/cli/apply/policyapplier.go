@@ -29,12 +29,12 @@ type policyApplier struct {
 // run applies each object, and right after it the policy of this object. If an object is rejected,
 // run applies no policy for it, and continues with the other objects. The final steps of kubectl,
 // printing a list and pruning, run once for all objects.
-func (s *policyApplier) run() error {
-	kinds, err := s.findPolicyMappings()
+func (p *policyApplier) run() error {
+	kinds, err := p.findPolicyMappings()
 	if err != nil {
 		return err
 	}
-	objects, err := s.options.GetObjects()
+	objects, err := p.options.GetObjects()
 	if err == nil && len(objects) == 0 {
 		return errors.New("no objects passed to apply")
 	}
@@ -42,11 +42,11 @@ func (s *policyApplier) run() error {
 	if err != nil {
 		errs = append(errs, err)
 	}
-	finish := s.options.PostProcessorFn
-	s.options.PostProcessorFn = nil
+	finish := p.options.PostProcessorFn
+	p.options.PostProcessorFn = nil
 	var applied []*resource.Info
 	for _, object := range objects {
-		done, err := s.applyWithPolicy(object, kinds)
+		done, err := p.applyWithPolicy(object, kinds)
 		applied = append(applied, done...)
 		if err != nil {
 			errs = append(errs, err)
@@ -55,49 +55,49 @@ func (s *policyApplier) run() error {
 	if len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
 	}
-	s.options.SetObjects(applied)
+	p.options.SetObjects(applied)
 	return finish()
 }
 
 // applyWithPolicy applies an object and its policy, and returns the applied objects.
-func (s *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappings) ([]*resource.Info, error) {
-	if err := s.apply(object); err != nil {
+func (p *policyApplier) applyWithPolicy(object *resource.Info, kinds policyMappings) ([]*resource.Info, error) {
+	if err := p.apply(object); err != nil {
 		return nil, err
 	}
 	applied := []*resource.Info{object}
 	kind := object.Mapping.GroupVersionKind
 	if tenancy.DefaultSkippedAPIs().Skips(kind) {
-		s.messagef("%s %q belongs to the control plane and is not propagated", kind.Kind, object.Name)
+		p.messagef("%s %q belongs to the control plane and is not propagated", kind.Kind, object.Name)
 		return applied, nil
 	}
-	policyInfo, err := s.newPolicyInfo(object, kinds)
+	policyInfo, err := p.newPolicyInfo(object, kinds)
 	if err != nil {
 		return applied, err
 	}
-	if err := s.apply(policyInfo); err != nil {
+	if err := p.apply(policyInfo); err != nil {
 		return applied, err
 	}
-	s.warnAboutOtherPolicy(object, policyInfo)
+	p.warnAboutOtherPolicy(object, policyInfo)
 	return append(applied, policyInfo), nil
 }
 
 // warnAboutOtherPolicy prints a warning if another policy has claimed the object. The new policy
 // then has no effect, because a policy does not preempt another policy by default.
-func (s *policyApplier) warnAboutOtherPolicy(object, policyInfo *resource.Info) {
+func (p *policyApplier) warnAboutOtherPolicy(object, policyInfo *resource.Info) {
 	stored, err := meta.Accessor(object.Object)
 	if err != nil {
 		return
 	}
 	claim, claimed := policy.ClaimedBy(stored)
 	if claimed && (claim.Name != policyInfo.Name || claim.Namespace != policyInfo.Namespace) {
-		s.messagef("warning: %s %q belongs to policy %q, which decides where it is propagated: change or delete that policy",
+		p.messagef("warning: %s %q belongs to policy %q, which decides where it is propagated: change or delete that policy",
 			object.Mapping.GroupVersionKind.Kind, object.Name, claim)
 	}
 }
 
-func (s *policyApplier) apply(object *resource.Info) error {
-	s.options.SetObjects([]*resource.Info{object})
-	return s.options.Run()
+func (p *policyApplier) apply(object *resource.Info) error {
+	p.options.SetObjects([]*resource.Info{object})
+	return p.options.Run()
 }
 
 // policyMappings are the REST mappings of both kinds of policies.
@@ -105,10 +105,10 @@ type policyMappings struct{ namespaced, clusterWide *meta.RESTMapping }
 
 // findPolicyMappings returns the REST mappings of policies. It runs before any object is applied,
 // and returns an error if the control plane does not serve policies.
-func (s *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
+func (p *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	find := func(kind string) (mapping *meta.RESTMapping) {
 		if err == nil {
-			mapping, err = s.options.Mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}, policyv1alpha1.GroupVersion.Version)
+			mapping, err = p.options.Mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}, policyv1alpha1.GroupVersion.Version)
 		}
 		return mapping
 	}
@@ -120,16 +120,16 @@ func (s *policyApplier) findPolicyMappings() (kinds policyMappings, err error) {
 	return kinds, nil
 }
 
-func (s *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMappings) (*resource.Info, error) {
+func (p *policyApplier) newPolicyInfo(object *resource.Info, kinds policyMappings) (*resource.Info, error) {
 	mapping := kinds.clusterWide
 	if object.Namespaced() {
 		mapping = kinds.namespaced
 	}
-	karmadaClient, err := s.factory.UnstructuredClientForMapping(mapping)
+	karmadaClient, err := p.factory.UnstructuredClientForMapping(mapping)
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for %s: %w", mapping.Resource.Resource, err)
 	}
-	content := newPolicy(mapping.GroupVersionKind, object, s.clusters)
+	content := newPolicy(mapping.GroupVersionKind, object, p.clusters)
 	return &resource.Info{
 		Client: karmadaClient, Mapping: mapping, Source: object.Source,
 		Namespace: content.GetNamespace(), Name: content.GetName(), Object: content,

@@ -91,9 +91,9 @@ func (p *Program) Examples(text string) string {
 // UsageError means that a command was used in a wrong way.
 type UsageError struct{ Reason error }
 
-func (e *UsageError) Error() string { return e.Reason.Error() }
+func (u *UsageError) Error() string { return u.Reason.Error() }
 
-func (e *UsageError) Unwrap() error { return e.Reason }
+func (u *UsageError) Unwrap() error { return u.Reason }
 
 // NewUsageError returns a UsageError with the formatted text.
 func NewUsageError(format string, args ...any) error {

@@ -71,14 +71,14 @@ func (p *Program) ResolveImpersonation(as rest.ImpersonationConfig) rest.Imperso
 type contextFlag struct{ program *Program }
 
 // String returns an empty string, because the commands store the value.
-func (f contextFlag) String() string { return "" }
+func (c contextFlag) String() string { return "" }
 
 // Type returns the name of the type in help.
-func (f contextFlag) Type() string { return "string" }
+func (c contextFlag) Type() string { return "string" }
 
 // Set sets the context of all commands.
-func (f contextFlag) Set(context string) error {
-	for _, target := range f.program.contextTargets {
+func (c contextFlag) Set(context string) error {
+	for _, target := range c.program.contextTargets {
 		*target = context
 	}
 	return nil

@@ -43,7 +43,7 @@ func parseTaintArguments(args []string) (names []string, changes taintChanges, e
 }
 
 // add parses one taint: key[=value]:Effect or key[=value][:Effect]-.
-func (c *taintChanges) add(text string) error {
+func (t *taintChanges) add(text string) error {
 	text, removed := strings.CutSuffix(text, "-")
 	keyValue, effect, hasEffect := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(keyValue, "=")
@@ -59,20 +59,20 @@ func (c *taintChanges) add(text string) error {
 		return fmt.Errorf("the effect must be NoSchedule or NoExecute, not %q", effect)
 	}
 	if removed {
-		c.remove = append(c.remove, read)
+		t.remove = append(t.remove, read)
 		return nil
 	}
-	if slices.ContainsFunc(c.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
+	if slices.ContainsFunc(t.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
 		return fmt.Errorf("%s:%s is given twice", key, effect)
 	}
-	c.set = append(c.set, read)
+	t.set = append(t.set, read)
 	return nil
 }
 
 // checkConflicts returns an error if the same taint is set and removed.
-func (c *taintChanges) checkConflicts() error {
-	for _, removed := range c.remove {
-		for _, set := range c.set {
+func (t *taintChanges) checkConflicts() error {
+	for _, removed := range t.remove {
+		for _, set := range t.set {
 			if covers(removed, set) {
 				return command.NewUsageError("taint %s:%s cannot be both set and removed", set.Key, set.Effect)
 			}
@@ -87,9 +87,9 @@ func covers(removed, taint corev1.Taint) bool {
 }
 
 // apply returns the changed taints of a cluster, and a text that describes the result.
-func (c *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
+func (t *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bool) (changed []corev1.Taint, done string, err error) {
 	changed = slices.Clone(taints)
-	for _, removed := range c.remove {
+	for _, removed := range t.remove {
 		before := len(changed)
 		changed = slices.DeleteFunc(changed, func(taint corev1.Taint) bool { return covers(removed, taint) })
 		if len(changed) == before {
@@ -97,7 +97,7 @@ func (c *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bo
 		}
 	}
 	var presentKeys []string
-	for _, set := range c.set {
+	for _, set := range t.set {
 		at := slices.IndexFunc(changed, func(taint corev1.Taint) bool { return taint.MatchTaint(&set) })
 		if at < 0 {
 			changed = append(changed, set)
@@ -112,9 +112,9 @@ func (c *taintChanges) apply(cluster string, taints []corev1.Taint, overwrite bo
 		slices.Sort(presentKeys)
 		return nil, "", fmt.Errorf("cluster %s already has %s taint(s) with same effect(s) and --overwrite is false: --overwrite gives them another value",
 			cluster, strings.Join(slices.Compact(presentKeys), ","))
-	case overwritten, len(c.set) > 0 && len(c.remove) > 0:
+	case overwritten, len(t.set) > 0 && len(t.remove) > 0:
 		return changed, "modified", nil
-	case len(c.remove) > 0:
+	case len(t.remove) > 0:
 		return changed, "untainted", nil
 	default:
 		return changed, "tainted", nil

@@ -161,21 +161,21 @@ type watchPrinter struct {
 	}
 }
 
-func (p *watchPrinter) printInitial(watches []*targetWatch) error {
-	if p.watchOnly {
+func (w *watchPrinter) printInitial(watches []*targetWatch) error {
+	if w.watchOnly {
 		return nil
 	}
 	for _, from := range watches {
 		for _, object := range from.initialObjects {
-			if err := p.printEvent(watchEvent{watch: from, kind: watch.Added, object: object}); err != nil {
+			if err := w.printEvent(watchEvent{watch: from, kind: watch.Added, object: object}); err != nil {
 				return err
 			}
 		}
 	}
-	return p.out.Flush()
+	return w.out.Flush()
 }
 
-func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) (errs []error) {
+func (w *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) (errs []error) {
 	all := make(chan watchEvent)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -194,14 +194,14 @@ func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) 
 				if open--; open > 0 {
 					// Without this message, the output would look complete although one target is
 					// missing.
-					p.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.place)
+					w.Program.Messagef("%s is no longer watched: its watch has ended", next.watch.place)
 				}
 				continue
 			}
-			if err := p.printEvent(next); err != nil {
+			if err := w.printEvent(next); err != nil {
 				return append(errs, err)
 			}
-			if err := p.out.Flush(); err != nil {
+			if err := w.out.Flush(); err != nil {
 				return append(errs, err)
 			}
 		}
@@ -210,9 +210,9 @@ func (p *watchPrinter) printEvents(ctx context.Context, watches []*targetWatch) 
 }
 
 // forward sends the events of one target to the channel all.
-func (f *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
+func (t *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
 	send := func(c watchEvent) bool {
-		c.watch = f
+		c.watch = t
 		select {
 		case all <- c:
 			return true
@@ -220,13 +220,13 @@ func (f *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
 			return false
 		}
 	}
-	for event := range f.events.ResultChan() {
+	for event := range t.events.ResultChan() {
 		if event.Type == watch.Error {
 			send(watchEvent{err: apierrors.FromObject(event.Object)})
 			return
 		}
-		if f.skipsInitial && event.Type == watch.Added {
-			f.skipsInitial = false
+		if t.skipsInitial && event.Type == watch.Added {
+			t.skipsInitial = false
 			continue
 		}
 		if !send(watchEvent{kind: event.Type, object: event.Object}) {
@@ -236,40 +236,40 @@ func (f *targetWatch) forward(ctx context.Context, all chan<- watchEvent) {
 	send(watchEvent{})
 }
 
-func (p *watchPrinter) printEvent(c watchEvent) error {
-	if p.isTableOutput() {
+func (w *watchPrinter) printEvent(c watchEvent) error {
+	if w.isTableOutput() {
 		table, err := parseTable(c.object)
 		if err != nil {
 			return fmt.Errorf("reading a change from %s: %w", c.watch.place.Name(), err)
 		}
 		c.watch.layout.addColumns(table, c.watch.place)
-		return p.printObject(c.kind, table)
+		return w.printObject(c.kind, table)
 	}
 	items, err := itemsOf(c.object)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		if err := p.printObject(c.kind, annotateCluster(item, c.watch.place)); err != nil {
+		if err := w.printObject(c.kind, annotateCluster(item, c.watch.place)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *watchPrinter) printObject(kind watch.EventType, object runtime.Object) error {
-	if p.outputWatchEvents {
+func (w *watchPrinter) printObject(kind watch.EventType, object runtime.Object) error {
+	if w.outputWatchEvents {
 		object = &metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Object: object}}
-		if !p.isTableOutput() {
+		if !w.isTableOutput() {
 			// The printers of JSON and YAML need the kind.
-			object = p.newEventObject(kind, object.(*metav1.WatchEvent))
+			object = w.newEventObject(kind, object.(*metav1.WatchEvent))
 		}
 	}
-	return p.printer.PrintObj(object, p.out)
+	return w.printer.PrintObj(object, w.out)
 }
 
 // newEventObject returns an event as an object with a kind, for output formats other than tables.
-func (p *watchPrinter) newEventObject(kind watch.EventType, event *metav1.WatchEvent) runtime.Object {
+func (w *watchPrinter) newEventObject(kind watch.EventType, event *metav1.WatchEvent) runtime.Object {
 	content, ok := event.Object.Object.(*unstructured.Unstructured)
 	if !ok {
 		return event

@@ -47,20 +47,20 @@ func (one *orphan) containsOtherObjects() bool {
 
 // rejectUnsettled rejects the action if Works of the cluster may be missing. It sets the result
 // "refused" for the orphans to which the action applies, and returns the reason.
-func (a *clusterOrphans) rejectUnsettled(action *action) error {
-	if action == nil || !action.needsAllWorks || a.unsettledErr == nil {
+func (c *clusterOrphans) rejectUnsettled(action *action) error {
+	if action == nil || !action.needsAllWorks || c.unsettledErr == nil {
 		return nil
 	}
 	refused := false
-	for i := range a.orphans {
-		if one := &a.orphans[i]; action.appliesTo(one) {
+	for i := range c.orphans {
+		if one := &c.orphans[i]; action.appliesTo(one) {
 			one.result, refused = "refused", true
 		}
 	}
 	if !refused {
 		return nil
 	}
-	return fmt.Errorf("nothing can be %s: %w", action.doneText, a.unsettledErr)
+	return fmt.Errorf("nothing can be %s: %w", action.doneText, c.unsettledErr)
 }
 
 // runActionInAll runs the action in all clusters, and writes the outcome to results and errs.
@@ -83,14 +83,14 @@ func (o *options) runActionInAll(ctx context.Context, targets []targetcluster.Ta
 
 // runAction runs the action on the orphans of a cluster to which it applies, except for orphans
 // that were refused. If the action fails for one orphan, it continues with the others.
-func (a *clusterOrphans) runAction(ctx context.Context, action *action) error {
+func (c *clusterOrphans) runAction(ctx context.Context, action *action) error {
 	var failures []error
-	for i := range a.orphans {
-		one := &a.orphans[i]
+	for i := range c.orphans {
+		one := &c.orphans[i]
 		if !action.appliesTo(one) || one.result != "" {
 			continue
 		}
-		resource := a.member.Resource(one.resource).Namespace(one.object.GetNamespace())
+		resource := c.member.Resource(one.resource).Namespace(one.object.GetNamespace())
 		if err := action.run(ctx, resource, one); err != nil {
 			one.result = "failed"
 			failures = append(failures, fmt.Errorf("%s of %s: %w", action.verb, one.describe(), err))

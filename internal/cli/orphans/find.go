@@ -119,11 +119,11 @@ func (o *options) dropAwaited(ctx context.Context, results []clusterOrphans) err
 }
 
 // sortAndLimit sorts the orphans, and removes those that exceed the limit.
-func (a *clusterOrphans) sortAndLimit(limit int) {
-	slices.SortFunc(a.orphans, compareOrphans)
-	if len(a.orphans) > limit {
-		a.omittedCount = len(a.orphans) - limit
-		a.orphans = a.orphans[:limit]
+func (c *clusterOrphans) sortAndLimit(limit int) {
+	slices.SortFunc(c.orphans, compareOrphans)
+	if len(c.orphans) > limit {
+		c.omittedCount = len(c.orphans) - limit
+		c.orphans = c.orphans[:limit]
 	}
 }
 

@@ -93,10 +93,10 @@ func (one *orphan) newOutputItem(cluster string, action *action) outputItem {
 	}
 }
 
-func (s outputItem) row(now time.Time, hasResult bool) []string {
-	cells := []string{s.Cluster, s.Kind, orNone(s.Namespace), s.Name, duration.HumanDuration(now.Sub(s.Created)), s.LastWork, orNone(s.WantedBy)}
+func (o outputItem) row(now time.Time, hasResult bool) []string {
+	cells := []string{o.Cluster, o.Kind, orNone(o.Namespace), o.Name, duration.HumanDuration(now.Sub(o.Created)), o.LastWork, orNone(o.WantedBy)}
 	if hasResult {
-		cells = append(cells, s.Result)
+		cells = append(cells, o.Result)
 	}
 	return cells
 }

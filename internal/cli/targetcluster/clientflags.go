@@ -38,13 +38,13 @@ type ClientFlags struct {
 }
 
 // AddFlags adds the flags that select the control plane for the command and its subcommands.
-func (f *ClientFlags) AddFlags(cmd *cobra.Command) {
-	f.Program.AddKarmadaContext(cmd, &f.Context)
+func (c *ClientFlags) AddFlags(cmd *cobra.Command) {
+	c.Program.AddKarmadaContext(cmd, &c.Context)
 }
 
 // AddNamespaceFlag adds the flag --namespace.
-func (f *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Factory) {
-	cmd.PersistentFlags().StringVarP(&f.Namespace, "namespace", "n", "", "namespace; that of the context if empty")
+func (c *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Factory) {
+	cmd.PersistentFlags().StringVarP(&c.Namespace, "namespace", "n", "", "namespace; that of the context if empty")
 	_ = cmd.RegisterFlagCompletionFunc("namespace", func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return completion.CompGetResource(factory, "namespaces", prefix), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -53,26 +53,26 @@ func (f *ClientFlags) AddNamespaceFlag(cmd *cobra.Command, factory cmdutil.Facto
 // NewFactory returns a factory of clients of the target. The factory reads the flags and the
 // target when it creates the first client. timeout is the time limit of each request, including
 // watches. 0 means no limit.
-func (f *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.Factory {
+func (c *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.Factory {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(command.QueriesPerSecond).WithDiscoveryBurst(command.Burst)
-	flags.KubeConfig, flags.Context, flags.Namespace = &f.Program.Kubeconfig, &f.Context, &f.Namespace
-	if !f.IsMemberContext {
-		flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = &f.Program.As.UserName, &f.Program.As.UID, &f.Program.As.Groups
+	flags.KubeConfig, flags.Context, flags.Namespace = &c.Program.Kubeconfig, &c.Context, &c.Namespace
+	if !c.IsMemberContext {
+		flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup = &c.Program.As.UserName, &c.Program.As.UID, &c.Program.As.Groups
 	}
-	if f.Kubeconfig != "" {
-		flags.KubeConfig = &f.Kubeconfig
+	if c.Kubeconfig != "" {
+		flags.KubeConfig = &c.Kubeconfig
 	}
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		if f.Program.IsCompletion && f.setTarget != nil {
-			f.setTarget()
+		if c.Program.IsCompletion && c.setTarget != nil {
+			c.setTarget()
 		}
 		config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
 		config.Host = target.host(config.Host)
 		config.Timeout = timeout
-		if f.Program.IsCompletion {
+		if c.Program.IsCompletion {
 			config.Timeout = command.CompletionTimeout
 		}
-		config.WarningHandler = f.Program
+		config.WarningHandler = c.Program
 		return config
 	}
 	// NewMatchVersionFlags adds settings that commands with streams require.
@@ -81,14 +81,14 @@ func (f *ClientFlags) NewFactory(target *Target, timeout time.Duration) cmdutil.
 
 // CheckKubeconfig returns an error if the kubeconfig or the context of the control plane
 // does not exist. The error lists the existing contexts.
-func (f *ClientFlags) CheckKubeconfig() error {
-	_, err := f.Program.KarmadaKubeconfig(f.Context).Config()
+func (c *ClientFlags) CheckKubeconfig() error {
+	_, err := c.Program.KarmadaKubeconfig(c.Context).Config()
 	return err
 }
 
 // ClusterClient returns a client of the Clusters in the control plane.
-func (f *ClientFlags) ClusterClient() (command.ClusterClient, error) {
-	config, err := f.Program.KarmadaKubeconfig(f.Context).Config()
+func (c *ClientFlags) ClusterClient() (command.ClusterClient, error) {
+	config, err := c.Program.KarmadaKubeconfig(c.Context).Config()
 	if err != nil {
 		return command.ClusterClient{}, err
 	}
@@ -97,8 +97,8 @@ func (f *ClientFlags) ClusterClient() (command.ClusterClient, error) {
 
 // ListMembers returns the wanted members sorted by name, or all members if wanted is empty. If a
 // wanted member does not exist, the error lists the existing members.
-func (f *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Target, error) {
-	clusters, err := f.ClusterClient()
+func (c *ClientFlags) ListMembers(ctx context.Context, wanted []string) ([]Target, error) {
+	clusters, err := c.ClusterClient()
 	if err != nil {
 		return nil, err
 	}

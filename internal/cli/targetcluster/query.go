@@ -17,17 +17,17 @@ const maxParallelQueries = 50
 type RequestTimeout struct{ limit time.Duration }
 
 // AddFlag adds the flag --request-timeout.
-func (t *RequestTimeout) AddFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&t.limit, "request-timeout", 30*time.Second, "how long each cluster may take to answer; 0 means no timeout")
+func (r *RequestTimeout) AddFlag(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&r.limit, "request-timeout", 30*time.Second, "how long each cluster may take to answer; 0 means no timeout")
 }
 
 // HTTPTimeout is the timeout of the HTTP request. It is one second longer than the limit, so that
 // the user sees the error of QueryAll. 0 means no timeout.
-func (t *RequestTimeout) HTTPTimeout() time.Duration {
-	if t.limit <= 0 {
+func (r *RequestTimeout) HTTPTimeout() time.Duration {
+	if r.limit <= 0 {
 		return 0
 	}
-	return t.limit + time.Second
+	return r.limit + time.Second
 }
 
 // QueryAll queries all targets in parallel and returns their results in the order of targets. If a

@@ -47,20 +47,20 @@ func newNode(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-func (o *nodeOptions) run(ctx context.Context, args []string) error {
-	nodes, err := queryMembers(ctx, &o.options, func(ctx context.Context, m metricsReader) ([]nodeUsage, error) { return o.readNodes(ctx, m, args) })
+func (n *nodeOptions) run(ctx context.Context, args []string) error {
+	nodes, err := queryMembers(ctx, &n.options, func(ctx context.Context, m metricsReader) ([]nodeUsage, error) { return n.readNodes(ctx, m, args) })
 	if len(nodes) == 0 && err == nil {
-		o.Program.Messagef("No resources found")
+		n.Program.Messagef("No resources found")
 	}
-	if printErr := printTable(o.Program.Out, o.noHeaders, newNodeTable(nodes, o.sortBy)); printErr != nil {
+	if printErr := printTable(n.Program.Out, n.noHeaders, newNodeTable(nodes, n.sortBy)); printErr != nil {
 		return printErr
 	}
 	return err
 }
 
 // readNodes returns the usage of the nodes of one member.
-func (o *nodeOptions) readNodes(ctx context.Context, m metricsReader, args []string) ([]nodeUsage, error) {
-	nodes, metrics, err := o.listNodes(ctx, m, args)
+func (n *nodeOptions) readNodes(ctx context.Context, m metricsReader, args []string) ([]nodeUsage, error) {
+	nodes, metrics, err := n.listNodes(ctx, m, args)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (o *nodeOptions) readNodes(ctx context.Context, m metricsReader, args []str
 	var found []nodeUsage
 	for i := range nodes {
 		use := nodeUsage{name: nodes[i].Name, cluster: m.place.Name(), usage: usages[nodes[i].Name], available: nodes[i].Status.Allocatable}
-		if o.usesCapacity {
+		if n.usesCapacity {
 			use.available = nodes[i].Status.Capacity
 		}
 		found = append(found, use)
@@ -82,7 +82,7 @@ func (o *nodeOptions) readNodes(ctx context.Context, m metricsReader, args []str
 	return found, nil
 }
 
-func (o *nodeOptions) listNodes(ctx context.Context, m metricsReader, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
+func (n *nodeOptions) listNodes(ctx context.Context, m metricsReader, args []string) ([]corev1.Node, []metricsv1beta1.NodeMetrics, error) {
 	if len(args) == 1 {
 		node, err := m.member.CoreV1().Nodes().Get(ctx, args[0], metav1.GetOptions{})
 		if err != nil {
@@ -97,7 +97,7 @@ func (o *nodeOptions) listNodes(ctx context.Context, m metricsReader, args []str
 		}
 		return []corev1.Node{*node}, []metricsv1beta1.NodeMetrics{*metrics}, nil
 	}
-	query := metav1.ListOptions{LabelSelector: o.selector}
+	query := metav1.ListOptions{LabelSelector: n.selector}
 	nodes, err := m.member.CoreV1().Nodes().List(ctx, query)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing nodes: %w", err)

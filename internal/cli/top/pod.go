@@ -59,40 +59,40 @@ func newPod(program *command.Program) *cobra.Command {
 	return cmd
 }
 
-func (o *podOptions) run(ctx context.Context, args []string) error {
-	pods, err := queryMembers(ctx, &o.options, func(ctx context.Context, m metricsReader) ([]podUsage, error) { return o.readPods(ctx, m, args) })
+func (p *podOptions) run(ctx context.Context, args []string) error {
+	pods, err := queryMembers(ctx, &p.options, func(ctx context.Context, m metricsReader) ([]podUsage, error) { return p.readPods(ctx, m, args) })
 	if len(pods) == 0 {
 		if err == nil {
-			err = o.printNoResources()
+			err = p.printNoResources()
 		}
 		return err
 	}
-	if printErr := printTable(o.Program.Out, o.noHeaders, o.newPodTable(pods)); printErr != nil {
+	if printErr := printTable(p.Program.Out, p.noHeaders, p.newPodTable(pods)); printErr != nil {
 		return printErr
 	}
 	return err
 }
 
-func (o *podOptions) printNoResources() error {
-	namespace, _, err := o.NewFactory(&targetcluster.Target{}, 0).ToRawKubeConfigLoader().Namespace()
+func (p *podOptions) printNoResources() error {
+	namespace, _, err := p.NewFactory(&targetcluster.Target{}, 0).ToRawKubeConfigLoader().Namespace()
 	switch {
 	case err != nil:
 		return err
-	case o.allNamespaces:
-		o.Program.Messagef("No resources found")
+	case p.allNamespaces:
+		p.Program.Messagef("No resources found")
 	default:
-		o.Program.Messagef("No resources found in %s namespace.", namespace)
+		p.Program.Messagef("No resources found in %s namespace.", namespace)
 	}
 	return nil
 }
 
 // readPods returns the usage of the pods of one member.
-func (o *podOptions) readPods(ctx context.Context, m metricsReader, args []string) (found []podUsage, err error) {
+func (p *podOptions) readPods(ctx context.Context, m metricsReader, args []string) (found []podUsage, err error) {
 	namespace := m.namespace
-	if o.allNamespaces {
+	if p.allNamespaces {
 		namespace = metav1.NamespaceAll
 	}
-	query := metav1.ListOptions{LabelSelector: o.selector, FieldSelector: o.fieldSelector}
+	query := metav1.ListOptions{LabelSelector: p.selector, FieldSelector: p.fieldSelector}
 	if len(args) == 1 {
 		query.FieldSelector = "metadata.name=" + args[0]
 	}

@@ -104,28 +104,28 @@ func addUsage(sum, usage corev1.ResourceList) {
 	}
 }
 
-func (o *podOptions) newPodTable(pods []podUsage) table {
+func (p *podOptions) newPodTable(pods []podUsage) table {
 	slices.SortStableFunc(pods, func(a, b podUsage) int {
 		return cmp.Or(
-			compareUsage(o.sortBy, sumUsage(a.metrics.Containers), sumUsage(b.metrics.Containers)),
+			compareUsage(p.sortBy, sumUsage(a.metrics.Containers), sumUsage(b.metrics.Containers)),
 			cmp.Compare(a.metrics.Namespace, b.metrics.Namespace), cmp.Compare(a.metrics.Name, b.metrics.Name), cmp.Compare(a.cluster, b.cluster),
 		)
 	})
 	// Optional columns come before the name.
 	var before []string
-	if o.allNamespaces {
+	if p.allNamespaces {
 		before = append(before, "NAMESPACE")
 	}
-	if o.showsContainers {
+	if p.showsContainers {
 		before = append(before, "POD")
 	}
 	result := table{header: append(slices.Clone(before), "NAME", "CLUSTER", "CPU(cores)", "MEMORY(bytes)")}
 	sum := corev1.ResourceList{}
 	for _, pod := range pods {
 		addUsage(sum, sumUsage(pod.metrics.Containers))
-		result.rows = append(result.rows, o.newPodRows(pod)...)
+		result.rows = append(result.rows, p.newPodRows(pod)...)
 	}
-	if o.showsSum && len(pods) > 0 {
+	if p.showsSum && len(pods) > 0 {
 		blank := slices.Repeat([]string{""}, len(before)+2)
 		result.rows = append(result.rows, slices.Concat(blank, []string{"________", "________"}), slices.Concat(blank, []string{formatCores(sum), formatBytes(sum)}))
 	}
@@ -133,18 +133,18 @@ func (o *podOptions) newPodTable(pods []podUsage) table {
 }
 
 // newPodRows returns one row for a pod, or one row for each of its containers.
-func (o *podOptions) newPodRows(pod podUsage) [][]string {
+func (p *podOptions) newPodRows(pod podUsage) [][]string {
 	var before []string
-	if o.allNamespaces {
+	if p.allNamespaces {
 		before = append(before, pod.metrics.Namespace)
 	}
-	if !o.showsContainers {
+	if !p.showsContainers {
 		usage := sumUsage(pod.metrics.Containers)
 		return [][]string{append(before, pod.metrics.Name, pod.cluster, formatCores(usage), formatBytes(usage))}
 	}
 	containers := slices.Clone(pod.metrics.Containers)
 	slices.SortStableFunc(containers, func(a, b metricsv1beta1.ContainerMetrics) int {
-		return cmp.Or(compareUsage(o.sortBy, a.Usage, b.Usage), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(compareUsage(p.sortBy, a.Usage, b.Usage), cmp.Compare(a.Name, b.Name))
 	})
 	var rows [][]string
 	for i := range containers {

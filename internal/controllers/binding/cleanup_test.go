@@ -23,11 +23,11 @@ type failingGetClient struct {
 	name string
 }
 
-func (s failingGetClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-	if key.Name == s.name {
+func (f failingGetClient) Get(ctx context.Context, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+	if key.Name == f.name {
 		return errors.New("no answer")
 	}
-	return s.Client.Get(ctx, key, object, o...)
+	return f.Client.Get(ctx, key, object, o...)
 }
 
 func TestOrphanIsDeletedOnlyIfStoredBindingMatches(t *testing.T) {
@@ -84,11 +84,11 @@ func TestWorkWithIDOfOtherBindingIsKept(t *testing.T) {
 }
 
 // storedBinding returns the stored binding.
-func (w *fixture) storedBinding() *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) storedBinding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	found := bindingTo()
-	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(found), found); err != nil {
+		f.t.Fatal(err)
 	}
 	return found
 }

@@ -80,11 +80,11 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return w
 }
 
-func (w *fixture) recordRequests() interceptor.Funcs {
+func (f *fixture) recordRequests() interceptor.Funcs {
 	record := func(verb string, object client.Object) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.requests = append(w.requests, fmt.Sprintf("%s %T", verb, object))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.requests = append(f.requests, fmt.Sprintf("%s %T", verb, object))
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
@@ -107,22 +107,22 @@ func (w *fixture) recordRequests() interceptor.Funcs {
 }
 
 // reconcile runs one reconcile and returns its result and its writes.
-func (w *fixture) reconcile() (reconcile.Result, []string) {
-	w.t.Helper()
-	w.requests = nil
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
+func (f *fixture) reconcile() (reconcile.Result, []string) {
+	f.t.Helper()
+	f.requests = nil
+	result, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}})
 	if err != nil {
-		w.t.Fatalf("the reconcile failed: %v", err)
+		f.t.Fatalf("the reconcile failed: %v", err)
 	}
-	return result, w.requests
+	return result, f.requests
 }
 
 // takeEvents returns the events since the last call.
-func (w *fixture) takeEvents() []string {
+func (f *fixture) takeEvents() []string {
 	var events []string
 	for {
 		select {
-		case event := <-w.recorder.Events:
+		case event := <-f.recorder.Events:
 			events = append(events, event)
 		default:
 			return events
@@ -130,91 +130,91 @@ func (w *fixture) takeEvents() []string {
 	}
 }
 
-func (w *fixture) updateBinding(change func(*workv1alpha2.ResourceBinding)) {
-	w.t.Helper()
+func (f *fixture) updateBinding(change func(*workv1alpha2.ResourceBinding)) {
+	f.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound); err != nil {
+		f.t.Fatal(err)
 	}
 	change(bound)
-	if err := w.store.Update(w.t.Context(), bound); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Update(f.t.Context(), bound); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (w *fixture) update(object client.Object) {
-	w.t.Helper()
-	if err := w.store.Update(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) update(object client.Object) {
+	f.t.Helper()
+	if err := f.store.Update(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // updateTemplate changes the Deployment and returns it.
-func (w *fixture) updateTemplate(change func(*appsv1.Deployment)) *appsv1.Deployment {
-	w.t.Helper()
+func (f *fixture) updateTemplate(change func(*appsv1.Deployment)) *appsv1.Deployment {
+	f.t.Helper()
 	template := &appsv1.Deployment{}
-	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(deployment()), template); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(deployment()), template); err != nil {
+		f.t.Fatal(err)
 	}
 	change(template)
-	w.update(template)
+	f.update(template)
 	return template
 }
 
 // binding returns the binding, or nil if it does not exist.
-func (w *fixture) binding() *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) binding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
-	err := w.store.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound)
+	err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, bound)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return bound
 }
 
 // recordedFailures returns the failures that the binding records, by cluster.
-func (w *fixture) recordedFailures() map[string]string {
-	w.t.Helper()
-	bound := w.binding()
+func (f *fixture) recordedFailures() map[string]string {
+	f.t.Helper()
+	bound := f.binding()
 	if bound == nil || bound.Annotations[workv1alpha2.RenderFailuresAnnotation] == "" {
 		return nil
 	}
 	var failures map[string]string
 	if err := json.Unmarshal([]byte(bound.Annotations[workv1alpha2.RenderFailuresAnnotation]), &failures); err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return failures
 }
 
 // works returns all Works, including terminating ones.
-func (w *fixture) works() []workv1alpha1.Work {
-	w.t.Helper()
+func (f *fixture) works() []workv1alpha1.Work {
+	f.t.Helper()
 	list := &workv1alpha1.WorkList{}
-	if err := w.store.List(w.t.Context(), list); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.List(f.t.Context(), list); err != nil {
+		f.t.Fatal(err)
 	}
 	return list.Items
 }
 
 // setOwners sets the owners of all Works.
-func (w *fixture) setOwners(owners []metav1.OwnerReference) {
-	w.t.Helper()
-	for _, each := range w.works() {
+func (f *fixture) setOwners(owners []metav1.OwnerReference) {
+	f.t.Helper()
+	for _, each := range f.works() {
 		each.OwnerReferences = owners
-		if err := w.store.Update(w.t.Context(), &each); err != nil {
-			w.t.Fatal(err)
+		if err := f.store.Update(f.t.Context(), &each); err != nil {
+			f.t.Fatal(err)
 		}
 	}
 }
 
 // clustersWithWorks returns the clusters with a Work that is not terminating.
-func (w *fixture) clustersWithWorks() []string {
-	w.t.Helper()
+func (f *fixture) clustersWithWorks() []string {
+	f.t.Helper()
 	var names []string
-	for _, each := range w.works() {
+	for _, each := range f.works() {
 		if name, ok := work.ClusterOf(each.Namespace); ok && each.DeletionTimestamp == nil {
 			names = append(names, name)
 		}
@@ -223,10 +223,10 @@ func (w *fixture) clustersWithWorks() []string {
 }
 
 // workIDs returns the permanent IDs of all Works, including terminating ones.
-func (w *fixture) workIDs() map[string]bool {
-	w.t.Helper()
+func (f *fixture) workIDs() map[string]bool {
+	f.t.Helper()
 	ids := map[string]bool{}
-	for _, each := range w.works() {
+	for _, each := range f.works() {
 		ids[each.Labels[workv1alpha1.WorkPermanentIDLabel]] = true
 	}
 	return ids

@@ -38,21 +38,21 @@ func newOrphanTracker(now func() time.Time) *orphanTracker {
 
 // requeueAfter returns how much longer the Works of a deleted binding must be kept. A result that
 // is not positive means that this time is over.
-func (a *orphanTracker) requeueAfter(bindingKey types.NamespacedName) time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	since, ok := a.deletedSince[bindingKey]
+func (o *orphanTracker) requeueAfter(bindingKey types.NamespacedName) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since, ok := o.deletedSince[bindingKey]
 	if !ok {
-		since = a.now()
-		a.deletedSince[bindingKey] = since
+		since = o.now()
+		o.deletedSince[bindingKey] = since
 	}
-	return since.Add(orphanGracePeriod).Sub(a.now())
+	return since.Add(orphanGracePeriod).Sub(o.now())
 }
 
-func (a *orphanTracker) delete(bindingKey types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.deletedSince, bindingKey)
+func (o *orphanTracker) delete(bindingKey types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.deletedSince, bindingKey)
 }
 
 // collectOrphans deletes the Works of a deleted binding. Normally there are none, because the

@@ -17,11 +17,11 @@ import (
 )
 
 // deleteWithoutFinalizer removes the finalizer of the binding and deletes the binding.
-func (w *fixture) deleteWithoutFinalizer() {
-	w.t.Helper()
-	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
-	if err := w.store.Delete(w.t.Context(), bindingTo()); err != nil {
-		w.t.Fatal(err)
+func (f *fixture) deleteWithoutFinalizer() {
+	f.t.Helper()
+	f.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Finalizers = nil })
+	if err := f.store.Delete(f.t.Context(), bindingTo()); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

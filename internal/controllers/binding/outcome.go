@@ -28,7 +28,7 @@ const blockedRetryDelay = time.Minute
 // blockedError describes an obstacle that this controller cannot remove.
 type blockedError struct{ reason string }
 
-func (e *blockedError) Error() string { return e.reason }
+func (b *blockedError) Error() string { return b.reason }
 
 // clusterError says why one cluster does not have its Work.
 type clusterError struct {
@@ -36,8 +36,8 @@ type clusterError struct {
 	err     error
 }
 
-func (e *clusterError) Error() string { return fmt.Sprintf("cluster %q: %v", e.cluster, e.err) }
-func (e *clusterError) Unwrap() error { return e.err }
+func (c *clusterError) Error() string { return fmt.Sprintf("cluster %q: %v", c.cluster, c.err) }
+func (c *clusterError) Unwrap() error { return c.err }
 
 // syncOutcome is the result of one reconcile of a binding.
 type syncOutcome struct {
@@ -59,34 +59,34 @@ type syncOutcome struct {
 }
 
 // addFailure adds an error, if it is not nil.
-func (p *syncOutcome) addFailure(err error) {
+func (s *syncOutcome) addFailure(err error) {
 	if err != nil {
-		p.failures = append(p.failures, err)
+		s.failures = append(s.failures, err)
 	}
 }
 
 // addFailureForAll adds an error for every target.
-func (p *syncOutcome) addFailureForAll(targets []workv1alpha2.TargetCluster, err error) {
-	p.isDecided = true
+func (s *syncOutcome) addFailureForAll(targets []workv1alpha2.TargetCluster, err error) {
+	s.isDecided = true
 	for _, target := range targets {
-		p.addFailure(&clusterError{target.Name, err})
+		s.addFailure(&clusterError{target.Name, err})
 	}
 }
 
 // addResults adds the results of targets. It returns the names of the current Works by cluster.
-func (p *syncOutcome) addResults(results []targetResult) (names map[string]string) {
-	p.isDecided = true
+func (s *syncOutcome) addResults(results []targetResult) (names map[string]string) {
+	s.isDecided = true
 	names = map[string]string{}
 	for _, each := range results {
 		if each.err != nil {
-			p.addFailure(&clusterError{each.cluster, each.err})
+			s.addFailure(&clusterError{each.cluster, each.err})
 			continue
 		}
 		names[each.cluster] = each.workName
-		p.hasUnmarkedWork = p.hasUnmarkedWork || !each.isMarked
+		s.hasUnmarkedWork = s.hasUnmarkedWork || !each.isMarked
 		if each.overridden {
-			p.overridden = append(p.overridden, each.cluster)
-			p.idleOverriders = append(p.idleOverriders, each.idleOverriders...)
+			s.overridden = append(s.overridden, each.cluster)
+			s.idleOverriders = append(s.idleOverriders, each.idleOverriders...)
 		}
 	}
 	return names
@@ -142,17 +142,17 @@ func classifyFailures(failures []error) failureClasses {
 	return v
 }
 
-func (v *failureClasses) requeueWithin(delay time.Duration) {
-	if v.requeueAfter == 0 || delay < v.requeueAfter {
-		v.requeueAfter = delay
+func (f *failureClasses) requeueWithin(delay time.Duration) {
+	if f.requeueAfter == 0 || delay < f.requeueAfter {
+		f.requeueAfter = delay
 	}
 }
 
 // byCluster returns the messages of the reported failures for each cluster. Each message contains
 // the name of the object.
-func (v *failureClasses) byCluster(object string) map[string]string {
+func (f *failureClasses) byCluster(object string) map[string]string {
 	var failures map[string]string
-	for _, err := range v.reported {
+	for _, err := range f.reported {
 		var failed *clusterError
 		if !errors.As(err, &failed) {
 			continue

@@ -25,13 +25,13 @@ const bindingPatch = "patch *v1alpha2.ResourceBinding"
 
 // isRenderingComplete reports whether another process, which knows only the stored objects, finds
 // that the rendering is complete.
-func (w *fixture) isRenderingComplete() bool {
-	w.t.Helper()
+func (f *fixture) isRenderingComplete() bool {
+	f.t.Helper()
 	var works []*workv1alpha1.Work
-	for _, each := range w.works() {
+	for _, each := range f.works() {
 		works = append(works, &each)
 	}
-	return work.RenderingOf(w.binding()).IsComplete(works)
+	return work.RenderingOf(f.binding()).IsComplete(works)
 }
 
 // Other controllers read from stored objects whether the Works are current. Normally the Works

@@ -49,29 +49,29 @@ func searchesOf(o override.Object) []bindingSearch {
 	return all
 }
 
-func (s bindingSearch) listOptions() []client.ListOption {
-	if s.key == "" {
+func (b bindingSearch) listOptions() []client.ListOption {
+	if b.key == "" {
 		return nil
 	}
-	return []client.ListOption{lookup.BindingsByTemplate.Matching(s.key)}
+	return []client.ListOption{lookup.BindingsByTemplate.Matching(b.key)}
 }
 
 // selects reports whether the search selects a template whose kind and namespace already match. It
 // reads the template only if it must compare labels. A template that cannot be read counts as
 // selected, because an unneeded reconcile does no harm.
-func (s bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
-	if s.selector == nil {
+func (b bindingSearch) selects(ref workv1alpha2.ObjectReference, read func(workv1alpha2.ObjectReference) *unstructured.Unstructured) bool {
+	if b.selector == nil {
 		return true
 	}
-	if s.selector.Name != "" {
-		return s.selector.Name == ref.Name
+	if b.selector.Name != "" {
+		return b.selector.Name == ref.Name
 	}
-	if s.selector.LabelSelector == nil {
+	if b.selector.LabelSelector == nil {
 		return true
 	}
 	template := read(ref)
 	return template == nil ||
-		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*s.selector}, template) != policy.MatchNone
+		policy.ImplicitPriority([]policyv1alpha1.ResourceSelector{*b.selector}, template) != policy.MatchNone
 }
 
 // templateLookup returns a function that reads templates. The function returns nil if a template

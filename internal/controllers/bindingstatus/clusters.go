@@ -116,24 +116,24 @@ func newBackgroundSchedule(step time.Duration) *backgroundSchedule {
 
 // reserve reserves the next slot for a binding and returns the delay until that slot. ok is false
 // if the binding already has a slot.
-func (s *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.reserved.Has(request) {
+func (b *backgroundSchedule) reserve(request reconcile.Request, now time.Time) (delay time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reserved.Has(request) {
 		return 0, false
 	}
-	s.reserved.Insert(request)
-	if s.nextSlot.Before(now) {
-		s.nextSlot = now
+	b.reserved.Insert(request)
+	if b.nextSlot.Before(now) {
+		b.nextSlot = now
 	}
-	delay = s.nextSlot.Sub(now)
-	s.nextSlot = s.nextSlot.Add(s.interval)
+	delay = b.nextSlot.Sub(now)
+	b.nextSlot = b.nextSlot.Add(b.interval)
 	return delay, true
 }
 
 // release frees the slot of a binding that is reconciled now.
-func (s *backgroundSchedule) release(request reconcile.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reserved.Delete(request)
+func (b *backgroundSchedule) release(request reconcile.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved.Delete(request)
 }

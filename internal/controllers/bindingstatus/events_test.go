@@ -13,11 +13,11 @@ import (
 )
 
 // template returns the stored template.
-func (w *fixture) template() *appsv1.Deployment {
-	w.t.Helper()
+func (f *fixture) template() *appsv1.Deployment {
+	f.t.Helper()
 	template := webTemplate()
-	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(template), template); err != nil {
+		f.t.Fatal(err)
 	}
 	return template
 }
@@ -32,11 +32,11 @@ func conditionTexts(status appsv1.DeploymentStatus) []string {
 }
 
 // takeEvents returns the events since the last call.
-func (w *fixture) takeEvents() []string {
+func (f *fixture) takeEvents() []string {
 	var events []string
 	for {
 		select {
-		case event := <-w.recorder.Events:
+		case event := <-f.recorder.Events:
 			events = append(events, event)
 		default:
 			return events

@@ -21,19 +21,19 @@ func newKindsWithoutStatus() *kindsWithoutStatus {
 	return &kindsWithoutStatus{expiry: map[schema.GroupVersionKind]time.Time{}}
 }
 
-func (s *kindsWithoutStatus) add(kind schema.GroupVersionKind, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expiry[kind] = now.Add(noStatusTTL)
+func (k *kindsWithoutStatus) add(kind schema.GroupVersionKind, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expiry[kind] = now.Add(noStatusTTL)
 }
 
-func (s *kindsWithoutStatus) has(kind schema.GroupVersionKind, now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	expiry, known := s.expiry[kind]
+func (k *kindsWithoutStatus) has(kind schema.GroupVersionKind, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	expiry, known := k.expiry[kind]
 	if known && now.Before(expiry) {
 		return true
 	}
-	delete(s.expiry, kind)
+	delete(k.expiry, kind)
 	return false
 }

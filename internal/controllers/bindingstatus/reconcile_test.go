@@ -76,62 +76,62 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return w
 }
 
-func (w *fixture) recordPatch(
+func (f *fixture) recordPatch(
 	ctx context.Context, c client.Client, subresource string, object client.Object, p client.Patch, o ...client.SubResourcePatchOption,
 ) error {
-	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
-	if w.patchError != nil {
-		return w.patchError
+	f.writes = append(f.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
+	if f.patchError != nil {
+		return f.patchError
 	}
 	return c.SubResource(subresource).Patch(ctx, object, p, o...)
 }
 
-func (w *fixture) recordUpdate(ctx context.Context, c client.Client, subresource string, object client.Object, o ...client.SubResourceUpdateOption) error {
-	w.writes = append(w.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
+func (f *fixture) recordUpdate(ctx context.Context, c client.Client, subresource string, object client.Object, o ...client.SubResourceUpdateOption) error {
+	f.writes = append(f.writes, fmt.Sprintf("%s of %s", subresource, object.GetName()))
 	return c.SubResource(subresource).Update(ctx, object, o...)
 }
 
 // reconcile runs one reconcile and returns its result and its writes.
-func (w *fixture) reconcile() (reconcile.Result, []string) {
-	w.t.Helper()
-	w.writes = nil
-	result, err := w.Reconcile(w.t.Context(), request("shop", "web-deployment"))
+func (f *fixture) reconcile() (reconcile.Result, []string) {
+	f.t.Helper()
+	f.writes = nil
+	result, err := f.Reconcile(f.t.Context(), request("shop", "web-deployment"))
 	if err != nil {
-		w.t.Fatalf("the reconcile failed: %v", err)
+		f.t.Fatalf("the reconcile failed: %v", err)
 	}
-	return result, w.writes
+	return result, f.writes
 }
 
 // expectWrites checks the writes of one reconcile, and checks that the next reconcile writes
 // nothing.
-func (w *fixture) expectWrites(want ...string) {
-	w.t.Helper()
-	_, got := w.reconcile()
+func (f *fixture) expectWrites(want ...string) {
+	f.t.Helper()
+	_, got := f.reconcile()
 	if diff := cmp.Diff(want, got); diff != "" {
-		w.t.Errorf("writes (-want +got):\n%s", diff)
+		f.t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if _, again := w.reconcile(); len(again) > 0 {
-		w.t.Errorf("the next reconcile wrote %q", again)
+	if _, again := f.reconcile(); len(again) > 0 {
+		f.t.Errorf("the next reconcile wrote %q", again)
 	}
 }
 
-func (w *fixture) binding() *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) binding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	bound := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), request("shop", "web-deployment").NamespacedName, bound); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), request("shop", "web-deployment").NamespacedName, bound); err != nil {
+		f.t.Fatal(err)
 	}
 	return bound
 }
 
-func (w *fixture) fullyApplied() metav1.Condition {
-	w.t.Helper()
-	for _, condition := range w.binding().Status.Conditions {
+func (f *fixture) fullyApplied() metav1.Condition {
+	f.t.Helper()
+	for _, condition := range f.binding().Status.Conditions {
 		if condition.Type == workv1alpha2.FullyApplied {
 			return condition
 		}
 	}
-	w.t.Fatal("there is no condition FullyApplied")
+	f.t.Fatal("there is no condition FullyApplied")
 	return metav1.Condition{}
 }
 
@@ -352,24 +352,24 @@ func TestRenderErrorIsReported(t *testing.T) {
 }
 
 // passLagDelay advances the clock by the delay that members get to apply their Works.
-func (w *fixture) passLagDelay() {
-	now := w.now().Add(policy.Lag)
-	w.now = func() time.Time { return now }
+func (f *fixture) passLagDelay() {
+	now := f.now().Add(policy.Lag)
+	f.now = func() time.Time { return now }
 }
 
 // expectCondition checks the generation and the status of the condition FullyApplied.
-func (w *fixture) expectCondition(generation int64, status metav1.ConditionStatus) {
-	w.t.Helper()
-	if condition := w.fullyApplied(); condition.ObservedGeneration != generation || condition.Status != status {
-		w.t.Errorf("condition = %+v, want %s of generation %d", condition, status, generation)
+func (f *fixture) expectCondition(generation int64, status metav1.ConditionStatus) {
+	f.t.Helper()
+	if condition := f.fullyApplied(); condition.ObservedGeneration != generation || condition.Status != status {
+		f.t.Errorf("condition = %+v, want %s of generation %d", condition, status, generation)
 	}
 }
 
 // expectNoWriteYet checks that a reconcile writes nothing at the current time.
-func (w *fixture) expectNoWriteYet() {
-	w.t.Helper()
-	if result, writes := w.reconcile(); len(writes) > 0 || result.RequeueAfter != policy.Lag {
-		w.t.Errorf("writes %q, requeued after %s; want none, after %s", writes, result.RequeueAfter, policy.Lag)
+func (f *fixture) expectNoWriteYet() {
+	f.t.Helper()
+	if result, writes := f.reconcile(); len(writes) > 0 || result.RequeueAfter != policy.Lag {
+		f.t.Errorf("writes %q, requeued after %s; want none, after %s", writes, result.RequeueAfter, policy.Lag)
 	}
 }
 

@@ -141,7 +141,7 @@ type delayedQueue struct {
 	delays map[reconcile.Request]time.Duration
 }
 
-func (q delayedQueue) AddAfter(added reconcile.Request, delay time.Duration) { q.delays[added] = delay }
+func (d delayedQueue) AddAfter(added reconcile.Request, delay time.Duration) { d.delays[added] = delay }
 
 func TestChangesOfTheRenderingQueueTheBinding(t *testing.T) {
 	const window, settleDelay = time.Millisecond, time.Minute

@@ -55,12 +55,12 @@ func parseIdentity(kubeconfig []byte, context string) (*clientIdentity, error) {
 }
 
 // withCertificate returns the kubeconfig with another certificate and key.
-func (i *clientIdentity) withCertificate(certificate, key []byte) ([]byte, error) {
+func (c *clientIdentity) withCertificate(certificate, key []byte) ([]byte, error) {
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
 		return nil, fmt.Errorf("the issued certificate does not match the key: %w", err)
 	}
-	next := i.kubeconfig.DeepCopy()
-	next.AuthInfos[i.user].ClientCertificateData, next.AuthInfos[i.user].ClientKeyData = certificate, key
+	next := c.kubeconfig.DeepCopy()
+	next.AuthInfos[c.user].ClientCertificateData, next.AuthInfos[c.user].ClientKeyData = certificate, key
 	encoded, err := clientcmd.Write(*next)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)

@@ -53,22 +53,22 @@ func newMonitorFixture(t *testing.T, clusters ...client.Object) *monitorFixture 
 }
 
 // advance advances the clock by the given duration and checks the clusters in every period.
-func (w *monitorFixture) advance(during time.Duration, each func()) {
-	for end := w.clock.Add(during); w.clock.Before(end); {
-		w.clock = w.clock.Add(w.options.Period)
+func (m *monitorFixture) advance(during time.Duration, each func()) {
+	for end := m.clock.Add(during); m.clock.Before(end); {
+		m.clock = m.clock.Add(m.options.Period)
 		if each != nil {
 			each()
 		}
-		if err := w.checkClusters(w.t.Context()); err != nil && !w.isUnavailable {
-			w.t.Fatal(err)
+		if err := m.checkClusters(m.t.Context()); err != nil && !m.isUnavailable {
+			m.t.Fatal(err)
 		}
 	}
 }
 
-func (w *monitorFixture) readyCondition(name string) string {
+func (m *monitorFixture) readyCondition(name string) string {
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := w.karmada.Get(w.t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
-		w.t.Fatal(err)
+	if err := m.karmada.Get(m.t.Context(), client.ObjectKey{Name: name}, cluster); err != nil {
+		m.t.Fatal(err)
 	}
 	if ready := readyConditionOf(cluster); ready != nil {
 		return string(ready.Status) + " " + ready.Reason
@@ -78,17 +78,17 @@ func (w *monitorFixture) readyCondition(name string) string {
 
 // renew renews the Lease of a cluster. The clock of the cluster differs from the clock of the
 // monitor by skew.
-func (w *monitorFixture) renew(name string, skew time.Duration) {
+func (m *monitorFixture) renew(name string, skew time.Duration) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: clusterv1alpha1.NamespaceKarmadaCluster, Name: name}}
-	err := w.karmada.Get(w.t.Context(), client.ObjectKeyFromObject(lease), lease)
-	lease.Spec.RenewTime = &metav1.MicroTime{Time: w.clock.Add(skew)}
+	err := m.karmada.Get(m.t.Context(), client.ObjectKeyFromObject(lease), lease)
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: m.clock.Add(skew)}
 	if err != nil {
-		err = w.karmada.Create(w.t.Context(), lease)
+		err = m.karmada.Create(m.t.Context(), lease)
 	} else {
-		err = w.karmada.Update(w.t.Context(), lease)
+		err = m.karmada.Update(m.t.Context(), lease)
 	}
 	if err != nil {
-		w.t.Fatal(err)
+		m.t.Fatal(err)
 	}
 }
 
@@ -225,8 +225,8 @@ type statusRejectingClient struct {
 	cluster string
 }
 
-func (r statusRejectingClient) Status() client.SubResourceWriter {
-	return statusRejectingWriter{r.Client.Status(), r.cluster}
+func (s statusRejectingClient) Status() client.SubResourceWriter {
+	return statusRejectingWriter{s.Client.Status(), s.cluster}
 }
 
 type statusRejectingWriter struct {
@@ -234,9 +234,9 @@ type statusRejectingWriter struct {
 	cluster string
 }
 
-func (r statusRejectingWriter) Update(ctx context.Context, object client.Object, o ...client.SubResourceUpdateOption) error {
-	if object.GetName() == r.cluster {
+func (s statusRejectingWriter) Update(ctx context.Context, object client.Object, o ...client.SubResourceUpdateOption) error {
+	if object.GetName() == s.cluster {
 		return errors.New("rejected")
 	}
-	return r.SubResourceWriter.Update(ctx, object, o...)
+	return s.SubResourceWriter.Update(ctx, object, o...)
 }

@@ -114,34 +114,34 @@ type fakeKarmada struct {
 	writes   int
 }
 
-func (s *fakeKarmada) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (f *fakeKarmada) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch typed := into.(type) {
 	case *clusterv1alpha1.Cluster:
-		s.clusters[key.Name].DeepCopyInto(typed)
+		f.clusters[key.Name].DeepCopyInto(typed)
 	case *corev1.Secret:
 		typed.Data = map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte("token")}
 	}
 	return nil
 }
 
-func (s *fakeKarmada) Status() client.SubResourceWriter { return fakeStatusWriter{karmada: s} }
+func (f *fakeKarmada) Status() client.SubResourceWriter { return fakeStatusWriter{karmada: f} }
 
 type fakeStatusWriter struct {
 	client.SubResourceWriter
 	karmada *fakeKarmada
 }
 
-func (s fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	s.karmada.mu.Lock()
-	defer s.karmada.mu.Unlock()
+func (f fakeStatusWriter) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	f.karmada.mu.Lock()
+	defer f.karmada.mu.Unlock()
 	cluster, ok := object.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return fmt.Errorf("%T is no Cluster", object)
 	}
-	s.karmada.clusters[cluster.Name] = cluster.DeepCopy()
-	s.karmada.writes++
+	f.karmada.clusters[cluster.Name] = cluster.DeepCopy()
+	f.karmada.writes++
 	return nil
 }
 

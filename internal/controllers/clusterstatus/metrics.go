@@ -88,19 +88,19 @@ func newClusterMetrics(registry prometheus.Registerer) (*clusterMetrics, error) 
 }
 
 // record sets the metrics of a Cluster. A gauge without a current value keeps its last value.
-func (m *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Duration) {
-	for i, definition := range m.definitions {
+func (c *clusterMetrics) record(cluster *clusterv1alpha1.Cluster, took time.Duration) {
+	for i, definition := range c.definitions {
 		if value, ok := definition.value(cluster); ok {
-			m.gauges[i].WithLabelValues(cluster.Name).Set(value)
+			c.gauges[i].WithLabelValues(cluster.Name).Set(value)
 		}
 	}
-	m.duration.WithLabelValues(cluster.Name).Observe(took.Seconds())
+	c.duration.WithLabelValues(cluster.Name).Observe(took.Seconds())
 }
 
 // deleteCluster deletes the metrics of a cluster.
-func (m *clusterMetrics) deleteCluster(member string) {
-	for _, gauge := range m.gauges {
+func (c *clusterMetrics) deleteCluster(member string) {
+	for _, gauge := range c.gauges {
 		gauge.DeleteLabelValues(member)
 	}
-	m.duration.DeleteLabelValues(member)
+	c.duration.DeleteLabelValues(member)
 }

@@ -41,7 +41,7 @@ type probeResult struct {
 	inventoryErr     error
 }
 
-func (s probeResult) healthy() bool { return s.ready.Status == metav1.ConditionTrue }
+func (p probeResult) healthy() bool { return p.ready.Status == metav1.ConditionTrue }
 
 // probe reads the health of the member.
 func (c *controller) probe(ctx context.Context, cluster *clusterv1alpha1.Cluster) probeResult {

@@ -17,11 +17,11 @@ import (
 // fakeMembers opens no members. It records the members that are closed.
 type fakeMembers struct{ closed []string }
 
-func (d *fakeMembers) GetForCluster(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {
+func (f *fakeMembers) GetForCluster(context.Context, *clusterv1alpha1.Cluster) (*member.Member, error) {
 	return nil, context.Canceled
 }
-func (d *fakeMembers) OnUnhealthy(func(string)) {}
-func (d *fakeMembers) CloseMember(name string)  { d.closed = append(d.closed, name) }
+func (f *fakeMembers) OnUnhealthy(func(string)) {}
+func (f *fakeMembers) CloseMember(name string)  { f.closed = append(f.closed, name) }
 
 func TestUnservedClusterIsClosed(t *testing.T) {
 	tests := map[string]struct {

@@ -45,13 +45,13 @@ func (r rejectingClient) Delete(ctx context.Context, object client.Object, o ...
 }
 
 // reconcileWithError runs a reconcile that must fail and returns its writes.
-func (w *fixture) reconcileWithError(name string) (writes []string) {
-	w.t.Helper()
-	w.writes = nil
-	if _, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: bindingKey(name)}); err == nil {
-		w.t.Errorf("the reconcile of %s did not fail", name)
+func (f *fixture) reconcileWithError(name string) (writes []string) {
+	f.t.Helper()
+	f.writes = nil
+	if _, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: bindingKey(name)}); err == nil {
+		f.t.Errorf("the reconcile of %s did not fail", name)
 	}
-	return w.writes
+	return f.writes
 }
 
 func configMap(name string) client.Object {

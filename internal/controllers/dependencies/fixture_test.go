@@ -44,12 +44,12 @@ type fixture struct {
 	references []dependency.Reference
 }
 
-func (w *fixture) Rules(kind schema.GroupVersionKind) interpreter.Rules {
+func (f *fixture) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 	if kind.Kind != "Deployment" {
 		return interpreter.Rules{}
 	}
 	return interpreter.Rules{Dependencies: func(context.Context, *unstructured.Unstructured) ([]dependency.Reference, error) {
-		return w.references, nil
+		return f.references, nil
 	}}
 }
 
@@ -74,9 +74,9 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return w
 }
 
-func (w *fixture) recordWrites() interceptor.Funcs {
+func (f *fixture) recordWrites() interceptor.Funcs {
 	record := func(verb string, object client.Object) {
-		w.writes = append(w.writes, fmt.Sprintf("%s %s", verb, object.GetName()))
+		f.writes = append(f.writes, fmt.Sprintf("%s %s", verb, object.GetName()))
 	}
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, store client.WithWatch, object client.Object, o ...client.CreateOption) error {
@@ -95,45 +95,45 @@ func (w *fixture) recordWrites() interceptor.Funcs {
 }
 
 // reconcile reconciles a dependent and returns its result, writes and events.
-func (w *fixture) reconcile(name string) (result reconcile.Result, writes, events []string) {
-	w.t.Helper()
-	w.writes = nil
-	result, err := w.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: bindingKey(name)})
+func (f *fixture) reconcile(name string) (result reconcile.Result, writes, events []string) {
+	f.t.Helper()
+	f.writes = nil
+	result, err := f.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: bindingKey(name)})
 	if err != nil {
-		w.t.Fatalf("the reconcile of %s failed: %v", name, err)
+		f.t.Fatalf("the reconcile of %s failed: %v", name, err)
 	}
-	for len(w.recorder.Events) > 0 {
-		events = append(events, <-w.recorder.Events)
+	for len(f.recorder.Events) > 0 {
+		events = append(events, <-f.recorder.Events)
 	}
-	return result, w.writes, events
+	return result, f.writes, events
 }
 
 // takeQueue returns the names of the queued dependents and removes them.
-func (w *fixture) takeQueue() (names []string) {
-	for w.queue.Len() > 0 {
-		one, _ := w.queue.Get()
-		w.queue.Done(one)
+func (f *fixture) takeQueue() (names []string) {
+	for f.queue.Len() > 0 {
+		one, _ := f.queue.Get()
+		f.queue.Done(one)
 		names = append(names, one.Name)
 	}
 	return names
 }
 
-func (w *fixture) binding(name string) *workv1alpha2.ResourceBinding {
-	w.t.Helper()
+func (f *fixture) binding(name string) *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	found := &workv1alpha2.ResourceBinding{}
-	if err := w.store.Get(w.t.Context(), bindingKey(name), found); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Get(f.t.Context(), bindingKey(name), found); err != nil {
+		f.t.Fatal(err)
 	}
 	return found
 }
 
 // updateBinding changes a stored binding, as another client would.
-func (w *fixture) updateBinding(name string, change func(*workv1alpha2.ResourceBinding)) {
-	w.t.Helper()
-	found := w.binding(name)
+func (f *fixture) updateBinding(name string, change func(*workv1alpha2.ResourceBinding)) {
+	f.t.Helper()
+	found := f.binding(name)
 	change(found)
-	if err := w.store.Update(w.t.Context(), found); err != nil {
-		w.t.Fatal(err)
+	if err := f.store.Update(f.t.Context(), found); err != nil {
+		f.t.Fatal(err)
 	}
 }
 

@@ -96,16 +96,16 @@ type bindingConflict struct {
 // true, that is, if this process has just written the binding. Another reconcile may store the
 // message before that write is handled, so written also makes shouldRecord report a stored message
 // that was not recorded yet.
-func (q *conflicts) shouldRecord(uid types.UID, message string, written bool) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (c *conflicts) shouldRecord(uid types.UID, message string, written bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	last, known := bindingConflict{}, false
-	if stored, ok := q.byBinding.Get(uid); ok {
+	if stored, ok := c.byBinding.Get(uid); ok {
 		last, known = stored.(bindingConflict)
 	}
 	changed := known && last.message != message
 	record := changed || written && !last.recorded
-	q.byBinding.Add(uid, bindingConflict{message: message, recorded: record || last.recorded && !changed})
+	c.byBinding.Add(uid, bindingConflict{message: message, recorded: record || last.recorded && !changed})
 	return record
 }
 

@@ -197,20 +197,20 @@ type referenceIndex struct {
 func newReferenceIndex() *referenceIndex { return &referenceIndex{index: dependency.NewIndex()} }
 
 // put replaces the references of a dependent and reports whether the references contain a new kind.
-func (n *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (newKind bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.index.Put(dependent, references)
+func (r *referenceIndex) put(dependent types.NamespacedName, references []dependency.Reference) (newKind bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.index.Put(dependent, references)
 }
 
-func (n *referenceIndex) kinds() []schema.GroupVersionKind {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.index.Kinds()
+func (r *referenceIndex) kinds() []schema.GroupVersionKind {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.index.Kinds()
 }
 
-func (n *referenceIndex) dependents(thing dependency.ObjectID, labels ...map[string]string) []types.NamespacedName {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.index.Dependents(thing, labels...)
+func (r *referenceIndex) dependents(thing dependency.ObjectID, labels ...map[string]string) []types.NamespacedName {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.index.Dependents(thing, labels...)
 }

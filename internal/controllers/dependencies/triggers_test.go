@@ -127,7 +127,7 @@ func withOwner(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 // emptyListClient is a client with a stale cache that does not contain the attached bindings.
 type emptyListClient struct{ client.Client }
 
-func (b emptyListClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
+func (e emptyListClient) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return nil
 }
 
@@ -227,18 +227,18 @@ func (s *sharedInformers) remove() { s.end(); s.current = nil }
 // fakeDiscovery serves only the given kinds of v1.
 type fakeDiscovery struct{ kinds []string }
 
-func (s *fakeDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
+func (f *fakeDiscovery) ServerResourcesForGroupVersion(version string) (*metav1.APIResourceList, error) {
 	if version != "v1" {
 		return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
 	}
 	list := &metav1.APIResourceList{GroupVersion: version}
-	for _, kind := range s.kinds {
+	for _, kind := range f.kinds {
 		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: kind, Verbs: metav1.Verbs{"list", "watch"}})
 	}
 	return list, nil
 }
 
-func (s *fakeDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
+func (f *fakeDiscovery) GroupsAndMaybeResources() (*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error) {
 	return &metav1.APIGroupList{Groups: []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "v1", Version: "v1"}}}}}, nil, nil, nil
 }
 

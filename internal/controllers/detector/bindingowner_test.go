@@ -36,20 +36,20 @@ func newNameCollision(t *testing.T) *fixture {
 	return h
 }
 
-func (h *fixture) reconcileTemplate(r templates.Ref, cause policy.Trigger) []string {
-	h.t.Helper()
-	h.writes = nil
-	if _, err := h.templateReconciler.Reconcile(h.t.Context(), r.Request(cause)); err != nil {
-		h.t.Fatalf("the reconcile failed: %v", err)
+func (f *fixture) reconcileTemplate(r templates.Ref, cause policy.Trigger) []string {
+	f.t.Helper()
+	f.writes = nil
+	if _, err := f.templateReconciler.Reconcile(f.t.Context(), r.Request(cause)); err != nil {
+		f.t.Fatalf("the reconcile failed: %v", err)
 	}
-	return h.writes
+	return f.writes
 }
 
-func (h *fixture) getOtherDeployment() *unstructured.Unstructured {
-	h.t.Helper()
+func (f *fixture) getOtherDeployment() *unstructured.Unstructured {
+	f.t.Helper()
 	found := templates.NewObject(otherDeploymentKind)
-	if err := h.karmada.Get(h.t.Context(), otherDeployment.Key, found); err != nil {
-		h.t.Fatal(err)
+	if err := f.karmada.Get(f.t.Context(), otherDeployment.Key, found); err != nil {
+		f.t.Fatal(err)
 	}
 	return found
 }

@@ -102,64 +102,64 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return h
 }
 
-func (h *fixture) recordWrite(verb string, object client.Object) {
-	kinds, _, err := h.karmada.Scheme().ObjectKinds(object)
+func (f *fixture) recordWrite(verb string, object client.Object) {
+	kinds, _, err := f.karmada.Scheme().ObjectKinds(object)
 	if err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	h.writes = append(h.writes, verb+" "+kinds[0].Kind)
+	f.writes = append(f.writes, verb+" "+kinds[0].Kind)
 }
 
 // reconcile runs one reconcile of the template webRef and returns the writes.
-func (h *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
-	h.t.Helper()
-	h.writes = nil
-	result, err := h.templateReconciler.Reconcile(h.t.Context(), webRef.Request(cause))
+func (f *fixture) reconcile(cause policy.Trigger) (reconcile.Result, []string) {
+	f.t.Helper()
+	f.writes = nil
+	result, err := f.templateReconciler.Reconcile(f.t.Context(), webRef.Request(cause))
 	if err != nil {
-		h.t.Fatalf("the reconcile failed: %v", err)
+		f.t.Fatalf("the reconcile failed: %v", err)
 	}
-	return result, h.writes
+	return result, f.writes
 }
 
-func (h *fixture) template() *unstructured.Unstructured {
-	h.t.Helper()
+func (f *fixture) template() *unstructured.Unstructured {
+	f.t.Helper()
 	found := templates.NewObject(deployments)
-	if err := h.karmada.Get(h.t.Context(), webRef.Key, found); err != nil {
-		h.t.Fatal(err)
+	if err := f.karmada.Get(f.t.Context(), webRef.Key, found); err != nil {
+		f.t.Fatal(err)
 	}
 	return found
 }
 
-func (h *fixture) binding() *workv1alpha2.ResourceBinding {
-	h.t.Helper()
+func (f *fixture) binding() *workv1alpha2.ResourceBinding {
+	f.t.Helper()
 	found := &workv1alpha2.ResourceBinding{}
-	err := h.karmada.Get(h.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, found)
+	err := f.karmada.Get(f.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web-deployment"}, found)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return found
 }
 
 // update stores another version of an object, as a user would.
-func (h *fixture) update(object client.Object) {
-	h.t.Helper()
-	if err := h.karmada.Update(h.t.Context(), object); err != nil {
-		h.t.Fatal(err)
+func (f *fixture) update(object client.Object) {
+	f.t.Helper()
+	if err := f.karmada.Update(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		h.policies.Put(p)
+		f.policies.Put(p)
 	}
 }
 
 // takeEvents removes and returns the recorded events.
-func (h *fixture) takeEvents() []string {
+func (f *fixture) takeEvents() []string {
 	var all []string
 	for {
 		select {
-		case one := <-h.recorder.Events:
+		case one := <-f.recorder.Events:
 			all = append(all, one)
 		default:
 			return all
@@ -168,25 +168,25 @@ func (h *fixture) takeEvents() []string {
 }
 
 // delete deletes an object even if the object has finalizers.
-func (h *fixture) delete(object client.Object) {
-	h.t.Helper()
-	if err := h.karmada.Patch(h.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		h.t.Fatal(err)
+func (f *fixture) delete(object client.Object) {
+	f.t.Helper()
+	if err := f.karmada.Patch(f.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		f.t.Fatal(err)
 	}
-	if err := client.IgnoreNotFound(h.karmada.Delete(h.t.Context(), object)); err != nil {
-		h.t.Fatal(err)
+	if err := client.IgnoreNotFound(f.karmada.Delete(f.t.Context(), object)); err != nil {
+		f.t.Fatal(err)
 	}
 	if p, ok := object.(policy.Object); ok {
-		h.policies.Delete(p)
+		f.policies.Delete(p)
 	}
 }
 
 // takeQueue removes and returns the queued requests.
-func (h *fixture) takeQueue() []templates.Request {
+func (f *fixture) takeQueue() []templates.Request {
 	var all []templates.Request
-	for h.queue.Len() > 0 {
-		one, _ := h.queue.Get()
-		h.queue.Done(one)
+	for f.queue.Len() > 0 {
+		one, _ := f.queue.Get()
+		f.queue.Done(one)
 		all = append(all, one)
 	}
 	return all

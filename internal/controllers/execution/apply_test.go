@@ -69,19 +69,19 @@ func newDeliveryFixture(t *testing.T) *deliveryFixture {
 }
 
 // applyManifest applies a manifest of a Work that has the given annotations.
-func (s *deliveryFixture) applyManifest(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
+func (d *deliveryFixture) applyManifest(t *testing.T, annotations map[string]string, kind, namespace, name string) error {
 	t.Helper()
 	manifest := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind}}
 	manifest.SetNamespace(namespace)
 	manifest.SetName(name)
 	manifest.SetLabels(map[string]string{workv1alpha1.ManagedByKarmadaLabel: workv1alpha1.ManagedByKarmadaLabelValue})
-	s.work.Annotations = annotations
+	d.work.Annotations = annotations
 	raw, err := manifest.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
-	return errors.Join(s.applyAll(t.Context(), s.delivery)...)
+	d.work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}
+	return errors.Join(d.applyAll(t.Context(), d.delivery)...)
 }
 
 func TestApplyRejectsManifestsOfTheWrongScope(t *testing.T) {

@@ -22,15 +22,15 @@ func newDeletionBudgets(perSecond float64, burst int) *deletionBudgets {
 
 // reserve takes n deletions from the budget of a cluster. If the budget is too small, it takes none
 // and returns the delay before the next attempt.
-func (b *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	budget, ok := b.clusters[cluster]
+func (d *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	budget, ok := d.clusters[cluster]
 	if !ok {
-		budget = rate.NewLimiter(b.rate, b.burst)
-		b.clusters[cluster] = budget
+		budget = rate.NewLimiter(d.rate, d.burst)
+		d.clusters[cluster] = budget
 	}
-	reservation := budget.ReserveN(now, min(n, b.burst))
+	reservation := budget.ReserveN(now, min(n, d.burst))
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
@@ -39,8 +39,8 @@ func (b *deletionBudgets) reserve(cluster string, n int, now time.Time) time.Dur
 }
 
 // deleteCluster deletes the budget of a deleted cluster.
-func (b *deletionBudgets) deleteCluster(cluster string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.clusters, cluster)
+func (d *deletionBudgets) deleteCluster(cluster string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.clusters, cluster)
 }

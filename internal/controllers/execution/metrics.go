@@ -49,20 +49,20 @@ func newWriteMetrics(registry prometheus.Registerer) (*writeMetrics, error) {
 		loop.RegisterMetric(registry, &m.updates), loop.RegisterMetric(registry, &m.deletes))
 }
 
-func (m *writeMetrics) observeSync(start time.Time, failures []error) {
-	m.syncDuration.WithLabelValues(resultLabel(errors.Join(failures...))).Observe(time.Since(start).Seconds())
+func (w *writeMetrics) observeSync(start time.Time, failures []error) {
+	w.syncDuration.WithLabelValues(resultLabel(errors.Join(failures...))).Observe(time.Since(start).Seconds())
 }
 
-func (m *writeMetrics) countCreate(member string, object *unstructured.Unstructured, recreate bool, err error) {
-	m.creates.With(objectLabels(member, object, err, "recreate", strconv.FormatBool(recreate))).Inc()
+func (w *writeMetrics) countCreate(member string, object *unstructured.Unstructured, recreate bool, err error) {
+	w.creates.With(objectLabels(member, object, err, "recreate", strconv.FormatBool(recreate))).Inc()
 }
 
-func (m *writeMetrics) countUpdate(member string, object *unstructured.Unstructured, outcome string, err error) {
-	m.updates.With(objectLabels(member, object, err, "operationResult", outcome)).Inc()
+func (w *writeMetrics) countUpdate(member string, object *unstructured.Unstructured, outcome string, err error) {
+	w.updates.With(objectLabels(member, object, err, "operationResult", outcome)).Inc()
 }
 
-func (m *writeMetrics) countDelete(member string, object *unstructured.Unstructured, err error) {
-	m.deletes.With(objectLabels(member, object, err)).Inc()
+func (w *writeMetrics) countDelete(member string, object *unstructured.Unstructured, err error) {
+	w.deletes.With(objectLabels(member, object, err)).Inc()
 }
 
 func objectLabels(member string, object *unstructured.Unstructured, err error, more ...string) prometheus.Labels {

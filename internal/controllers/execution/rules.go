@@ -23,23 +23,23 @@ func (c *controller) onRules(_ context.Context, kinds interpreter.Kinds) {
 
 // startPass records that a pass over a Work starts and will use the current rules. Two passes over
 // the same Work never run at the same time.
-func (t *appliedTracker) startPass(karmadaWork types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ruleChanges.Delete(karmadaWork)
+func (a *appliedTracker) startPass(karmadaWork types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ruleChanges.Delete(karmadaWork)
 }
 
 // recordRuleChange records that the rules of the kinds changed. The manifests of these kinds are
 // then compared with the objects in the member again. This includes manifests that a running pass
 // applies, because that pass may have used the old rules.
-func (t *appliedTracker) recordRuleChange(karmadaWork types.NamespacedName, kinds interpreter.Kinds) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ruleChanges.Insert(karmadaWork)
-	for key, state := range t.applied[karmadaWork] {
+func (a *appliedTracker) recordRuleChange(karmadaWork types.NamespacedName, kinds interpreter.Kinds) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ruleChanges.Insert(karmadaWork)
+	for key, state := range a.applied[karmadaWork] {
 		if kinds.Has(key.kind) {
 			state.hasOldRules = true
-			t.applied[karmadaWork][key] = state
+			a.applied[karmadaWork][key] = state
 		}
 	}
 }

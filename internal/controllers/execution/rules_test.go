@@ -66,37 +66,37 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 }
 
 // changeRules sets the rules of a kind, as an informer of rules would, and reports the change.
-func (f *rulesFixture) changeRules(t *testing.T, kind schema.GroupVersionKind, rules interpreter.Rules) {
+func (r *rulesFixture) changeRules(t *testing.T, kind schema.GroupVersionKind, rules interpreter.Rules) {
 	t.Helper()
-	f.table.Set(kind, rules)
-	f.onRules(t.Context(), interpreter.KindsOf(kind))
+	r.table.Set(kind, rules)
+	r.onRules(t.Context(), interpreter.KindsOf(kind))
 }
 
 // pass runs one pass. It reports whether the pass wrote to the member, and returns the owner that
 // the object has afterwards.
-func (f *rulesFixture) pass(t *testing.T) (wrote bool, owner string) {
+func (r *rulesFixture) pass(t *testing.T) (wrote bool, owner string) {
 	t.Helper()
-	f.tracker.startPass(workKey(f.work))
-	f.hasWritten = false
-	if err := f.updateOnce(t.Context(), f.delivery, f.manifest, f.readObject(t)); err != nil {
+	r.tracker.startPass(workKey(r.work))
+	r.hasWritten = false
+	if err := r.updateOnce(t.Context(), r.delivery, r.manifest, r.readObject(t)); err != nil {
 		t.Fatal(err)
 	}
-	owner, _, _ = unstructured.NestedString(f.readObject(t).Object, "data", "owner")
-	return f.hasWritten, owner
+	owner, _, _ = unstructured.NestedString(r.readObject(t).Object, "data", "owner")
+	return r.hasWritten, owner
 }
 
-func (f *rulesFixture) readObject(t *testing.T) *unstructured.Unstructured {
+func (r *rulesFixture) readObject(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	observed, err := f.member.GetLive(t.Context(), configMaps, client.ObjectKey{Namespace: "shop", Name: "x"})
+	observed, err := r.member.GetLive(t.Context(), configMaps, client.ObjectKey{Namespace: "shop", Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return observed
 }
 
-func (f *rulesFixture) expectPass(t *testing.T, when string, wantWrite bool, wantOwner string) {
+func (r *rulesFixture) expectPass(t *testing.T, when string, wantWrite bool, wantOwner string) {
 	t.Helper()
-	if wrote, owner := f.pass(t); wrote != wantWrite || owner != wantOwner {
+	if wrote, owner := r.pass(t); wrote != wantWrite || owner != wantOwner {
 		t.Errorf("%s: wrote %t, owner %q; want %t, %q", when, wrote, owner, wantWrite, wantOwner)
 	}
 }

@@ -71,26 +71,26 @@ func newAppliedTracker() *appliedTracker {
 }
 
 // recordApplied records that the manifest was applied, and which object the member has now.
-func (t *appliedTracker) recordApplied(key objectKey, manifest, observed *unstructured.Unstructured) {
+func (a *appliedTracker) recordApplied(key objectKey, manifest, observed *unstructured.Unstructured) {
 	state := appliedState{manifestHash: work.PrunedHash(manifest), observedHash: work.PrunedHash(observed), resourceVersion: observed.GetResourceVersion()}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.applied[key.work] == nil {
-		t.applied[key.work] = map[objectKey]appliedState{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.applied[key.work] == nil {
+		a.applied[key.work] = map[objectKey]appliedState{}
 	}
-	before := t.applied[key.work][key]
+	before := a.applied[key.work][key]
 	state.drift, state.conflictMessage = before.drift, before.conflictMessage
-	state.hasOldRules = t.ruleChanges.Has(key.work)
-	t.applied[key.work][key] = state
+	state.hasOldRules = a.ruleChanges.Has(key.work)
+	a.applied[key.work][key] = state
 }
 
 // checkRepair reports whether a write would repair drift: the same manifest was applied before with
 // the same rules, and the object in the member differs from it now. wait is the backoff before the
 // repair if earlier repairs were reverted.
-func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
-	t.mu.Lock()
-	state, ok := t.applied[key.work][key]
-	t.mu.Unlock()
+func (a *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstructured, now time.Time) (isRepair bool, wait time.Duration) {
+	a.mu.Lock()
+	state, ok := a.applied[key.work][key]
+	a.mu.Unlock()
 	if !ok || state.hasOldRules || state.manifestHash != work.PrunedHash(manifest) {
 		return false, 0
 	}
@@ -99,26 +99,26 @@ func (t *appliedTracker) checkRepair(key objectKey, manifest *unstructured.Unstr
 
 // wasApplied reports whether exactly this manifest was applied, even if the object changed
 // afterwards.
-func (t *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstructured) bool {
-	t.mu.Lock()
-	state, ok := t.applied[key.work][key]
-	t.mu.Unlock()
+func (a *appliedTracker) wasApplied(key objectKey, manifest *unstructured.Unstructured) bool {
+	a.mu.Lock()
+	state, ok := a.applied[key.work][key]
+	a.mu.Unlock()
 	return ok && state.manifestHash == work.PrunedHash(manifest)
 }
 
 // hasRecentRepairs reports whether the object was repaired recently, so that another repair may
 // mean a drift conflict.
-func (t *appliedTracker) hasRecentRepairs(key objectKey) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.applied[key.work][key].drift.CloseRepairs > 0
+func (a *appliedTracker) hasRecentRepairs(key objectKey) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.applied[key.work][key].drift.CloseRepairs > 0
 }
 
 // recordRepair records a repair and the description of the change that made it necessary.
-func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMessage string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	state, ok := t.applied[key.work][key]
+func (a *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMessage string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	state, ok := a.applied[key.work][key]
 	if !ok {
 		return
 	}
@@ -126,15 +126,15 @@ func (t *appliedTracker) recordRepair(key objectKey, now time.Time, conflictMess
 	if conflictMessage != "" {
 		state.conflictMessage = conflictMessage
 	}
-	t.applied[key.work][key] = state
+	a.applied[key.work][key] = state
 }
 
 // driftConflict returns the description of the drift conflict of an object and the delay until the
 // next pass. 0 means that there is no conflict.
-func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message string, retryAfter time.Duration) {
-	t.mu.Lock()
-	state := t.applied[key.work][key]
-	t.mu.Unlock()
+func (a *appliedTracker) driftConflict(key objectKey, now time.Time) (message string, retryAfter time.Duration) {
+	a.mu.Lock()
+	state := a.applied[key.work][key]
+	a.mu.Unlock()
 	inConflict, remaining := state.drift.IsDriftConflict(now)
 	if !inConflict {
 		return "", 0
@@ -144,19 +144,19 @@ func (t *appliedTracker) driftConflict(key objectKey, now time.Time) (message st
 
 // hasOtherVersion reports whether an object was applied and now has another version than at that
 // time.
-func (t *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	state, ok := t.applied[key.work][key]
+func (a *appliedTracker) hasOtherVersion(key objectKey, version string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	state, ok := a.applied[key.work][key]
 	return ok && state.resourceVersion != version
 }
 
 // isUnchanged reports whether exactly this manifest was applied, and neither the object in the
 // member nor the rules have changed since.
-func (t *appliedTracker) isUnchanged(key objectKey, manifest, observed *unstructured.Unstructured) bool {
-	t.mu.Lock()
-	state, ok := t.applied[key.work][key]
-	t.mu.Unlock()
+func (a *appliedTracker) isUnchanged(key objectKey, manifest, observed *unstructured.Unstructured) bool {
+	a.mu.Lock()
+	state, ok := a.applied[key.work][key]
+	a.mu.Unlock()
 	return ok && !state.hasOldRules && state.manifestHash == work.PrunedHash(manifest) && state.observedHash == work.PrunedHash(observed)
 }
 
@@ -171,19 +171,19 @@ type releasedWork struct {
 const releasedWorkTTL = 30 * time.Second
 
 // recordRelease records that the finalizer of a Work was removed.
-func (t *appliedTracker) recordRelease(karmadaWork *workv1alpha1.Work, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.applied, workKey(karmadaWork))
-	t.releasedWorks[workKey(karmadaWork)] = releasedWork{uid: karmadaWork.UID, releasedAt: now}
+func (a *appliedTracker) recordRelease(karmadaWork *workv1alpha1.Work, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.applied, workKey(karmadaWork))
+	a.releasedWorks[workKey(karmadaWork)] = releasedWork{uid: karmadaWork.UID, releasedAt: now}
 }
 
 // isReleased reports whether the finalizer of the Work with this UID was removed within
 // releasedWorkTTL.
-func (t *appliedTracker) isReleased(karmadaWork *workv1alpha1.Work, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	released, ok := t.releasedWorks[workKey(karmadaWork)]
+func (a *appliedTracker) isReleased(karmadaWork *workv1alpha1.Work, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	released, ok := a.releasedWorks[workKey(karmadaWork)]
 	return ok && released.uid == karmadaWork.UID && now.Sub(released.releasedAt) < releasedWorkTTL
 }
 
@@ -192,14 +192,14 @@ func workKey(karmadaWork *workv1alpha1.Work) types.NamespacedName {
 }
 
 // deleteWork deletes the records of a Work that no longer exists.
-func (t *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.applied, karmadaWork)
-	delete(t.releasedWorks, karmadaWork)
-	delete(t.reportedDispatching, karmadaWork)
-	delete(t.lastWrites, karmadaWork)
-	t.ruleChanges.Delete(karmadaWork)
+func (a *appliedTracker) deleteWork(karmadaWork types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.applied, karmadaWork)
+	delete(a.releasedWorks, karmadaWork)
+	delete(a.reportedDispatching, karmadaWork)
+	delete(a.lastWrites, karmadaWork)
+	a.ruleChanges.Delete(karmadaWork)
 }
 
 // statusDelay is the time within which a new status is expected after a write.
@@ -208,15 +208,15 @@ const statusDelay = 10 * time.Second
 // recordWrite records whether a pass wrote to the member, and reports whether this or an earlier
 // pass wrote within statusDelay. Earlier passes count because the watch of the member delivers each
 // write, and this event starts a pass that finds nothing to do.
-func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (a *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote bool, now time.Time) (isRecent bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if wrote {
-		t.lastWrites[karmadaWork] = now
+		a.lastWrites[karmadaWork] = now
 	}
-	at, ok := t.lastWrites[karmadaWork]
+	at, ok := a.lastWrites[karmadaWork]
 	if ok && now.Sub(at) >= statusDelay {
-		delete(t.lastWrites, karmadaWork)
+		delete(a.lastWrites, karmadaWork)
 		return false
 	}
 	return ok
@@ -224,10 +224,10 @@ func (t *appliedTracker) recordWrite(karmadaWork types.NamespacedName, wrote boo
 
 // recordDispatching records the status of the Dispatching condition and reports whether this status
 // is new. It does not read the condition from the Work, because the condition is written later.
-func (t *appliedTracker) recordDispatching(karmadaWork *workv1alpha1.Work, status string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	isReported := t.reportedDispatching[workKey(karmadaWork)] == status
-	t.reportedDispatching[workKey(karmadaWork)] = status
+func (a *appliedTracker) recordDispatching(karmadaWork *workv1alpha1.Work, status string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	isReported := a.reportedDispatching[workKey(karmadaWork)] == status
+	a.reportedDispatching[workKey(karmadaWork)] = status
 	return !isReported
 }

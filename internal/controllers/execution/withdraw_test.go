@@ -20,24 +20,24 @@ type staleMember struct {
 	cached *unstructured.Unstructured
 }
 
-func (l staleMember) Client() client.Client { return l.store }
+func (s staleMember) Client() client.Client { return s.store }
 
-func (l staleMember) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (*unstructured.Unstructured, bool, error) {
-	return l.cached, true, nil
+func (s staleMember) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (*unstructured.Unstructured, bool, error) {
+	return s.cached, true, nil
 }
 
-func (l staleMember) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
-	found, err := l.GetLive(ctx, kind, key)
+func (s staleMember) FindInAnyVersion(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+	found, err := s.GetLive(ctx, kind, key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return found, err
 }
 
-func (l staleMember) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (s staleMember) GetLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(kind)
-	return found, l.store.Get(ctx, key, found)
+	return found, s.store.Get(ctx, key, found)
 }
 
 func TestDeleteChecksTheCurrentObject(t *testing.T) {

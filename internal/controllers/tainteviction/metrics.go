@@ -43,13 +43,13 @@ func newEvictionMetrics(registry prometheus.Registerer) (evictionMetrics, error)
 }
 
 // observeEviction counts one eviction.
-func (m evictionMetrics) observeEviction(queue string, duration time.Duration, err error) {
+func (e evictionMetrics) observeEviction(queue string, duration time.Duration, err error) {
 	result := "success"
 	if err != nil {
 		result = "error"
 	}
-	m.latency.WithLabelValues(queue).Observe(duration.Seconds())
-	m.processed.WithLabelValues(queue, result).Inc()
+	e.latency.WithLabelValues(queue).Observe(duration.Seconds())
+	e.processed.WithLabelValues(queue, result).Inc()
 }
 
 // backlog counts the queued requests. Like the queue, it counts each request only once. If no

@@ -24,19 +24,19 @@ func newRateLimiter(rate float64) *rateLimiter {
 
 // run waits for its turn and for the interval, and then calls act. If ctx ends before that, it
 // returns the error of ctx.
-func (l *rateLimiter) run(ctx context.Context, act func() (hadEffect bool, err error)) error {
+func (r *rateLimiter) run(ctx context.Context, act func() (hadEffect bool, err error)) error {
 	select {
-	case l.turn <- struct{}{}:
+	case r.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-l.turn }()
-	if err := waitUntil(ctx, l.next); err != nil {
+	defer func() { <-r.turn }()
+	if err := waitUntil(ctx, r.next); err != nil {
 		return err
 	}
 	hadEffect, err := act()
 	if hadEffect {
-		l.next = time.Now().Add(l.interval)
+		r.next = time.Now().Add(r.interval)
 	}
 	return err
 }

@@ -30,14 +30,14 @@ import (
 // entry exist and are healthy.
 type fakeMember map[string]error
 
-func (s fakeMember) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
+func (f fakeMember) Get(_ context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, bool, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
 	object.SetName(key.Name)
-	return object, true, s[key.Name]
+	return object, true, f[key.Name]
 }
 
-func (s fakeMember) Client() client.Client { return nil }
+func (f fakeMember) Client() client.Client { return nil }
 
 func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}

@@ -24,7 +24,7 @@ type memberWithPods struct {
 	pods client.Client
 }
 
-func (w memberWithPods) Client() client.Client { return w.pods }
+func (m memberWithPods) Client() client.Client { return m.pods }
 
 func newPod(app, name string, phase corev1.PodPhase, waiting *corev1.ContainerStateWaiting) *corev1.Pod {
 	return &corev1.Pod{

@@ -23,7 +23,7 @@ import (
 // fixedRules returns the same rules for all kinds.
 type fixedRules struct{ rules interpreter.Rules }
 
-func (r fixedRules) Rules(schema.GroupVersionKind) interpreter.Rules { return r.rules }
+func (f fixedRules) Rules(schema.GroupVersionKind) interpreter.Rules { return f.rules }
 
 func TestInterpretHealth(t *testing.T) {
 	answering := func(healthy bool, err error) interpreter.Rules {

@@ -73,12 +73,12 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 }
 
 // health returns the reported health after all reports are written.
-func (f *rulesFixture) health(t *testing.T) workv1alpha1.ResourceHealth {
+func (r *rulesFixture) health(t *testing.T) workv1alpha1.ResourceHealth {
 	t.Helper()
 	<-time.After(time.Minute)
 	synctest.Wait()
 	stored := &workv1alpha1.Work{}
-	if err := f.store.Get(t.Context(), client.ObjectKey{Namespace: "karmada-es-m1", Name: "web"}, stored); err != nil {
+	if err := r.store.Get(t.Context(), client.ObjectKey{Namespace: "karmada-es-m1", Name: "web"}, stored); err != nil {
 		t.Fatal(err)
 	}
 	if len(stored.Status.ManifestStatuses) == 0 {

@@ -44,32 +44,32 @@ const maxQuoteBytes = 300
 
 // Blockers returns a line for each object that blocks the deletion of the Cluster, with the reason
 // that the object itself shows. If no object blocks the deletion, the result is empty.
-func (l DeletingCluster) Blockers() []string {
-	holders := l.namespaceBlockers()
-	if l.WorkCount > 0 && len(l.Works) > 0 {
-		holders = append(holders, l.worksBlocker())
+func (d DeletingCluster) Blockers() []string {
+	holders := d.namespaceBlockers()
+	if d.WorkCount > 0 && len(d.Works) > 0 {
+		holders = append(holders, d.worksBlocker())
 	}
-	for _, bound := range l.Bindings {
+	for _, bound := range d.Bindings {
 		holders = append(holders, fmt.Sprintf("it is still in spec.clusters of %s: %s", describeBinding(bound), bindingReason(bound)))
 	}
-	if l.MoreBindings {
+	if d.MoreBindings {
 		holders = append(holders, "it is still in spec.clusters of more bindings")
 	}
-	for _, finalizer := range l.Cluster.Finalizers {
+	for _, finalizer := range d.Cluster.Finalizers {
 		if finalizer != clusterv1alpha1.ClusterControllerFinalizer {
 			holders = append(holders, fmt.Sprintf("finalizer %s of the Cluster: the controller that set it must remove it", finalizer))
 		}
 	}
 	if len(holders) == 0 {
-		return l.conditionReason()
+		return d.conditionReason()
 	}
 	return holders
 }
 
 // conditionReason returns the reason that the conditions of the Cluster show. The conditions are
 // used because the control plane may read objects that the caller may not read.
-func (l DeletingCluster) conditionReason() []string {
-	stored := l.Cluster.Status.Conditions
+func (d DeletingCluster) conditionReason() []string {
+	stored := d.Cluster.Status.Conditions
 	if leaving := conditions.Get(stored, clusterv1alpha1.ClusterConditionLeaving); leaving != nil && leaving.Status == metav1.ConditionTrue {
 		return []string{"the Cluster says " + describeCondition(*leaving)}
 	}
@@ -80,18 +80,18 @@ func (l DeletingCluster) conditionReason() []string {
 }
 
 // namespaceBlockers returns the reasons why the execution namespace blocks the deletion.
-func (l DeletingCluster) namespaceBlockers() (holders []string) {
-	if l.ExecutionNamespace == nil {
+func (d DeletingCluster) namespaceBlockers() (holders []string) {
+	if d.ExecutionNamespace == nil {
 		return nil
 	}
-	if slices.Contains(l.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !l.isRemovalStarted() {
-		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", l.ExecutionNamespace.Name))
+	if slices.Contains(d.Cluster.Finalizers, clusterv1alpha1.ClusterControllerFinalizer) && !d.isRemovalStarted() {
+		holders = append(holders, fmt.Sprintf("Namespace %s is not being deleted: no controller has taken it up, see whether karmada-controller-manager is running and leads", d.ExecutionNamespace.Name))
 	}
-	for _, condition := range l.ExecutionNamespace.Status.Conditions {
+	for _, condition := range d.ExecutionNamespace.Status.Conditions {
 		switch condition.Type {
 		case corev1.NamespaceDeletionDiscoveryFailure, corev1.NamespaceDeletionGVParsingFailure, corev1.NamespaceDeletionContentFailure:
 			if condition.Status == corev1.ConditionTrue {
-				holders = append(holders, fmt.Sprintf("Namespace %s: %s", l.ExecutionNamespace.Name, withMessage(string(condition.Type), condition.Message)))
+				holders = append(holders, fmt.Sprintf("Namespace %s: %s", d.ExecutionNamespace.Name, withMessage(string(condition.Type), condition.Message)))
 			}
 		}
 	}
@@ -101,35 +101,35 @@ func (l DeletingCluster) namespaceBlockers() (holders []string) {
 // isRemovalStarted reports whether the control plane has begun to remove the Cluster. For a cluster
 // in Pull mode, Works in deletion show this already, because the execution namespace is deleted
 // only after the Works.
-func (l DeletingCluster) isRemovalStarted() bool {
-	if !l.ExecutionNamespace.DeletionTimestamp.IsZero() {
+func (d DeletingCluster) isRemovalStarted() bool {
+	if !d.ExecutionNamespace.DeletionTimestamp.IsZero() {
 		return true
 	}
-	return l.Cluster.Spec.SyncMode == clusterv1alpha1.Pull &&
-		slices.ContainsFunc(l.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
+	return d.Cluster.Spec.SyncMode == clusterv1alpha1.Pull &&
+		slices.ContainsFunc(d.Works, func(work workv1alpha1.Work) bool { return work.DeletionTimestamp != nil })
 }
 
 // worksBlocker returns the number of remaining Works and the reason of one of them. It prefers a
 // Work whose own status shows a reason.
-func (l DeletingCluster) worksBlocker() string {
-	chosen, cause := l.Works[0], ""
-	for _, work := range l.Works {
-		if cause = l.workReason(work); cause != "" {
+func (d DeletingCluster) worksBlocker() string {
+	chosen, cause := d.Works[0], ""
+	for _, work := range d.Works {
+		if cause = d.workReason(work); cause != "" {
 			chosen = work
 			break
 		}
 	}
 	remaining := "1 Work is left"
-	if l.WorkCount > 1 {
-		remaining = fmt.Sprintf("%d Works are left", l.WorkCount)
+	if d.WorkCount > 1 {
+		remaining = fmt.Sprintf("%d Works are left", d.WorkCount)
 	}
-	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name, cmp.Or(l.unreachableReason(), cause, l.pendingReason(chosen)))
+	return fmt.Sprintf("%s, such as %s/%s: %s", remaining, chosen.Namespace, chosen.Name, cmp.Or(d.unreachableReason(), cause, d.pendingReason(chosen)))
 }
 
 // unreachableReason returns why the objects of Works cannot be deleted in the cluster.
-func (l DeletingCluster) unreachableReason() string {
-	ready := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	answering := conditions.Get(l.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
+func (d DeletingCluster) unreachableReason() string {
+	ready := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	answering := conditions.Get(d.Cluster.Status.Conditions, clusterv1alpha1.ClusterConditionAnswering)
 	switch {
 	case answering != nil && answering.Status != metav1.ConditionTrue:
 		return "the cluster stopped answering a moment ago; their objects stay in it once it is not Ready"
@@ -144,7 +144,7 @@ func (l DeletingCluster) unreachableReason() string {
 
 // workReason returns the reason that a Work itself shows: its deletion is held, the cluster rejects
 // the deletion of an object, or another owner set a finalizer.
-func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
+func (d DeletingCluster) workReason(work workv1alpha1.Work) string {
 	if held := conditions.Get(work.Status.Conditions, workv1alpha1.WorkDeletionHeld); held != nil && held.Status == metav1.ConditionTrue {
 		return describeCondition(*held)
 	}
@@ -152,7 +152,7 @@ func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
 		return ""
 	}
 	latest, message := work.DeletionTimestamp.Time, ""
-	for _, event := range l.Warnings {
+	for _, event := range d.Warnings {
 		if event.InvolvedObject.UID == work.UID && !lastEventTime(event).Before(latest) {
 			latest, message = lastEventTime(event), withMessage(event.Reason, event.Message)
 		}
@@ -169,7 +169,7 @@ func (l DeletingCluster) workReason(work workv1alpha1.Work) string {
 }
 
 // pendingReason returns the reason for a Work that shows no reason itself.
-func (l DeletingCluster) pendingReason(work workv1alpha1.Work) string {
+func (d DeletingCluster) pendingReason(work workv1alpha1.Work) string {
 	if work.DeletionTimestamp == nil {
 		return "the Work is not being deleted yet"
 	}

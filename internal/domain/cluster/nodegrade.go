@@ -10,7 +10,7 @@ import (
 // countByGrade returns the number of nodes in each grade, according to their free resources. A node
 // has a grade for each resource of the models, and the lowest of these is the grade of the node. A
 // node that is full or overcommitted is not counted.
-func (t *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
+func (u *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []clusterv1alpha1.AllocatableModeling {
 	if len(models) == 0 {
 		return nil
 	}
@@ -18,7 +18,7 @@ func (t *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []cl
 	for i, model := range models {
 		counts[i].Grade = model.Grade
 	}
-	for _, node := range t.nodes {
+	for _, node := range u.nodes {
 		if !node.observed || node.isFull() {
 			continue
 		}
@@ -31,33 +31,33 @@ func (t *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []cl
 
 // isFull reports whether the node accepts no more Pods. A node that does not report its number
 // of Pods is never full.
-func (n *countedNode) isFull() bool {
-	free, ok := n.free(corev1.ResourcePods)
+func (c *countedNode) isFull() bool {
+	free, ok := c.free(corev1.ResourcePods)
 	return ok && free.Sign() <= 0
 }
 
 // free returns how much of a resource the Pods of the node did not request. Each Pod uses one of
 // the resource pods. ok is false and rest is 0 if the node does not have the resource.
-func (n *countedNode) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
-	for i := range n.allocatable.entries {
-		entry := &n.allocatable.entries[i]
+func (c *countedNode) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
+	for i := range c.allocatable.entries {
+		entry := &c.allocatable.entries[i]
 		if entry.name != name {
 			continue
 		}
 		rest = entry.quantity.DeepCopy()
-		rest.Sub(n.used.quantityOf(name))
+		rest.Sub(c.used.quantityOf(name))
 		if name == corev1.ResourcePods {
-			rest.Sub(*resource.NewQuantity(n.used.count, resource.DecimalSI))
+			rest.Sub(*resource.NewQuantity(c.used.count, resource.DecimalSI))
 		}
 		return rest, true
 	}
 	return rest, false
 }
 
-func (n *countedNode) gradeOf(models []clusterv1alpha1.ResourceModel) int {
+func (c *countedNode) gradeOf(models []clusterv1alpha1.ResourceModel) int {
 	lowest := len(models) - 1
 	for column, resourceRange := range models[0].Ranges {
-		available, _ := n.free(resourceRange.Name)
+		available, _ := c.free(resourceRange.Name)
 		reached := -1
 		for i, model := range models {
 			if column < len(model.Ranges) && model.Ranges[column].Min.Cmp(available) <= 0 {

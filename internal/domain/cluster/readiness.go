@@ -78,16 +78,16 @@ func DecideReadiness(stored []metav1.Condition, observed metav1.Condition, thres
 }
 
 // Apply writes the decision into the conditions of a cluster.
-func (j ReadinessDecision) Apply(stored *[]metav1.Condition) {
-	conditions.Set(stored, j.Ready)
-	if j.Answering == nil {
+func (r ReadinessDecision) Apply(stored *[]metav1.Condition) {
+	conditions.Set(stored, r.Ready)
+	if r.Answering == nil {
 		conditions.Remove(stored, clusterv1alpha1.ClusterConditionAnswering)
 		return
 	}
-	if before := conditions.Get(*stored, j.Answering.Type); before != nil && !before.LastTransitionTime.Equal(&j.Answering.LastTransitionTime) {
-		conditions.Remove(stored, j.Answering.Type)
+	if before := conditions.Get(*stored, r.Answering.Type); before != nil && !before.LastTransitionTime.Equal(&r.Answering.LastTransitionTime) {
+		conditions.Remove(stored, r.Answering.Type)
 	}
-	conditions.Set(stored, *j.Answering)
+	conditions.Set(stored, *r.Answering)
 }
 
 // ReadyCondition returns the condition Ready for the result of a probe. cause holds details of a

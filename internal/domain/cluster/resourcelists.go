@@ -57,54 +57,54 @@ func newLists() ResourceListPool {
 	return ResourceListPool{byText: map[string]*InternedResources{}, heldTotals: listTotals{names: map[corev1.ResourceName]int{}}}
 }
 
-func (c *listTotals) add(a *InternedResources) {
-	c.bytes += len(a.text)
+func (l *listTotals) add(a *InternedResources) {
+	l.bytes += len(a.text)
 	for i := range a.entries {
-		c.names[a.entries[i].name]++
+		l.names[a.entries[i].name]++
 	}
 }
 
-func (c *listTotals) remove(a *InternedResources) {
-	c.bytes -= len(a.text)
+func (l *listTotals) remove(a *InternedResources) {
+	l.bytes -= len(a.text)
 	for i := range a.entries {
 		name := a.entries[i].name
-		if c.names[name]--; c.names[name] == 0 {
-			delete(c.names, name)
+		if l.names[name]--; l.names[name] == 0 {
+			delete(l.names, name)
 		}
 	}
 }
 
-func (c *listTotals) size() PoolSize { return PoolSize{Bytes: c.bytes, Names: len(c.names)} }
+func (l *listTotals) size() PoolSize { return PoolSize{Bytes: l.bytes, Names: len(l.names)} }
 
 // BeginList must be called before a list of objects is read.
-func (l *ResourceListPool) BeginList() {
-	l.current = &listedTotals{listTotals: listTotals{names: map[corev1.ResourceName]int{}}, texts: map[string]bool{}}
+func (r *ResourceListPool) BeginList() {
+	r.current = &listedTotals{listTotals: listTotals{names: map[corev1.ResourceName]int{}}, texts: map[string]bool{}}
 }
 
 // EndList must be called after a list of objects was read. It removes resource lists that nothing
 // references.
-func (l *ResourceListPool) EndList() {
-	l.current = nil
-	for _, a := range l.byText {
+func (r *ResourceListPool) EndList() {
+	r.current = nil
+	for _, a := range r.byText {
 		if a.refs == 0 {
-			l.drop(a)
+			r.drop(a)
 		}
 	}
 }
 
 // HeldSize returns the size of all lists in the pool.
-func (l *ResourceListPool) HeldSize() PoolSize { return l.heldTotals.size() }
+func (r *ResourceListPool) HeldSize() PoolSize { return r.heldTotals.size() }
 
 // ListedSize returns the size of the resource lists that Intern returned since BeginList.
-func (l *ResourceListPool) ListedSize() PoolSize {
-	if l.current == nil {
+func (r *ResourceListPool) ListedSize() PoolSize {
+	if r.current == nil {
 		return PoolSize{}
 	}
-	return l.current.size()
+	return r.current.size()
 }
 
 // Intern returns the entry of the pool for a list of resources. Equal lists share one entry.
-func (l *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources, error) {
+func (r *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources, error) {
 	if len(list) > MaxResourceNames {
 		return nil, ErrTooManyResourceNames
 	}
@@ -114,41 +114,41 @@ func (l *ResourceListPool) Intern(list corev1.ResourceList) (*InternedResources,
 		}
 	}
 	made := newAmounts(list)
-	if known, ok := l.byText[made.text]; ok {
+	if known, ok := r.byText[made.text]; ok {
 		made = known
 	}
-	l.insert(made)
-	if l.current != nil && !l.current.texts[made.text] {
-		l.current.texts[made.text] = true
-		l.current.add(made)
+	r.insert(made)
+	if r.current != nil && !r.current.texts[made.text] {
+		r.current.texts[made.text] = true
+		r.current.add(made)
 	}
 	return made, nil
 }
 
 // insert adds a list unless the pool has an equal list.
-func (l *ResourceListPool) insert(a *InternedResources) {
-	if l.byText[a.text] == nil {
-		l.byText[a.text] = a
-		l.heldTotals.add(a)
+func (r *ResourceListPool) insert(a *InternedResources) {
+	if r.byText[a.text] == nil {
+		r.byText[a.text] = a
+		r.heldTotals.add(a)
 	}
 }
 
-func (l *ResourceListPool) drop(a *InternedResources) {
-	delete(l.byText, a.text)
-	l.heldTotals.remove(a)
+func (r *ResourceListPool) drop(a *InternedResources) {
+	delete(r.byText, a.text)
+	r.heldTotals.remove(a)
 }
 
 // acquire adds a reference to a resource list. EndList may have removed the list since Intern
 // returned it, so acquire inserts it again.
-func (l *ResourceListPool) acquire(a *InternedResources) {
-	l.insert(a)
-	l.byText[a.text] = a
+func (r *ResourceListPool) acquire(a *InternedResources) {
+	r.insert(a)
+	r.byText[a.text] = a
 	a.refs++
 }
 
-func (l *ResourceListPool) release(a *InternedResources) {
-	if a.refs--; a.refs == 0 && l.byText[a.text] == a {
-		l.drop(a)
+func (r *ResourceListPool) release(a *InternedResources) {
+	if a.refs--; a.refs == 0 && r.byText[a.text] == a {
+		r.drop(a)
 	}
 }
 

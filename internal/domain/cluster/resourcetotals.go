@@ -34,59 +34,59 @@ type resourceTotal struct {
 	contributors int64
 }
 
-func (s *resourceTotals) add(a *InternedResources) {
-	s.count++
+func (r *resourceTotals) add(a *InternedResources) {
+	r.count++
 	for i := range a.entries {
-		at := s.indexOf(a.entries[i].name)
-		s.entries[at].quantity.Add(a.entries[i].quantity)
-		s.entries[at].contributors++
+		at := r.indexOf(a.entries[i].name)
+		r.entries[at].quantity.Add(a.entries[i].quantity)
+		r.entries[at].contributors++
 	}
 }
 
-func (s *resourceTotals) subtract(a *InternedResources) {
-	s.count--
+func (r *resourceTotals) subtract(a *InternedResources) {
+	r.count--
 	for i := range a.entries {
-		at := s.indexOf(a.entries[i].name)
-		s.entries[at].quantity.Sub(a.entries[i].quantity)
-		if s.entries[at].contributors--; s.entries[at].contributors == 0 {
-			s.entries = slices.Delete(s.entries, at, at+1)
+		at := r.indexOf(a.entries[i].name)
+		r.entries[at].quantity.Sub(a.entries[i].quantity)
+		if r.entries[at].contributors--; r.entries[at].contributors == 0 {
+			r.entries = slices.Delete(r.entries, at, at+1)
 		}
 	}
 }
 
 // indexOf returns the index of a resource. If the resource is missing, it is inserted.
-func (s *resourceTotals) indexOf(name corev1.ResourceName) int {
-	at, found := s.find(name)
+func (r *resourceTotals) indexOf(name corev1.ResourceName) int {
+	at, found := r.find(name)
 	if !found {
-		s.entries = slices.Insert(s.entries, at, resourceTotal{resourceAmount: resourceAmount{name: name}})
+		r.entries = slices.Insert(r.entries, at, resourceTotal{resourceAmount: resourceAmount{name: name}})
 	}
 	return at
 }
 
-func (s *resourceTotals) find(name corev1.ResourceName) (at int, found bool) {
-	return slices.BinarySearchFunc(s.entries, name, func(entry resourceTotal, name corev1.ResourceName) int {
+func (r *resourceTotals) find(name corev1.ResourceName) (at int, found bool) {
+	return slices.BinarySearchFunc(r.entries, name, func(entry resourceTotal, name corev1.ResourceName) int {
 		return strings.Compare(string(entry.name), string(name))
 	})
 }
 
 // quantityOf returns the total of one resource, or 0 if there is none.
-func (s *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity {
-	if at, found := s.find(name); found {
-		return s.entries[at].quantity
+func (r *resourceTotals) quantityOf(name corev1.ResourceName) resource.Quantity {
+	if at, found := r.find(name); found {
+		return r.entries[at].quantity
 	}
 	return resource.Quantity{}
 }
 
 // resourceList returns the totals in the form of a status. If countPods is true, each counted
 // object adds one to the resource pods.
-func (s *resourceTotals) resourceList(countPods bool) corev1.ResourceList {
+func (r *resourceTotals) resourceList(countPods bool) corev1.ResourceList {
 	list := corev1.ResourceList{}
-	for i := range s.entries {
-		list[s.entries[i].name] = s.entries[i].quantity.DeepCopy()
+	for i := range r.entries {
+		list[r.entries[i].name] = r.entries[i].quantity.DeepCopy()
 	}
-	if countPods && s.count > 0 {
+	if countPods && r.count > 0 {
 		pods := list[corev1.ResourcePods]
-		pods.Add(*resource.NewQuantity(s.count, resource.DecimalSI))
+		pods.Add(*resource.NewQuantity(r.count, resource.DecimalSI))
 		list[corev1.ResourcePods] = pods
 	}
 	return list

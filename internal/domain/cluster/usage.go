@@ -44,153 +44,153 @@ func NewUsageCounter() *UsageCounter {
 }
 
 // Version returns a number that increases with every change.
-func (t *UsageCounter) Version() uint64 { return t.version }
+func (u *UsageCounter) Version() uint64 { return u.version }
 
 // Counts returns the number of nodes and Pods.
-func (t *UsageCounter) Counts() (nodes, pods int) { return len(t.nodes), len(t.pods) }
+func (u *UsageCounter) Counts() (nodes, pods int) { return len(u.nodes), len(u.pods) }
 
 // SetNode adds or updates a node.
-func (t *UsageCounter) SetNode(name string, ready bool, allocatable *InternedResources) {
-	node := t.nodeEntry(name)
+func (u *UsageCounter) SetNode(name string, ready bool, allocatable *InternedResources) {
+	node := u.nodeEntry(name)
 	if node.observed && node.ready == ready && node.allocatable == allocatable {
 		return
 	}
-	t.NodeLists.acquire(allocatable)
-	t.subtractNode(node)
+	u.NodeLists.acquire(allocatable)
+	u.subtractNode(node)
 	node.observed, node.ready, node.allocatable = true, ready, allocatable
-	t.total++
+	u.total++
 	if ready {
-		t.ready++
+		u.ready++
 	}
-	t.allocatable.add(allocatable)
-	t.version++
+	u.allocatable.add(allocatable)
+	u.version++
 }
 
 // RemoveNode removes a node. Pods that still run on the node are still counted.
-func (t *UsageCounter) RemoveNode(name string) {
-	node, ok := t.nodes[name]
+func (u *UsageCounter) RemoveNode(name string) {
+	node, ok := u.nodes[name]
 	if !ok || !node.observed {
 		return
 	}
-	t.subtractNode(node)
-	t.dropUnused(node)
-	t.version++
+	u.subtractNode(node)
+	u.dropUnused(node)
+	u.version++
 }
 
 // subtractNode subtracts a node from the sums.
-func (t *UsageCounter) subtractNode(node *countedNode) {
+func (u *UsageCounter) subtractNode(node *countedNode) {
 	if !node.observed {
 		return
 	}
-	t.total--
+	u.total--
 	if node.ready {
-		t.ready--
+		u.ready--
 	}
-	t.allocatable.subtract(node.allocatable)
-	t.NodeLists.release(node.allocatable)
+	u.allocatable.subtract(node.allocatable)
+	u.NodeLists.release(node.allocatable)
 	node.observed, node.ready, node.allocatable = false, false, nil
 }
 
 // SetPod adds or updates a Pod. node is empty until the Pod is scheduled.
-func (t *UsageCounter) SetPod(id PodID, node string, requests *InternedResources) {
-	before, ok := t.pods[id]
+func (u *UsageCounter) SetPod(id PodID, node string, requests *InternedResources) {
+	before, ok := u.pods[id]
 	if ok && before.requests == requests && before.nodeName() == node {
 		return
 	}
-	t.PodLists.acquire(requests)
+	u.PodLists.acquire(requests)
 	var on *countedNode
 	if node != "" {
 		// The entry of the new node must be created before the Pod is removed from its old node,
 		// because both may be the same node.
-		on = t.nodeEntry(node)
+		on = u.nodeEntry(node)
 		on.pods++
 	}
 	if ok {
-		t.subtractPod(before)
+		u.subtractPod(before)
 	}
-	t.pods[id] = countedPod{node: on, requests: requests}
+	u.pods[id] = countedPod{node: on, requests: requests}
 	if on == nil {
-		t.allocating.add(requests)
+		u.allocating.add(requests)
 	} else {
 		on.used.add(requests)
-		t.allocated.add(requests)
+		u.allocated.add(requests)
 	}
-	t.version++
+	u.version++
 }
 
 // RemovePod removes a Pod that is deleted or has finished.
-func (t *UsageCounter) RemovePod(id PodID) {
-	if pod, ok := t.pods[id]; ok {
-		delete(t.pods, id)
-		t.subtractPod(pod)
-		t.version++
+func (u *UsageCounter) RemovePod(id PodID) {
+	if pod, ok := u.pods[id]; ok {
+		delete(u.pods, id)
+		u.subtractPod(pod)
+		u.version++
 	}
 }
 
-func (t *UsageCounter) subtractPod(pod countedPod) {
-	defer t.PodLists.release(pod.requests)
+func (u *UsageCounter) subtractPod(pod countedPod) {
+	defer u.PodLists.release(pod.requests)
 	if pod.node == nil {
-		t.allocating.subtract(pod.requests)
+		u.allocating.subtract(pod.requests)
 		return
 	}
 	pod.node.used.subtract(pod.requests)
-	t.allocated.subtract(pod.requests)
+	u.allocated.subtract(pod.requests)
 	pod.node.pods--
-	t.dropUnused(pod.node)
+	u.dropUnused(pod.node)
 }
 
-func (p countedPod) nodeName() string {
-	if p.node == nil {
+func (c countedPod) nodeName() string {
+	if c.node == nil {
 		return ""
 	}
-	return p.node.name
+	return c.node.name
 }
 
-func (t *UsageCounter) nodeEntry(name string) *countedNode {
-	node, ok := t.nodes[name]
+func (u *UsageCounter) nodeEntry(name string) *countedNode {
+	node, ok := u.nodes[name]
 	if !ok {
 		node = &countedNode{name: name}
-		t.nodes[name] = node
+		u.nodes[name] = node
 	}
 	return node
 }
 
 // dropUnused removes the entry of a node to which neither a node nor a Pod refers anymore.
-func (t *UsageCounter) dropUnused(node *countedNode) {
+func (u *UsageCounter) dropUnused(node *countedNode) {
 	if !node.observed && node.pods == 0 {
-		delete(t.nodes, node.name)
+		delete(u.nodes, node.name)
 	}
 }
 
 // PruneNodes removes all nodes except those for which keep returns true, and calls
 // NodeLists.EndList. It is called after all nodes of a new list were set.
-func (t *UsageCounter) PruneNodes(keep func(name string) bool) {
-	for name := range t.nodes {
+func (u *UsageCounter) PruneNodes(keep func(name string) bool) {
+	for name := range u.nodes {
 		if !keep(name) {
-			t.RemoveNode(name)
+			u.RemoveNode(name)
 		}
 	}
-	t.NodeLists.EndList()
+	u.NodeLists.EndList()
 }
 
 // PrunePods removes all Pods except those for which keep returns true, and calls PodLists.EndList.
-func (t *UsageCounter) PrunePods(keep func(id PodID) bool) {
-	for id := range t.pods {
+func (u *UsageCounter) PrunePods(keep func(id PodID) bool) {
+	for id := range u.pods {
 		if !keep(id) {
-			t.RemovePod(id)
+			u.RemovePod(id)
 		}
 	}
-	t.PodLists.EndList()
+	u.PodLists.EndList()
 }
 
 // Summary returns the number of nodes and the totals of resources: the resources that are
 // allocatable on the nodes, that Pods on nodes request, and that Pods without a node request.
 // models are the grades by which nodes are counted; without models nodes are not counted by grade.
-func (t *UsageCounter) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
-	return &clusterv1alpha1.NodeSummary{TotalNum: t.total, ReadyNum: t.ready}, &clusterv1alpha1.ResourceSummary{
-		Allocatable:          t.allocatable.resourceList(false),
-		Allocated:            t.allocated.resourceList(true),
-		Allocating:           t.allocating.resourceList(true),
-		AllocatableModelings: t.countByGrade(models),
+func (u *UsageCounter) Summary(models []clusterv1alpha1.ResourceModel) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+	return &clusterv1alpha1.NodeSummary{TotalNum: u.total, ReadyNum: u.ready}, &clusterv1alpha1.ResourceSummary{
+		Allocatable:          u.allocatable.resourceList(false),
+		Allocated:            u.allocated.resourceList(true),
+		Allocating:           u.allocating.resourceList(true),
+		AllocatableModelings: u.countByGrade(models),
 	}
 }

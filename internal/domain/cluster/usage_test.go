@@ -101,12 +101,12 @@ type expectedPod struct {
 	requests corev1.ResourceList
 }
 
-func (w expectedState) recount() *UsageCounter {
+func (e expectedState) recount() *UsageCounter {
 	tally := NewUsageCounter()
-	for name, node := range w.nodes {
+	for name, node := range e.nodes {
 		tally.SetNode(name, node.ready, mustIntern(&tally.NodeLists, node.allocatable))
 	}
-	for number, pod := range w.pods {
+	for number, pod := range e.pods {
 		tally.SetPod(podID(number), pod.node, mustIntern(&tally.PodLists, pod.requests))
 	}
 	return tally

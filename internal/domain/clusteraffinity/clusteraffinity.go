@@ -154,15 +154,15 @@ func compileProviderOrRegion(expression corev1.NodeSelectorRequirement) fieldMat
 // cluster.
 type fieldLabel struct{ key, value string }
 
-func (p fieldLabel) Has(key string) bool { return key == p.key && p.value != "" }
+func (f fieldLabel) Has(key string) bool { return key == f.key && f.value != "" }
 
-func (p fieldLabel) Get(key string) string {
-	if !p.Has(key) {
+func (f fieldLabel) Get(key string) string {
+	if !f.Has(key) {
 		return ""
 	}
-	return p.value
+	return f.value
 }
 
-func (p fieldLabel) Lookup(key string) (string, bool) { return p.Get(key), p.Has(key) }
+func (f fieldLabel) Lookup(key string) (string, bool) { return f.Get(key), f.Has(key) }
 
 var _ labels.Labels = fieldLabel{}

@@ -33,73 +33,73 @@ func NewIndex() *Index {
 
 // Put replaces the references of a dependent and reports whether the new references contain a kind
 // that was not in the index before. An empty list removes the dependent.
-func (x *Index) Put(dependent types.NamespacedName, references []Reference) (hasNewKind bool) {
-	for _, reference := range x.references[dependent] {
-		x.remove(dependent, reference)
+func (i *Index) Put(dependent types.NamespacedName, references []Reference) (hasNewKind bool) {
+	for _, reference := range i.references[dependent] {
+		i.remove(dependent, reference)
 	}
-	delete(x.references, dependent)
-	before := sets.KeySet(x.kinds)
+	delete(i.references, dependent)
+	before := sets.KeySet(i.kinds)
 	for _, reference := range references {
-		x.add(dependent, reference)
+		i.add(dependent, reference)
 	}
 	if len(references) > 0 {
-		x.references[dependent] = slices.Clone(references)
+		i.references[dependent] = slices.Clone(references)
 	}
-	return !before.IsSuperset(sets.KeySet(x.kinds))
+	return !before.IsSuperset(sets.KeySet(i.kinds))
 }
 
-func (x *Index) add(dependent types.NamespacedName, reference Reference) {
-	entries, object := x.entriesFor(reference)
+func (i *Index) add(dependent types.NamespacedName, reference Reference) {
+	entries, object := i.entriesFor(reference)
 	if entries[object] == nil {
 		entries[object] = sets.New[types.NamespacedName]()
 	}
 	entries[object].Insert(dependent)
-	x.kinds[ReferencedKind(reference)]++
+	i.kinds[ReferencedKind(reference)]++
 }
 
-func (x *Index) remove(dependent types.NamespacedName, reference Reference) {
-	entries, object := x.entriesFor(reference)
+func (i *Index) remove(dependent types.NamespacedName, reference Reference) {
+	entries, object := i.entriesFor(reference)
 	entries[object].Delete(dependent)
 	if entries[object].Len() == 0 {
 		delete(entries, object)
 	}
 	kind := ReferencedKind(reference)
-	if x.kinds[kind]--; x.kinds[kind] <= 0 {
-		delete(x.kinds, kind)
+	if i.kinds[kind]--; i.kinds[kind] <= 0 {
+		delete(i.kinds, kind)
 	}
 }
 
-func (x *Index) entriesFor(reference Reference) (map[ObjectID]sets.Set[types.NamespacedName], ObjectID) {
+func (i *Index) entriesFor(reference Reference) (map[ObjectID]sets.Set[types.NamespacedName], ObjectID) {
 	object := ObjectID{
 		Kind: ReferencedKind(reference).GroupKind(),
 		Key:  types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name},
 	}
 	if reference.Name == "" {
-		return x.bySelector, object
+		return i.bySelector, object
 	}
-	return x.byName, object
+	return i.byName, object
 }
 
 // Kinds returns the kinds of all references, sorted.
-func (x *Index) Kinds() []schema.GroupVersionKind {
-	return slices.SortedFunc(maps.Keys(x.kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+func (i *Index) Kinds() []schema.GroupVersionKind {
+	return slices.SortedFunc(maps.Keys(i.kinds), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Dependents returns the dependents that refer to an object by name or by one of the label sets,
 // sorted. If the labels of the object changed, callers pass the old and the new labels.
-func (x *Index) Dependents(thing ObjectID, labelSets ...map[string]string) []types.NamespacedName {
+func (i *Index) Dependents(thing ObjectID, labelSets ...map[string]string) []types.NamespacedName {
 	found := sets.New[types.NamespacedName]()
-	found = found.Union(x.byName[thing])
+	found = found.Union(i.byName[thing])
 	kindAndNamespace := thing
 	kindAndNamespace.Key.Name = ""
-	for dependent := range x.bySelector[kindAndNamespace] {
-		if slices.ContainsFunc(labelSets, func(each map[string]string) bool { return x.matchesAny(dependent, thing, each) }) {
+	for dependent := range i.bySelector[kindAndNamespace] {
+		if slices.ContainsFunc(labelSets, func(each map[string]string) bool { return i.matchesAny(dependent, thing, each) }) {
 			found.Insert(dependent)
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-func (x *Index) matchesAny(dependent types.NamespacedName, thing ObjectID, labels map[string]string) bool {
-	return slices.ContainsFunc(x.references[dependent], func(reference Reference) bool { return Matches(reference, thing, labels) })
+func (i *Index) matchesAny(dependent types.NamespacedName, thing ObjectID, labels map[string]string) bool {
+	return slices.ContainsFunc(i.references[dependent], func(reference Reference) bool { return Matches(reference, thing, labels) })
 }

@@ -77,13 +77,13 @@ type heapEntry struct {
 	quotient float64 // for the next seat
 }
 
-func (r *heapEntry) setSeats(seats int64) {
-	r.seats = seats
-	r.quotient = r.quotientAt(seats)
+func (h *heapEntry) setSeats(seats int64) {
+	h.seats = seats
+	h.quotient = h.quotientAt(seats)
 }
 
-func (r *heapEntry) quotientAt(seats int64) float64 {
-	return r.weight / (2*float64(seats) + 1)
+func (h *heapEntry) quotientAt(seats int64) float64 {
+	return h.weight / (2*float64(seats) + 1)
 }
 
 // divisionHeap is a heap of clusters. The cluster at the top gets the next seat.
@@ -107,37 +107,37 @@ func newDivisionHeap(weighted []WeightedCluster, descending bool) divisionHeap {
 }
 
 // assignSeats assigns want seats to the clusters.
-func (r divisionHeap) assignSeats(want int64) {
-	if r.totalWeight() == 0 {
-		r.assignEvenly(want)
+func (d divisionHeap) assignSeats(want int64) {
+	if d.totalWeight() == 0 {
+		d.assignEvenly(want)
 		return
 	}
-	left := want - r.assignInBulk(want)
-	for i := len(r)/2 - 1; i >= 0; i-- {
-		r.siftDown(i)
+	left := want - d.assignInBulk(want)
+	for i := len(d)/2 - 1; i >= 0; i-- {
+		d.siftDown(i)
 	}
 	for ; left > 0; left-- {
-		r[0].setSeats(r[0].seats + 1)
-		r.siftDown(0)
+		d[0].setSeats(d[0].seats + 1)
+		d.siftDown(0)
 	}
 }
 
-func (r divisionHeap) totalWeight() float64 {
+func (d divisionHeap) totalWeight() float64 {
 	sum := 0.0
-	for i := range r {
-		sum += r[i].weight
+	for i := range d {
+		sum += d[i].weight
 	}
 	return sum
 }
 
 // assignEvenly assigns want seats if all weights are 0. All quotients are equal then, so only the
 // tie ranks determine the order in which clusters get seats.
-func (r divisionHeap) assignEvenly(want int64) {
-	parties := int64(len(r))
-	for i := range r {
-		r[i].seats = want / parties
+func (d divisionHeap) assignEvenly(want int64) {
+	parties := int64(len(d))
+	for i := range d {
+		d[i].seats = want / parties
 		if int64(i) < want%parties {
-			r[i].seats++
+			d[i].seats++
 		}
 	}
 }
@@ -151,38 +151,38 @@ func (r divisionHeap) assignEvenly(want int64) {
 // cluster, at most want seats are assigned, and at most one seat for each cluster remains to be
 // assigned. The slack covers rounding errors of doubles; the loop lowers the goal if the slack is
 // too small.
-func (r divisionHeap) assignInBulk(want int64) int64 {
-	for slack := int64(len(r))/2 + 1 + want>>50; 0 < slack && slack < want; slack *= 2 {
-		threshold := r.totalWeight() / (2 * float64(want-slack))
-		if assigned := r.assignAbove(threshold, want); assigned <= want {
+func (d divisionHeap) assignInBulk(want int64) int64 {
+	for slack := int64(len(d))/2 + 1 + want>>50; 0 < slack && slack < want; slack *= 2 {
+		threshold := d.totalWeight() / (2 * float64(want-slack))
+		if assigned := d.assignAbove(threshold, want); assigned <= want {
 			return assigned
 		}
 	}
-	r.assignAbove(math.Inf(1), want)
+	d.assignAbove(math.Inf(1), want)
 	return 0
 }
 
 // assignAbove sets the seats of every entry to the number of its quotients above the threshold, and
 // returns the total number of seats. If the total exceeds want, the result is some number above
 // want.
-func (r divisionHeap) assignAbove(threshold float64, want int64) int64 {
+func (d divisionHeap) assignAbove(threshold float64, want int64) int64 {
 	assigned := int64(0)
-	for i := range r {
-		seats := r[i].countAbove(threshold, want)
+	for i := range d {
+		seats := d[i].countAbove(threshold, want)
 		if seats > want-assigned {
 			return want + 1
 		}
 		assigned += seats
-		r[i].setSeats(seats)
+		d[i].setSeats(seats)
 	}
 	return assigned
 }
 
 // countAbove returns the number of quotients of the entry that exceed the threshold, at most want.
 // The formula is exact except for rounding, so a window around its result is searched first.
-func (r *heapEntry) countAbove(threshold float64, want int64) int64 {
-	isAtOrBelow := func(seats int64) bool { return r.quotientAt(seats) <= threshold }
-	guess := int64(math.Min((r.weight/threshold+1)/2, 1<<62))
+func (h *heapEntry) countAbove(threshold float64, want int64) int64 {
+	isAtOrBelow := func(seats int64) bool { return h.quotientAt(seats) <= threshold }
+	guess := int64(math.Min((h.weight/threshold+1)/2, 1<<62))
 	low, high := max(min(guess, want)-2, 0), min(guess+2, want)
 	if (low > 0 && isAtOrBelow(low-1)) || !isAtOrBelow(high) {
 		low, high = 0, want
@@ -191,25 +191,25 @@ func (r *heapEntry) countAbove(threshold float64, want int64) int64 {
 }
 
 // siftDown restores the heap property below i.
-func (r divisionHeap) siftDown(i int) {
+func (d divisionHeap) siftDown(i int) {
 	for {
 		top := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(r); child++ {
-			if r.precedes(child, top) {
+		for child := 2*i + 1; child <= 2*i+2 && child < len(d); child++ {
+			if d.precedes(child, top) {
 				top = child
 			}
 		}
 		if top == i {
 			return
 		}
-		r[i], r[top] = r[top], r[i]
+		d[i], d[top] = d[top], d[i]
 		i = top
 	}
 }
 
 // precedes reports whether entry i gets a seat before entry j.
-func (r divisionHeap) precedes(i, j int) bool {
-	a, b := &r[i], &r[j]
+func (d divisionHeap) precedes(i, j int) bool {
+	a, b := &d[i], &d[j]
 	switch {
 	case a.quotient != b.quotient:
 		return a.quotient > b.quotient
@@ -220,10 +220,10 @@ func (r divisionHeap) precedes(i, j int) bool {
 	}
 }
 
-func (r divisionHeap) shares() []Share {
-	shares := make([]Share, len(r))
-	for i := range r {
-		shares[i] = Share{Name: r[i].name, Replicas: r[i].seats}
+func (d divisionHeap) shares() []Share {
+	shares := make([]Share, len(d))
+	for i := range d {
+		shares[i] = Share{Name: d[i].name, Replicas: d[i].seats}
 	}
 	slices.SortStableFunc(shares, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return shares

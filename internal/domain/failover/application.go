@@ -18,9 +18,9 @@ import (
 type UnhealthySince map[string]time.Time
 
 // Merge returns the union of both maps. If both maps contain a cluster, the earlier time is used.
-func (m UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
+func (u UnhealthySince) Merge(other UnhealthySince) UnhealthySince {
 	all := UnhealthySince{}
-	maps.Copy(all, m)
+	maps.Copy(all, u)
 	for cluster, since := range other {
 		if known, ok := all[cluster]; !ok || since.Before(known) {
 			all[cluster] = since
@@ -45,12 +45,12 @@ func ParseUnhealthySince(text string, now time.Time) UnhealthySince {
 }
 
 // Encode returns the stored form, or an empty string if no cluster is unhealthy.
-func (m UnhealthySince) Encode() (string, error) {
-	if len(m) == 0 {
+func (u UnhealthySince) Encode() (string, error) {
+	if len(u) == 0 {
 		return "", nil
 	}
-	stored := make(map[string]time.Time, len(m))
-	for cluster, since := range m {
+	stored := make(map[string]time.Time, len(u))
+	for cluster, since := range u {
 		stored[cluster] = since.UTC().Truncate(time.Second)
 	}
 	text, err := json.Marshal(stored)
@@ -73,7 +73,7 @@ func HasApplicationFailover(bound binding.Object, healthKnown bool) bool {
 // Update returns the updated map. It contains the targets in which the workload is unhealthy now
 // and that have no eviction task, each with the time at which the workload was first observed as
 // unhealthy.
-func (m UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) UnhealthySince {
+func (u UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *workv1alpha2.ResourceBindingStatus, now time.Time) UnhealthySince {
 	updated := UnhealthySince{}
 	for i := range status.AggregatedStatus {
 		item := &status.AggregatedStatus[i]
@@ -81,7 +81,7 @@ func (m UnhealthySince) Update(spec *workv1alpha2.ResourceBindingSpec, status *w
 			continue
 		}
 		updated[item.ClusterName] = now
-		if since, known := m[item.ClusterName]; known {
+		if since, known := u[item.ClusterName]; known {
 			updated[item.ClusterName] = since
 		}
 	}
@@ -97,10 +97,10 @@ const minObservation = 30 * time.Second
 // Overdue returns the sorted names of the clusters in which the workload is unhealthy for longer
 // than tolerated. It also returns the time at which the next cluster will be overdue, or zero.
 // observed is the part of the map that this process observed itself.
-func (m UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
+func (u UnhealthySince) Overdue(observed UnhealthySince, behavior *policyv1alpha1.ApplicationFailoverBehavior, now time.Time) (clusters []string, next time.Time) {
 	toleration := unhealthyToleration(behavior)
-	for _, cluster := range slices.Sorted(maps.Keys(m)) {
-		left := max(m[cluster].Add(toleration).Sub(now), observed[cluster].Add(min(toleration, minObservation)).Sub(now))
+	for _, cluster := range slices.Sorted(maps.Keys(u)) {
+		left := max(u[cluster].Add(toleration).Sub(now), observed[cluster].Add(min(toleration, minObservation)).Sub(now))
 		if left <= 0 {
 			clusters = append(clusters, cluster)
 			continue

@@ -18,28 +18,28 @@ type WindowCounter struct {
 }
 
 // Add counts n events at the time now.
-func (t WindowCounter) Add(n int, now time.Time) WindowCounter {
-	t = t.advanceTo(now)
-	t.counts[t.slot%slotCount] += n
-	return t
+func (w WindowCounter) Add(n int, now time.Time) WindowCounter {
+	w = w.advanceTo(now)
+	w.counts[w.slot%slotCount] += n
+	return w
 }
 
 // Count returns the number of events in the window that ends now.
-func (t WindowCounter) Count(now time.Time) int {
-	t = t.advanceTo(now)
+func (w WindowCounter) Count(now time.Time) int {
+	w = w.advanceTo(now)
 	sum := 0
-	for _, count := range t.counts {
+	for _, count := range w.counts {
 		sum += count
 	}
 	return sum
 }
 
 // advanceTo removes the slots that are older than the window at the given time.
-func (t WindowCounter) advanceTo(now time.Time) WindowCounter {
-	slot := max(now.UnixNano()/int64(Window/slotCount), t.slot, 0)
-	for old := max(t.slot, slot-slotCount); old < slot; old++ {
-		t.counts[(old+1)%slotCount] = 0
+func (w WindowCounter) advanceTo(now time.Time) WindowCounter {
+	slot := max(now.UnixNano()/int64(Window/slotCount), w.slot, 0)
+	for old := max(w.slot, slot-slotCount); old < slot; old++ {
+		w.counts[(old+1)%slotCount] = 0
 	}
-	t.slot = slot
-	return t
+	w.slot = slot
+	return w
 }

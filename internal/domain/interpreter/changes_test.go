@@ -78,9 +78,9 @@ type changingSource struct {
 	notify func(Kinds)
 }
 
-func (s *changingSource) OnChange(notify func(Kinds)) (stop func()) {
-	s.notify = notify
-	return func() { s.notify = nil }
+func (c *changingSource) OnChange(notify func(Kinds)) (stop func()) {
+	c.notify = notify
+	return func() { c.notify = nil }
 }
 
 func TestInterpreterForwardsChangesOfItsSources(t *testing.T) {

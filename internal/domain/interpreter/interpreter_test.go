@@ -19,7 +19,7 @@ var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "De
 
 type staticSource map[schema.GroupVersionKind]Rules
 
-func (f staticSource) Rules(gvk schema.GroupVersionKind) Rules { return f[gvk] }
+func (s staticSource) Rules(gvk schema.GroupVersionKind) Rules { return s[gvk] }
 
 // rulesWithErrors returns rules for every operation. Each rule returns an error that contains the
 // name of the source.

@@ -27,21 +27,21 @@ type RuleError struct {
 	Err error
 }
 
-func (e *RuleError) Error() string {
+func (r *RuleError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "applying %s, %s", e.Policy, e.Field)
-	if e.Path != "" {
-		fmt.Fprintf(&text, " at %q", e.Path)
+	fmt.Fprintf(&text, "applying %s, %s", r.Policy, r.Field)
+	if r.Path != "" {
+		fmt.Fprintf(&text, " at %q", r.Path)
 	}
-	fmt.Fprintf(&text, ": %v", e.Err)
-	if e.Remedy != "" {
-		fmt.Fprintf(&text, "; %s", e.Remedy)
+	fmt.Fprintf(&text, ": %v", r.Err)
+	if r.Remedy != "" {
+		fmt.Fprintf(&text, "; %s", r.Remedy)
 	}
 	return text.String()
 }
 
 // Unwrap returns the cause.
-func (e *RuleError) Unwrap() error { return e.Err }
+func (r *RuleError) Unwrap() error { return r.Err }
 
 // mismatchError is the cause of a RuleError, with the path in the manifest and the remedy.
 type mismatchError struct {

@@ -59,14 +59,14 @@ func Apply(
 // namespacePolicies are applied to a cluster-scoped manifest. A policy that is being deleted is
 // applied until it is removed. If a rule cannot be applied, Apply stops and returns a *RuleError.
 // It also returns an error if a rule changes more than its policy may change; see restrictions.
-func (a Options) Apply(
+func (o Options) Apply(
 	manifest *unstructured.Unstructured,
 	cluster *clusterv1alpha1.Cluster,
 	clusterPolicies, namespacePolicies []Object,
 ) (*unstructured.Unstructured, AppliedRecord, error) {
 	result := manifest.DeepCopy()
 	var applied AppliedRecord
-	clusterRules, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, a))
+	clusterRules, err := applyPolicies(result, cluster, clusterPolicies, clusterRestrictions(manifest, o))
 	if err != nil {
 		return nil, AppliedRecord{}, err
 	}

@@ -19,133 +19,133 @@ type patchOperation struct {
 // apply changes document in place and returns it. If the operation replaces the whole document, it
 // returns the new document instead. The value of the operation becomes part of the document and
 // must not be used elsewhere.
-func (e patchOperation) apply(document any) (any, error) {
-	changed, err := e.applyAt(0, document)
+func (p patchOperation) apply(document any) (any, error) {
+	changed, err := p.applyAt(0, document)
 	if err != nil {
-		return nil, e.addRemedy(err)
+		return nil, p.addRemedy(err)
 	}
 	return changed, nil
 }
 
-func (e patchOperation) applyAt(depth int, node any) (any, error) {
-	if depth == len(e.path) {
-		return e.applyToRoot()
+func (p patchOperation) applyAt(depth int, node any) (any, error) {
+	if depth == len(p.path) {
+		return p.applyToRoot()
 	}
-	last := depth == len(e.path)-1
+	last := depth == len(p.path)-1
 	switch parent := node.(type) {
 	case map[string]any:
 		if last {
-			return parent, e.applyToObject(parent)
+			return parent, p.applyToObject(parent)
 		}
-		child, found := parent[e.path[depth]]
+		child, found := parent[p.path[depth]]
 		if !found {
-			return nil, e.path.missingFieldError(depth)
+			return nil, p.path.missingFieldError(depth)
 		}
-		changed, err := e.applyAt(depth+1, child)
+		changed, err := p.applyAt(depth+1, child)
 		if err != nil {
 			return nil, err
 		}
-		parent[e.path[depth]] = changed
+		parent[p.path[depth]] = changed
 		return parent, nil
 	case []any:
 		if last {
-			return e.applyToList(parent)
+			return p.applyToList(parent)
 		}
-		index, err := e.path.listIndex(depth, len(parent))
+		index, err := p.path.listIndex(depth, len(parent))
 		if err != nil {
 			return nil, err
 		}
-		if parent[index], err = e.applyAt(depth+1, parent[index]); err != nil {
+		if parent[index], err = p.applyAt(depth+1, parent[index]); err != nil {
 			return nil, err
 		}
 		return parent, nil
 	default:
-		return nil, e.path.noFieldsError(depth, node)
+		return nil, p.path.noFieldsError(depth, node)
 	}
 }
 
 // applyToRoot applies the operation to the root of the document.
-func (e patchOperation) applyToRoot() (any, error) {
-	switch e.operator {
+func (p patchOperation) applyToRoot() (any, error) {
+	switch p.operator {
 	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:
-		return e.value, nil
+		return p.value, nil
 	case policyv1alpha1.OverriderOpRemove:
 		return nil, mismatchf("", "name the field to remove", "a whole document cannot be removed")
 	default:
-		return nil, e.unknownOperatorError()
+		return nil, p.unknownOperatorError()
 	}
 }
 
-func (e patchOperation) applyToObject(parent map[string]any) error {
-	depth := len(e.path) - 1
-	key := e.path[depth]
+func (p patchOperation) applyToObject(parent map[string]any) error {
+	depth := len(p.path) - 1
+	key := p.path[depth]
 	_, found := parent[key]
-	switch e.operator {
+	switch p.operator {
 	case policyv1alpha1.OverriderOpAdd:
-		parent[key] = e.value
+		parent[key] = p.value
 	case policyv1alpha1.OverriderOpReplace:
 		if !found {
-			return e.path.missingFieldError(depth)
+			return p.path.missingFieldError(depth)
 		}
-		parent[key] = e.value
+		parent[key] = p.value
 	case policyv1alpha1.OverriderOpRemove:
 		if !found {
-			return e.path.missingFieldError(depth)
+			return p.path.missingFieldError(depth)
 		}
 		delete(parent, key)
 	default:
-		return e.unknownOperatorError()
+		return p.unknownOperatorError()
 	}
 	return nil
 }
 
-func (e patchOperation) applyToList(parent []any) (any, error) {
-	depth := len(e.path) - 1
-	if e.operator == policyv1alpha1.OverriderOpAdd {
-		if e.path[depth] == "-" {
-			return append(parent, e.value), nil
+func (p patchOperation) applyToList(parent []any) (any, error) {
+	depth := len(p.path) - 1
+	if p.operator == policyv1alpha1.OverriderOpAdd {
+		if p.path[depth] == "-" {
+			return append(parent, p.value), nil
 		}
 		// The index may be one more than the last index, because add can insert after the last
 		// element.
-		index, err := e.path.listIndex(depth, len(parent)+1)
+		index, err := p.path.listIndex(depth, len(parent)+1)
 		if err != nil {
 			return nil, err
 		}
-		return slices.Insert(parent, index, e.value), nil
+		return slices.Insert(parent, index, p.value), nil
 	}
-	index, err := e.path.listIndex(depth, len(parent))
+	index, err := p.path.listIndex(depth, len(parent))
 	if err != nil {
 		return nil, err
 	}
-	switch e.operator {
+	switch p.operator {
 	case policyv1alpha1.OverriderOpReplace:
-		parent[index] = e.value
+		parent[index] = p.value
 		return parent, nil
 	case policyv1alpha1.OverriderOpRemove:
 		return slices.Delete(parent, index, index+1), nil
 	default:
-		return nil, e.unknownOperatorError()
+		return nil, p.unknownOperatorError()
 	}
 }
 
-func (e patchOperation) unknownOperatorError() error {
-	return mismatchf(e.path.String(), "use add, replace or remove", "unknown operator %q", e.operator)
+func (p patchOperation) unknownOperatorError() error {
+	return mismatchf(p.path.String(), "use add, replace or remove", "unknown operator %q", p.operator)
 }
 
 // addRemedy adds the usual remedy for the operator to an error without a remedy.
-func (e patchOperation) addRemedy(err error) error {
+func (p patchOperation) addRemedy(err error) error {
 	var place *mismatchError
 	if !errors.As(err, &place) || place.remedy != "" {
 		return err
 	}
 	switch {
-	case e.operator == policyv1alpha1.OverriderOpAdd:
+	case p.operator == policyv1alpha1.OverriderOpAdd:
 		place.remedy = "add the object or list around it first"
-	case e.operator == policyv1alpha1.OverriderOpReplace && place.parentMissing:
+	case p.operator == policyv1alpha1.OverriderOpReplace && place.parentMissing:
 		place.remedy = `use operator "add" with the object or list around it, or select only resources that have the field`
-	case e.operator == policyv1alpha1.OverriderOpReplace:
+	case p.operator == policyv1alpha1.OverriderOpReplace:
 		place.remedy = `use operator "add", or select only resources that have the field`
-	case e.operator == policyv1alpha1.OverriderOpRemove:
+	case p.operator == policyv1alpha1.OverriderOpRemove:
 		place.remedy = "drop the entry, or select only resources that have the field"
 	}
 	return err

@@ -28,22 +28,22 @@ type FitError struct {
 }
 
 // Error returns the rejected clusters and the reason for each of them.
-func (e *FitError) Error() string {
+func (f *FitError) Error() string {
 	reason := "no cluster exists"
 	switch {
-	case len(e.Rejections) > 0:
-		reason = listRejections(e.Rejections)
-	case e.Affinity != "":
-		reason = "no cluster matches the " + e.Affinity
+	case len(f.Rejections) > 0:
+		reason = listRejections(f.Rejections)
+	case f.Affinity != "":
+		reason = "no cluster matches the " + f.Affinity
 	}
-	return fmt.Sprintf("0/%d clusters are available: %s.", e.Total, reason)
+	return fmt.Sprintf("0/%d clusters are available: %s.", f.Total, reason)
 }
 
 // UnschedulableError is returned if the selected clusters have capacity for fewer replicas than
 // requested. A retry helps once there is more capacity.
 type UnschedulableError struct{ message string }
 
-func (e *UnschedulableError) Error() string { return e.message }
+func (u *UnschedulableError) Error() string { return u.message }
 
 // notEnoughError returns an error with the requested number and the capacity of each cluster.
 func (t *task) notEnoughError(want int64, noun string, capacities []clusterCapacity) error {

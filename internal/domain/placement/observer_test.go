@@ -12,17 +12,17 @@ import (
 // observerRecorder records the calls of an Observer.
 type observerRecorder struct{ entries []string }
 
-func (d *observerRecorder) record(what string) func() {
-	d.entries = append(d.entries, what)
-	return func() { d.entries = append(d.entries, "end of "+what) }
+func (o *observerRecorder) record(what string) func() {
+	o.entries = append(o.entries, what)
+	return func() { o.entries = append(o.entries, "end of "+what) }
 }
 
-func (d *observerRecorder) observer() Observer {
+func (o *observerRecorder) observer() Observer {
 	return Observer{
-		Step:           func(step Step) func() { return d.record(string(step)) },
-		ExtensionPoint: func(point ExtensionPoint) func() { return d.record("point " + string(point)) },
+		Step:           func(step Step) func() { return o.record(string(step)) },
+		ExtensionPoint: func(point ExtensionPoint) func() { return o.record("point " + string(point)) },
 		Plugin: func(point ExtensionPoint, plugin string) func() {
-			return d.record("plugin " + string(point) + "/" + plugin)
+			return o.record("plugin " + string(point) + "/" + plugin)
 		},
 	}
 }

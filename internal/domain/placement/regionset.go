@@ -19,8 +19,8 @@ type regionBounds struct {
 	minClusters            int
 }
 
-func (b regionBounds) satisfiedBy(s *regionSet) bool {
-	return len(s.regions) >= b.minRegions && len(s.regions) <= b.maxRegions && s.clusters >= b.minClusters
+func (r regionBounds) satisfiedBy(s *regionSet) bool {
+	return len(s.regions) >= r.minRegions && len(s.regions) <= r.maxRegions && s.clusters >= r.minClusters
 }
 
 // regionSet is a selection of regions, best first.
@@ -74,41 +74,41 @@ type regionSearch struct {
 	foundSets      []regionSet
 }
 
-func (s *regionSearch) walk(from int, chosen []*region, clusters int) {
-	if len(chosen) >= s.bounds.minRegions && clusters >= s.bounds.minClusters {
-		s.foundSets = append(s.foundSets, newRegionSet(chosen))
+func (r *regionSearch) walk(from int, chosen []*region, clusters int) {
+	if len(chosen) >= r.bounds.minRegions && clusters >= r.bounds.minClusters {
+		r.foundSets = append(r.foundSets, newRegionSet(chosen))
 		return
 	}
-	for next := from; next < len(s.regions) && s.remainingSteps > 0; next++ {
-		s.remainingSteps--
-		clustersWithNext := clusters + len(s.regions[next].clusters)
-		if s.canComplete(next+1, len(chosen)+1, clustersWithNext) {
-			s.walk(next+1, append(chosen, s.regions[next]), clustersWithNext)
+	for next := from; next < len(r.regions) && r.remainingSteps > 0; next++ {
+		r.remainingSteps--
+		clustersWithNext := clusters + len(r.regions[next].clusters)
+		if r.canComplete(next+1, len(chosen)+1, clustersWithNext) {
+			r.walk(next+1, append(chosen, r.regions[next]), clustersWithNext)
 		}
 	}
 }
 
 // canComplete reports whether a set with that many regions and clusters can still satisfy the
 // bounds by adding regions at or after the index from. The largest regions are at the end.
-func (s *regionSearch) canComplete(from, regions, clusters int) bool {
-	more := min(s.bounds.maxRegions-regions, len(s.regions)-from)
-	if more < 0 || regions+more < s.bounds.minRegions {
+func (r *regionSearch) canComplete(from, regions, clusters int) bool {
+	more := min(r.bounds.maxRegions-regions, len(r.regions)-from)
+	if more < 0 || regions+more < r.bounds.minRegions {
 		return false
 	}
-	for i := len(s.regions) - more; i < len(s.regions) && clusters < s.bounds.minClusters; i++ {
-		clusters += len(s.regions[i].clusters)
+	for i := len(r.regions) - more; i < len(r.regions) && clusters < r.bounds.minClusters; i++ {
+		clusters += len(r.regions[i].clusters)
 	}
-	return clusters >= s.bounds.minClusters
+	return clusters >= r.bounds.minClusters
 }
 
 // addShortestPrefix adds the shortest prefix of the regions in the given order that satisfies
 // the bounds, if there is one.
-func (s *regionSearch) addShortestPrefix(order func(a, b *region) int) {
-	sorted := slices.SortedFunc(slices.Values(s.regions), order)
-	for count := s.bounds.minRegions; count <= s.bounds.maxRegions; count++ {
+func (r *regionSearch) addShortestPrefix(order func(a, b *region) int) {
+	sorted := slices.SortedFunc(slices.Values(r.regions), order)
+	for count := r.bounds.minRegions; count <= r.bounds.maxRegions; count++ {
 		set := newRegionSet(sorted[:count])
-		if s.bounds.satisfiedBy(&set) {
-			s.foundSets = append(s.foundSets, set)
+		if r.bounds.satisfiedBy(&set) {
+			r.foundSets = append(r.foundSets, set)
 			return
 		}
 	}

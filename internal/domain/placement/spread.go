@@ -143,31 +143,31 @@ type clusterSwap struct {
 // raiseCapacity replaces selected clusters, least preferred first, by the remaining cluster with
 // the most capacity, until the required capacity is reached. It reports whether the required
 // capacity is reached.
-func (s *clusterSwap) raiseCapacity(required int64) bool {
-	for i := len(s.selected) - 1; i >= 0 && totalAvailable(s.selected) < required; i-- {
+func (c *clusterSwap) raiseCapacity(required int64) bool {
+	for i := len(c.selected) - 1; i >= 0 && totalAvailable(c.selected) < required; i-- {
 		best := -1
-		for j := range s.remaining {
-			if s.canReplace(i, j) && (best < 0 || s.remaining[j].available > s.remaining[best].available) {
+		for j := range c.remaining {
+			if c.canReplace(i, j) && (best < 0 || c.remaining[j].available > c.remaining[best].available) {
 				best = j
 			}
 		}
-		if best >= 0 && s.remaining[best].available > s.selected[i].available {
-			s.exchange(i, best)
+		if best >= 0 && c.remaining[best].available > c.selected[i].available {
+			c.exchange(i, best)
 		}
 	}
-	slices.SortFunc(s.selected, compareRank)
-	return totalAvailable(s.selected) >= required
+	slices.SortFunc(c.selected, compareRank)
+	return totalAvailable(c.selected) >= required
 }
 
-func (s *clusterSwap) canReplace(i, j int) bool {
-	out, in := s.selected[i].region, s.remaining[j].region
-	return s.selectedPerRegion == nil || out == in || s.selectedPerRegion[out] > 1
+func (c *clusterSwap) canReplace(i, j int) bool {
+	out, in := c.selected[i].region, c.remaining[j].region
+	return c.selectedPerRegion == nil || out == in || c.selectedPerRegion[out] > 1
 }
 
-func (s *clusterSwap) exchange(i, j int) {
-	if s.selectedPerRegion != nil {
-		s.selectedPerRegion[s.selected[i].region]--
-		s.selectedPerRegion[s.remaining[j].region]++
+func (c *clusterSwap) exchange(i, j int) {
+	if c.selectedPerRegion != nil {
+		c.selectedPerRegion[c.selected[i].region]--
+		c.selectedPerRegion[c.remaining[j].region]++
 	}
-	s.selected[i], s.remaining[j] = s.remaining[j], s.selected[i]
+	c.selected[i], c.remaining[j] = c.remaining[j], c.selected[i]
 }

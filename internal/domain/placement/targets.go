@@ -15,8 +15,8 @@ func WithoutTerminatingClusters(targets []workv1alpha2.TargetCluster, clusters C
 }
 
 // isTerminating reports whether the cluster of the target has a deletion timestamp.
-func (l ClusterLookup) isTerminating(target workv1alpha2.TargetCluster) bool {
-	cluster := l(target.Name)
+func (c ClusterLookup) isTerminating(target workv1alpha2.TargetCluster) bool {
+	cluster := c(target.Name)
 	return cluster != nil && cluster.DeletionTimestamp != nil
 }
 

@@ -46,8 +46,8 @@ type OwnerError struct {
 }
 
 // Error implements error.
-func (e *OwnerError) Error() string {
-	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", e.Binding, e.ActualUID, e.ExpectedUID)
+func (o *OwnerError) Error() string {
+	return fmt.Sprintf("binding %s has a different owner reference UID: %q, while the template has %q", o.Binding, o.ActualUID, o.ExpectedUID)
 }
 
 // CollisionError reports that the binding of a template belongs to another template.
@@ -59,9 +59,9 @@ type CollisionError struct {
 }
 
 // Error implements error.
-func (e *CollisionError) Error() string {
+func (c *CollisionError) Error() string {
 	return fmt.Sprintf("binding %s belongs to %s, so %s cannot use it; rename one of them",
-		e.Binding, describeReference(e.Owner), describeReference(e.Requester))
+		c.Binding, describeReference(c.Owner), describeReference(c.Requester))
 }
 
 // UpdateBinding updates a binding from its template and the policy that claims the template. If the

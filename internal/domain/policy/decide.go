@@ -127,6 +127,6 @@ func CheckDependentOverrides(policy Object, exists func(types.NamespacedName) bo
 type MissingOverridesError struct{ Names []string }
 
 // Error implements error.
-func (e *MissingOverridesError) Error() string {
-	return "waiting for dependent overrides: " + strings.Join(e.Names, ", ")
+func (m *MissingOverridesError) Error() string {
+	return "waiting for dependent overrides: " + strings.Join(m.Names, ", ")
 }

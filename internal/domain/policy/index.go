@@ -134,8 +134,8 @@ func (x *Index) bestInNamespace(p templateProperties, policyNamespace string) *e
 	return best
 }
 
-func (s *entry) matches(of labels.Set) bool {
-	return !isTerminating(s.policy) && (s.labels == nil || s.labels.Matches(of))
+func (e *entry) matches(of labels.Set) bool {
+	return !isTerminating(e.policy) && (e.labels == nil || e.labels.Matches(of))
 }
 
 // compareEntries compares by rank, then by label selector. Two selectors of one policy with the

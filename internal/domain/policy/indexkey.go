@@ -29,16 +29,16 @@ func newTemplateProperties(template *unstructured.Unstructured) templateProperti
 // indexKeys yields every index key that matches the template in one policy namespace: the key of
 // its name, the keys of its labels, and the key of selectors of all objects. It yields each of
 // these keys twice: for selectors of the template's namespace, and for selectors of all namespaces.
-func (p templateProperties) indexKeys(policyNamespace string) func(yield func(indexKey) bool) {
+func (t templateProperties) indexKeys(policyNamespace string) func(yield func(indexKey) bool) {
 	return func(yield func(indexKey) bool) {
-		if p.indexKeysForNamespace(policyNamespace, p.key.namespace, yield) && p.key.namespace != "" {
-			p.indexKeysForNamespace(policyNamespace, "", yield)
+		if t.indexKeysForNamespace(policyNamespace, t.key.namespace, yield) && t.key.namespace != "" {
+			t.indexKeysForNamespace(policyNamespace, "", yield)
 		}
 	}
 }
 
-func (p templateProperties) indexKeysForNamespace(policyNamespace, namespace string, yield func(indexKey) bool) bool {
-	key := p.key
+func (t templateProperties) indexKeysForNamespace(policyNamespace, namespace string, yield func(indexKey) bool) bool {
+	key := t.key
 	key.policyNamespace, key.namespace = policyNamespace, namespace
 	if !yield(key) {
 		return false
@@ -47,7 +47,7 @@ func (p templateProperties) indexKeysForNamespace(policyNamespace, namespace str
 	if !yield(key) {
 		return false
 	}
-	for label, value := range p.labels {
+	for label, value := range t.labels {
 		key.labelRequirement = labelRequirement{key: label, value: value}
 		if !yield(key) {
 			return false

@@ -26,8 +26,8 @@ type NearMiss struct {
 
 // String returns the name of the policy and the reasons why the policy does not select the
 // template.
-func (m NearMiss) String() string {
-	return fmt.Sprintf("%s comes nearest: %s", DisplayName(m.Policy), strings.Join(m.Differences, "; "))
+func (n NearMiss) String() string {
+	return fmt.Sprintf("%s comes nearest: %s", DisplayName(n.Policy), strings.Join(n.Differences, "; "))
 }
 
 // DisplayName returns the kind and name of a policy for messages to users.
@@ -72,14 +72,14 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Near
 }
 
 // Compare returns a negative number if m is closer than other.
-func (m *NearMiss) Compare(other *NearMiss) int {
-	if m.distance == other.distance && IsCluster(m.Policy) != IsCluster(other.Policy) {
-		if IsCluster(m.Policy) {
+func (n *NearMiss) Compare(other *NearMiss) int {
+	if n.distance == other.distance && IsCluster(n.Policy) != IsCluster(other.Policy) {
+		if IsCluster(n.Policy) {
 			return 1
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(m.distance, other.distance), cmp.Compare(m.Policy.GetName(), other.Policy.GetName()))
+	return cmp.Or(cmp.Compare(n.distance, other.distance), cmp.Compare(n.Policy.GetName(), other.Policy.GetName()))
 }
 
 // compareSelector returns the differences between a selector and the template. It returns false if
@@ -103,27 +103,27 @@ func compareSelector(policy Object, selector *policyv1alpha1.ResourceSelector, t
 	return miss, limitedToNamespace || miss.distance < farDistance
 }
 
-func (m *NearMiss) add(distance int, format string, args ...any) {
-	m.distance += distance
-	m.Differences = append(m.Differences, fmt.Sprintf(format, args...))
+func (n *NearMiss) add(distance int, format string, args ...any) {
+	n.distance += distance
+	n.Differences = append(n.Differences, fmt.Sprintf(format, args...))
 }
 
-func (m *NearMiss) compareVersion(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
+func (n *NearMiss) compareVersion(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	if selector.APIVersion != template.GetAPIVersion() {
 		distance := groupDistance
 		if wanted, err := schema.ParseGroupVersion(selector.APIVersion); err == nil && wanted.Group == template.GroupVersionKind().Group {
 			distance = versionDistance
 		}
-		m.add(distance, "selects %s, the server prefers %s", selector.APIVersion, template.GetAPIVersion())
+		n.add(distance, "selects %s, the server prefers %s", selector.APIVersion, template.GetAPIVersion())
 	}
 	if selector.Kind != template.GetKind() {
-		m.add(caseDistance, "selects kind %q, not %q", selector.Kind, template.GetKind())
+		n.add(caseDistance, "selects kind %q, not %q", selector.Kind, template.GetKind())
 	}
 }
 
 // compareObject adds the differences between the selector and the template. It compares the name,
 // or the labels if the selector has no name.
-func (m *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
+func (n *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, template *unstructured.Unstructured) {
 	name := template.GetName()
 	switch {
 	case selector.Name == name:
@@ -132,9 +132,9 @@ func (m *NearMiss) compareObject(selector *policyv1alpha1.ResourceSelector, temp
 		if isSimilarName(selector.Name, name) {
 			distance = similarDistance
 		}
-		m.add(distance, "selects name %q, not %q", selector.Name, name)
+		n.add(distance, "selects name %q, not %q", selector.Name, name)
 	case selector.LabelSelector != nil:
-		m.compareLabels(selector.LabelSelector, template.GetLabels())
+		n.compareLabels(selector.LabelSelector, template.GetLabels())
 	}
 }
 
@@ -146,10 +146,10 @@ func isSimilarName(a, b string) bool {
 		min(len(a), len(b)) >= enough && (strings.Contains(a, b) || strings.Contains(b, a))
 }
 
-func (m *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
+func (n *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set) {
 	compiled, ok := compileSelector(selector)
 	if !ok {
-		m.add(similarDistance, "its labelSelector is not valid")
+		n.add(similarDistance, "its labelSelector is not valid")
 		return
 	}
 	requirements, _ := compiled.Requirements()
@@ -160,10 +160,10 @@ func (m *NearMiss) compareLabels(selector *metav1.LabelSelector, has labels.Set)
 		}
 		key := requirement.Key()
 		if value, found := has[key]; found {
-			m.add(similarDistance, "requires %s, has %s=%s", requirement, key, value)
+			n.add(similarDistance, "requires %s, has %s=%s", requirement, key, value)
 			continue
 		}
-		m.add(farDistance, "requires %s, has no label %s", requirement, key)
+		n.add(farDistance, "requires %s, has no label %s", requirement, key)
 	}
 }
 

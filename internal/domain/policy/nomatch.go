@@ -24,13 +24,13 @@ type NoMatchError struct {
 }
 
 // Error implements error.
-func (e *NoMatchError) Error() string {
+func (n *NoMatchError) Error() string {
 	text := "No policy match for resource"
-	if e.Nearest != nil {
-		text += ": " + e.Nearest.String()
+	if n.Nearest != nil {
+		text += ": " + n.Nearest.String()
 	}
-	if e.Released != "" {
-		text += "; the policy that claimed it was deleted or no longer selects it, and binding " + e.Released + " is kept unchanged"
+	if n.Released != "" {
+		text += "; the policy that claimed it was deleted or no longer selects it, and binding " + n.Released + " is kept unchanged"
 	}
 	return conditions.LimitMessage(text)
 }

@@ -30,8 +30,8 @@ type IdentityError struct {
 }
 
 // Error implements error.
-func (v IdentityError) Error() string {
-	return fmt.Sprintf("the %s must stay %q, and is %q", v.Field, v.Want, v.Got)
+func (i IdentityError) Error() string {
+	return fmt.Sprintf("the %s must stay %q, and is %q", i.Field, i.Want, i.Got)
 }
 
 // Violations returns an error for each field of the identity in which a manifest differs from its

@@ -30,7 +30,7 @@ import (
 type ForbiddenError struct{ Reason string }
 
 // Error implements error.
-func (r *ForbiddenError) Error() string { return r.Reason }
+func (f *ForbiddenError) Error() string { return f.Reason }
 
 func newForbiddenError(format string, args ...any) *ForbiddenError {
 	return &ForbiddenError{Reason: fmt.Sprintf(format, args...)}
@@ -153,15 +153,15 @@ type Author struct {
 
 // covers reports whether the author has rights on objects in the namespace, or on cluster-scoped
 // objects if the namespace is empty.
-func (p Author) covers(namespace string) bool {
-	return p.ClusterWide || namespace != "" && namespace == p.Namespace
+func (a Author) covers(namespace string) bool {
+	return a.ClusterWide || namespace != "" && namespace == a.Namespace
 }
 
 // CheckDependency returns an error unless the author may propagate the object as a dependency.
 // key.Namespace is empty for a cluster-scoped object. key.Name is empty for objects that are
 // selected by labels.
-func (p Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
-	if p.covers(key.Namespace) {
+func (a Author) CheckDependency(kind string, key types.NamespacedName) *ForbiddenError {
+	if a.covers(key.Namespace) {
 		return nil
 	}
 	object, where := formatObject(kind, key), "cluster-scoped objects"
@@ -172,27 +172,27 @@ func (p Author) CheckDependency(kind string, key types.NamespacedName) *Forbidde
 		where = fmt.Sprintf("objects in namespace %q", key.Namespace)
 	}
 	return newForbiddenError("%s: an object of namespace %q must not propagate %s as dependencies; propagate them with a policy that selects them, or select the object with a ClusterPropagationPolicy",
-		object, p.Namespace, where)
+		object, a.Namespace, where)
 }
 
 // MayTakeOver reports whether the author may take over an object that already exists in a member.
 // An author may take over only objects in the namespace of the author, and never a Namespace.
-func (p Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
-	if p.ClusterWide {
+func (a Author) MayTakeOver(kind schema.GroupKind, namespace string) bool {
+	if a.ClusterWide {
 		return true
 	}
-	return p.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
+	return a.covers(namespace) && kind != schema.GroupKind{Kind: "Namespace"}
 }
 
 // CheckDelivery returns an error unless the author may deliver the object to a member. An author
 // may deliver only objects in the namespace of the author, and never an object in a namespace of
 // the control plane.
-func (p Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
+func (a Author) CheckDelivery(kind schema.GroupVersionKind, key types.NamespacedName) *ForbiddenError {
 	if (SkippedNamespaces{}).Skips(kind, key.Namespace, key.Name) {
 		return newForbiddenError("%s is never propagated: it belongs to the control plane", formatObject(kind.Kind, key))
 	}
-	if p.covers(key.Namespace) {
+	if a.covers(key.Namespace) {
 		return nil
 	}
-	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only", formatObject(kind.Kind, key), p.Namespace)
+	return newForbiddenError("%s must not be delivered by a ResourceBinding of namespace %q, which delivers objects of that namespace only", formatObject(kind.Kind, key), a.Namespace)
 }

@@ -34,11 +34,11 @@ type AggregateOptions struct {
 	MaxStatusBytes int
 }
 
-func (c AggregateOptions) notReadySince(cluster string) time.Time {
-	if c.NotReadySince == nil {
+func (a AggregateOptions) notReadySince(cluster string) time.Time {
+	if a.NotReadySince == nil {
 		return time.Time{}
 	}
-	return c.NotReadySince(cluster)
+	return a.NotReadySince(cluster)
 }
 
 // Aggregation is the state of a template, aggregated from the Works of its binding and from

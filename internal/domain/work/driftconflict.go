@@ -34,41 +34,41 @@ const (
 )
 
 // repairDelay returns the minimum time between the last repair and the next one.
-func (c RepairBackoff) repairDelay() time.Duration {
-	if c.CloseRepairs < repairsWithoutDelay {
+func (r RepairBackoff) repairDelay() time.Duration {
+	if r.CloseRepairs < repairsWithoutDelay {
 		return 0
 	}
-	return min(initialRepairDelay<<min(c.CloseRepairs-repairsWithoutDelay, 10), maxRepairDelay)
+	return min(initialRepairDelay<<min(r.CloseRepairs-repairsWithoutDelay, 10), maxRepairDelay)
 }
 
 // resetTime returns the time at which the drift conflict is over if the last repair lasts until
 // then.
-func (c RepairBackoff) resetTime() time.Time { return c.LastRepair.Add(2*c.repairDelay() + resetAfter) }
+func (r RepairBackoff) resetTime() time.Time { return r.LastRepair.Add(2*r.repairDelay() + resetAfter) }
 
 // RemainingDelay returns the time until the next repair may be made. The value 0 means that it may
 // be made immediately.
-func (c RepairBackoff) RemainingDelay(now time.Time) time.Duration {
-	if c.repairDelay() == 0 {
+func (r RepairBackoff) RemainingDelay(now time.Time) time.Duration {
+	if r.repairDelay() == 0 {
 		return 0
 	}
-	return max(c.LastRepair.Add(c.repairDelay()).Sub(now), 0)
+	return max(r.LastRepair.Add(r.repairDelay()).Sub(now), 0)
 }
 
 // WithRepair returns the history with one more repair.
-func (c RepairBackoff) WithRepair(now time.Time) RepairBackoff {
-	if now.After(c.resetTime()) {
-		c.CloseRepairs = 0
+func (r RepairBackoff) WithRepair(now time.Time) RepairBackoff {
+	if now.After(r.resetTime()) {
+		r.CloseRepairs = 0
 	}
-	return RepairBackoff{CloseRepairs: c.CloseRepairs + 1, LastRepair: now}
+	return RepairBackoff{CloseRepairs: r.CloseRepairs + 1, LastRepair: now}
 }
 
 // IsDriftConflict reports whether the object has a drift conflict, because its repairs were
 // reverted again and again. left is the minimum time until the conflict can be over.
-func (c RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left time.Duration) {
-	if c.CloseRepairs < repairsWithoutDelay || now.After(c.resetTime()) {
+func (r RepairBackoff) IsDriftConflict(now time.Time) (isConflict bool, left time.Duration) {
+	if r.CloseRepairs < repairsWithoutDelay || now.After(r.resetTime()) {
 		return false, 0
 	}
-	return true, c.resetTime().Sub(now) + time.Millisecond
+	return true, r.resetTime().Sub(now) + time.Millisecond
 }
 
 // DriftContestedCondition returns the condition DriftContested. descriptions contains a description

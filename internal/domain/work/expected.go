@@ -54,11 +54,11 @@ func NewExpectedObjects(clusters ...string) ExpectedObjects {
 
 // AddBinding adds the objects that a binding expects. It also adds the objects of a binding in
 // deletion.
-func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
+func (e ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 	template := spec.Resource
 	version, err := schema.ParseGroupVersion(template.APIVersion)
 	for cluster := range binding.ExpectedClusters(spec) {
-		in := a[cluster]
+		in := e[cluster]
 		if in == nil {
 			continue
 		}
@@ -74,8 +74,8 @@ func (a ExpectedObjects) AddBinding(spec *workv1alpha2.ResourceBindingSpec) {
 // Has reports whether a binding expects an object in a cluster. It compares the UID of the
 // template. If the UID differs, it compares the kind, namespace and name, because the template may
 // have been created again. Only the metadata and the kind of the object are needed.
-func (a ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
-	in := a[cluster]
+func (e ExpectedObjects) Has(cluster string, observed *unstructured.Unstructured) bool {
+	in := e[cluster]
 	if in == nil {
 		return false
 	}

@@ -38,12 +38,12 @@ func ParseMissingRule(message string) (rule MissingRule, ok bool) {
 }
 
 // String returns the rule in the form in which a role contains it.
-func (r MissingRule) String() string {
+func (m MissingRule) String() string {
 	where := ""
-	if r.Namespace != "" {
-		where = fmt.Sprintf(" in namespace %s", r.Namespace)
+	if m.Namespace != "" {
+		where = fmt.Sprintf(" in namespace %s", m.Namespace)
 	}
-	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", r.Group, r.Resource, r.Verb, where)
+	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], verbs: [%q]}%s", m.Group, m.Resource, m.Verb, where)
 }
 
 // ForbiddenError is an error that occurred because Karmada does not have a rule in a member.
@@ -56,19 +56,19 @@ type ForbiddenError struct {
 }
 
 // Error implements error.
-func (e *ForbiddenError) Error() string {
-	where := "a role of " + e.Rule.User
-	if account, ok := strings.CutPrefix(e.Rule.User, "system:serviceaccount:"); ok {
+func (f *ForbiddenError) Error() string {
+	where := "a role of " + f.Rule.User
+	if account, ok := strings.CutPrefix(f.Rule.User, "system:serviceaccount:"); ok {
 		where = "a role of ServiceAccount " + strings.Replace(account, ":", "/", 1)
 	}
-	if e.role != "" {
-		where = "ClusterRole " + e.role
+	if f.role != "" {
+		where = "ClusterRole " + f.role
 	}
-	return fmt.Sprintf("%v; Karmada may not do that in the cluster: add %s to %s there", e.err, e.Rule, where)
+	return fmt.Sprintf("%v; Karmada may not do that in the cluster: add %s to %s there", f.err, f.Rule, where)
 }
 
 // Unwrap returns the error of the member.
-func (e *ForbiddenError) Unwrap() error { return e.err }
+func (f *ForbiddenError) Unwrap() error { return f.err }
 
 // ExplainForbidden adds the missing rule to each failure that a missing rule caused. role is the
 // ClusterRole that limits Karmada in the member. It is empty if the role is unknown.

@@ -53,13 +53,13 @@ func NewConflict(member string, observed *unstructured.Unstructured, owner strin
 	return &ConflictError{Member: member, Kind: observed.GetKind(), Path: objectPath(observed), Owner: owner}
 }
 
-func (e *ConflictError) Error() string {
+func (c *ConflictError) Error() string {
 	// Tools search for the first part of the message, so it must not change.
 	text := fmt.Sprintf(
 		"resource(kind=%s, %s) already exists in the cluster %s and the %s strategy value is empty, Karmada will not manage this resource",
-		e.Kind, e.Path, e.Member, workv1alpha2.ResourceConflictResolutionAnnotation)
-	if e.Owner != "" {
-		text += fmt.Sprintf("; it belongs to %s: remove it there", e.Owner)
+		c.Kind, c.Path, c.Member, workv1alpha2.ResourceConflictResolutionAnnotation)
+	if c.Owner != "" {
+		text += fmt.Sprintf("; it belongs to %s: remove it there", c.Owner)
 	} else {
 		text += "; no Work manages it: delete it in the cluster"
 	}

@@ -70,16 +70,16 @@ func NewManifestIndex(cluster string, works []workv1alpha1.Work) (ManifestIndex,
 // OwnershipOf returns the ownership of a member object and the manifest of the Work that contains
 // the object. The manifest is empty if no Work contains the object. Only the metadata and the kind
 // of the object are needed.
-func (c ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownership, WorkManifest) {
+func (m ManifestIndex) OwnershipOf(observed *unstructured.Unstructured) (Ownership, WorkManifest) {
 	annotations := observed.GetAnnotations()
 	namespace, name := annotations[workv1alpha1.WorkNamespaceAnnotation], annotations[workv1alpha1.WorkNameAnnotation]
 	switch {
 	case !isManaged(observed) || namespace == "" || name == "" || metav1.GetControllerOf(observed) != nil:
 		return Unmanaged, WorkManifest{}
-	case namespace != ExecutionNamespace(c.cluster):
+	case namespace != ExecutionNamespace(m.cluster):
 		return OwnedElsewhere, WorkManifest{}
 	}
-	holders := c.byKey[objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()}]
+	holders := m.byKey[objectKey{observed.GroupVersionKind().GroupKind(), observed.GetNamespace(), observed.GetName()}]
 	for _, claim := range holders {
 		if hasSameOrigin(observed, claim.Manifest) {
 			return Owned, claim

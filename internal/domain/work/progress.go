@@ -43,15 +43,15 @@ func ParseProgress(status *runtime.RawExtension) RolloutProgress {
 	return RolloutProgress{IsStable: c.isStable(), TemplateGeneration: c.TemplateGeneration}
 }
 
-func (c replicaCounts) isStable() bool {
+func (r replicaCounts) isStable() bool {
 	switch {
-	case c.UnavailableReplicas > 0 || c.NumberUnavailable > 0:
+	case r.UnavailableReplicas > 0 || r.NumberUnavailable > 0:
 		return false
-	case c.ObservedGeneration > 0 && c.ObservedGeneration < c.Generation:
+	case r.ObservedGeneration > 0 && r.ObservedGeneration < r.Generation:
 		return false
-	case c.UpdatedReplicas > 0 && c.UpdatedReplicas != c.Replicas:
+	case r.UpdatedReplicas > 0 && r.UpdatedReplicas != r.Replicas:
 		return false
 	default:
-		return c.ReadyReplicas == c.Replicas
+		return r.ReadyReplicas == r.Replicas
 	}
 }

@@ -52,19 +52,19 @@ func newRenderSettings(spec *workv1alpha2.ResourceBindingSpec) renderSettings {
 	return s
 }
 
-func (s renderSettings) isShownBy(of *workv1alpha1.Work, target workv1alpha2.TargetCluster) bool {
+func (r renderSettings) isShownBy(of *workv1alpha1.Work, target workv1alpha2.TargetCluster) bool {
 	hash, version, isMarked := strings.Cut(of.Annotations[workv1alpha1.RenderedFromAnnotation], "/")
-	if !isMarked || hash != s.hash(target) {
+	if !isMarked || hash != r.hash(target) {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(version, s.spec.Resource.ResourceVersion)
+	order, err := resourceversion.CompareResourceVersion(version, r.spec.Resource.ResourceVersion)
 	return err != nil || order >= 0
 }
 
 // hash returns a hash of the settings of one target. The Works store the hash. If a release
 // computes another hash, the Works no longer show that they are current, so every binding is
 // written once to record this.
-func (s renderSettings) hash(target workv1alpha2.TargetCluster) string {
+func (r renderSettings) hash(target workv1alpha2.TargetCluster) string {
 	type settings struct {
 		Resource            workv1alpha2.ObjectReference
 		Replicas            int32                             `json:",omitempty"`
@@ -74,14 +74,14 @@ func (s renderSettings) hash(target workv1alpha2.TargetCluster) string {
 		Suspended, Preserve bool
 		InvalidState        bool
 	}
-	state, err := preservedState(s.spec, target.Name)
+	state, err := preservedState(r.spec, target.Name)
 	hashed := settings{
-		Resource: s.spec.Resource, Shares: s.shares, ConflictResolution: s.spec.ConflictResolution, State: state, InvalidState: err != nil,
-		Suspended: binding.IsDispatchSuspended(s.spec, target.Name),
-		Preserve:  s.spec.PreserveResourcesOnDeletion != nil && *s.spec.PreserveResourcesOnDeletion,
+		Resource: r.spec.Resource, Shares: r.shares, ConflictResolution: r.spec.ConflictResolution, State: state, InvalidState: err != nil,
+		Suspended: binding.IsDispatchSuspended(r.spec, target.Name),
+		Preserve:  r.spec.PreserveResourcesOnDeletion != nil && *r.spec.PreserveResourcesOnDeletion,
 	}
 	hashed.Resource.ResourceVersion = ""
-	if binding.IsWorkload(s.spec) {
+	if binding.IsWorkload(r.spec) {
 		hashed.Replicas = target.Replicas
 	}
 	encoded, _ := json.Marshal(hashed) // the fields have an encoding

@@ -28,11 +28,11 @@ func CheckScope(member string, manifest *unstructured.Unstructured, namespaced b
 }
 
 // Error implements error.
-func (e *ScopeError) Error() string {
+func (s *ScopeError) Error() string {
 	manifest, member := "Namespaced", "Cluster"
-	if e.Namespaced {
+	if s.Namespaced {
 		manifest, member = member, manifest
 	}
 	return fmt.Sprintf("%s %s was not sent to cluster %s: the object has scope %s, and the cluster serves kind %s of group %q with scope %s; install the CustomResourceDefinition there that the control plane has, or propagate the object to other clusters",
-		e.Kind, e.Path, e.Member, manifest, e.Kind, e.Group, member)
+		s.Kind, s.Path, s.Member, manifest, s.Kind, s.Group, member)
 }

@@ -97,21 +97,21 @@ func jsonDepth(raw []byte) int {
 }
 
 // Describe returns the message that fields were omitted from the status of an object.
-func (c OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
+func (o OmittedStatus) Describe(cluster string, of workv1alpha1.ResourceIdentifier) string {
 	name := strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 	what := "the status is left out"
-	if len(c.Fields) > 0 {
+	if len(o.Fields) > 0 {
 		named := make([]string, 0, maxListedFields)
-		for _, field := range c.Fields[:min(len(c.Fields), maxListedFields)] {
+		for _, field := range o.Fields[:min(len(o.Fields), maxListedFields)] {
 			named = append(named, conditions.Truncate(conditions.ToPrintable(field), 64))
 		}
 		what = "left out: " + strings.Join(named, ", ")
-		if more := len(c.Fields) - len(named); more > 0 {
+		if more := len(o.Fields) - len(named); more > 0 {
 			what += fmt.Sprintf(" and %d more fields", more)
 		}
 	}
 	return fmt.Sprintf("cluster %s: the status of %s %s has %d bytes and at most %d are reflected, nested at most %d deep; %s",
-		cluster, of.Kind, name, c.Bytes, c.Limit, maxStatusDepth, what)
+		cluster, of.Kind, name, o.Bytes, o.Limit, maxStatusDepth, what)
 }
 
 // StatusCutCondition returns the condition that reports that statuses of a Work were cut. The

@@ -68,16 +68,16 @@ type typedIndex struct {
 }
 
 // IndexField implements client.FieldIndexer.
-func (c *sharingCache) IndexField(ctx context.Context, object client.Object, name string, keys client.IndexerFunc) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (s *sharingCache) IndexField(ctx context.Context, object client.Object, name string, keys client.IndexerFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	index := typedIndex{reflect.TypeOf(object), name}
-	if _, ok := c.added[index]; ok {
+	if _, ok := s.added[index]; ok {
 		return nil
 	}
-	if err := c.Cache.IndexField(ctx, object, name, keys); err != nil {
+	if err := s.Cache.IndexField(ctx, object, name, keys); err != nil {
 		return err
 	}
-	c.added[index] = struct{}{}
+	s.added[index] = struct{}{}
 	return nil
 }

@@ -101,16 +101,16 @@ type process struct {
 }
 
 // write sends a write unless the process has crashed.
-func (l *process) write(send func() error) error {
-	if l.crashed {
+func (p *process) write(send func() error) error {
+	if p.crashed {
 		return errCrashed
 	}
-	l.writes++
-	if l.writes != l.crashAtWrite {
+	p.writes++
+	if p.writes != p.crashAtWrite {
 		return send()
 	}
-	l.crashed = true
-	if l.writeBeforeCrash {
+	p.crashed = true
+	if p.writeBeforeCrash {
 		if err := send(); err != nil {
 			return err
 		}
@@ -118,28 +118,28 @@ func (l *process) write(send func() error) error {
 	return errCrashed
 }
 
-func (l *process) interceptorFuncs() interceptor.Funcs {
+func (p *process) interceptorFuncs() interceptor.Funcs {
 	return interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
-			return l.write(func() error { return c.Create(ctx, object, o...) })
+			return p.write(func() error { return c.Create(ctx, object, o...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.UpdateOption) error {
-			return l.write(func() error { return c.Update(ctx, object, o...) })
+			return p.write(func() error { return c.Update(ctx, object, o...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
-			return l.write(func() error { return c.Patch(ctx, object, patch, o...) })
+			return p.write(func() error { return c.Patch(ctx, object, patch, o...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
-			return l.write(func() error { return c.Delete(ctx, object, o...) })
+			return p.write(func() error { return c.Delete(ctx, object, o...) })
 		},
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteAllOfOption) error {
-			return l.write(func() error { return c.DeleteAllOf(ctx, object, o...) })
+			return p.write(func() error { return c.DeleteAllOf(ctx, object, o...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, object client.Object, o ...client.SubResourceUpdateOption) error {
-			return l.write(func() error { return c.SubResource(name).Update(ctx, object, o...) })
+			return p.write(func() error { return c.SubResource(name).Update(ctx, object, o...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
-			return l.write(func() error { return c.SubResource(name).Patch(ctx, object, patch, o...) })
+			return p.write(func() error { return c.SubResource(name).Patch(ctx, object, patch, o...) })
 		},
 	}
 }

@@ -48,10 +48,10 @@ func newStore(t *testing.T, works ...client.Object) *countingStore {
 	return s
 }
 
-func (s *countingStore) awaitWrite(t *testing.T) {
+func (c *countingStore) awaitWrite(t *testing.T) {
 	t.Helper()
 	select {
-	case <-s.wrote:
+	case <-c.wrote:
 	case <-time.After(time.Minute):
 		t.Fatal("nothing was written within a minute")
 	}

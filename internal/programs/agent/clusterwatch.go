@@ -45,21 +45,21 @@ type clusterWatch struct {
 func (*clusterWatch) NeedLeaderElection() bool { return false }
 
 // requestCheck makes Start check whether the Cluster still exists. It does not block.
-func (p *clusterWatch) requestCheck() {
+func (c *clusterWatch) requestCheck() {
 	select {
-	case p.checkRequests <- struct{}{}:
+	case c.checkRequests <- struct{}{}:
 	default:
 	}
 }
 
 // Start implements manager.Runnable.
-func (p *clusterWatch) Start(ctx context.Context) error {
-	clusters, err := p.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
+func (c *clusterWatch) Start(ctx context.Context) error {
+	clusters, err := c.cache.GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching the Cluster of the agent: %w", err)
 	}
 	lost := make(chan error, 1)
-	if _, err := clusters.AddEventHandler(p.eventHandler(ctx, lost)); err != nil {
+	if _, err := clusters.AddEventHandler(c.eventHandler(ctx, lost)); err != nil {
 		return fmt.Errorf("watching the Cluster of the agent: %w", err)
 	}
 	for {
@@ -68,9 +68,9 @@ func (p *clusterWatch) Start(ctx context.Context) error {
 			return nil
 		case err := <-lost:
 			return err
-		case <-p.checkRequests:
+		case <-c.checkRequests:
 		}
-		if err := p.checkCluster(ctx); err != nil {
+		if err := c.checkCluster(ctx); err != nil {
 			return err
 		}
 	}
@@ -78,8 +78,8 @@ func (p *clusterWatch) Start(ctx context.Context) error {
 
 // eventHandler returns a handler that sends the reason to lost when the agent has no Cluster
 // anymore.
-func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) toolscache.ResourceEventHandler {
-	name := p.agent.cluster.Name
+func (c *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) toolscache.ResourceEventHandler {
+	name := c.agent.cluster.Name
 	logger := klog.FromContext(ctx).WithValues("cluster", name)
 	reportLost := func(err error) {
 		select {
@@ -92,7 +92,7 @@ func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 		if !ok || cluster.Name != name {
 			return nil
 		}
-		if err := checkClusterID(cluster, p.id); err != nil {
+		if err := checkClusterID(cluster, c.id); err != nil {
 			reportLost(err)
 		}
 		return cluster
@@ -112,13 +112,13 @@ func (p *clusterWatch) eventHandler(ctx context.Context, lost chan<- error) tool
 // checkCluster reads the Cluster from the API server. If the requests return Forbidden or NotFound
 // for absenceTimeout, it returns errClusterDeleted. It ignores other errors, for example that the
 // API server is unavailable.
-func (p *clusterWatch) checkCluster(ctx context.Context) error {
+func (c *clusterWatch) checkCluster(ctx context.Context) error {
 	timeout := time.After(absenceTimeout)
 	for {
-		cluster, err := p.agent.getCluster(ctx)
+		cluster, err := c.agent.getCluster(ctx)
 		switch {
 		case err == nil:
-			return checkClusterID(cluster, p.id)
+			return checkClusterID(cluster, c.id)
 		case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 			return nil
 		}

@@ -24,13 +24,13 @@ type fakeClusters struct {
 	id   string
 }
 
-func (a *fakeClusters) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	err := a.errs[0]
-	if len(a.errs) > 1 {
-		a.errs = a.errs[1:]
+func (f *fakeClusters) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	err := f.errs[0]
+	if len(f.errs) > 1 {
+		f.errs = f.errs[1:]
 	}
 	if cluster, ok := into.(*clusterv1alpha1.Cluster); ok {
-		cluster.Name, cluster.Spec.ID = "east", a.id
+		cluster.Name, cluster.Spec.ID = "east", f.id
 	}
 	return err
 }

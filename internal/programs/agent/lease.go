@@ -20,15 +20,15 @@ type ownedLeases struct {
 }
 
 // setOwner sets the owner of all Leases that are written after this call.
-func (l *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
-	l.owner.Store(&metav1.OwnerReference{
+func (o *ownedLeases) setOwner(cluster *clusterv1alpha1.Cluster) {
+	o.owner.Store(&metav1.OwnerReference{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
 	})
 }
 
 // Leases implements coordinationv1client.LeasesGetter.
-func (l *ownedLeases) Leases(namespace string) coordinationv1client.LeaseInterface {
-	return &ownedLease{LeaseInterface: l.LeasesGetter.Leases(namespace), owner: l.owner.Load()}
+func (o *ownedLeases) Leases(namespace string) coordinationv1client.LeaseInterface {
+	return &ownedLease{LeaseInterface: o.LeasesGetter.Leases(namespace), owner: o.owner.Load()}
 }
 
 type ownedLease struct {
@@ -37,13 +37,13 @@ type ownedLease struct {
 }
 
 // Create implements coordinationv1client.LeaseInterface.
-func (l *ownedLease) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return l.LeaseInterface.Create(ctx, withOwner(lease, l.owner), options)
+func (o *ownedLease) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+	return o.LeaseInterface.Create(ctx, withOwner(lease, o.owner), options)
 }
 
 // Update implements coordinationv1client.LeaseInterface.
-func (l *ownedLease) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return l.LeaseInterface.Update(ctx, withOwner(lease, l.owner), options)
+func (o *ownedLease) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	return o.LeaseInterface.Update(ctx, withOwner(lease, o.owner), options)
 }
 
 // withOwner returns the Lease with the owner. It removes owner references to an earlier Cluster of

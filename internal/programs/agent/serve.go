@@ -152,36 +152,36 @@ func (a *agent) newElectionLock() (*electionLock, error) {
 
 // Get implements resourcelock.Interface. Requests of a leader have a time limit, because a leader
 // must notice in time that it lost the Lease. All other replicas wait for a response.
-func (l *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	ctx, cancel := l.withTimeout(ctx)
+func (e *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
-	return l.Interface.Get(ctx)
+	return e.Interface.Get(ctx)
 }
 
 // Create implements resourcelock.Interface.
-func (l *electionLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	ctx, cancel := l.withTimeout(ctx)
+func (e *electionLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
-	return l.recordLeadership(l.Interface.Create(ctx, record))
+	return e.recordLeadership(e.Interface.Create(ctx, record))
 }
 
 // Update implements resourcelock.Interface.
-func (l *electionLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	ctx, cancel := l.withTimeout(ctx)
+func (e *electionLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
-	return l.recordLeadership(l.Interface.Update(ctx, record))
+	return e.recordLeadership(e.Interface.Update(ctx, record))
 }
 
-func (l *electionLock) recordLeadership(err error) error {
+func (e *electionLock) recordLeadership(err error) error {
 	if err == nil {
-		l.hasLed.Store(true)
+		e.hasLed.Store(true)
 	}
 	return err
 }
 
-func (l *electionLock) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if l.hasLed.Load() {
-		return context.WithTimeout(ctx, l.requestTimeout)
+func (e *electionLock) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.hasLed.Load() {
+		return context.WithTimeout(ctx, e.requestTimeout)
 	}
 	return context.WithCancel(ctx)
 }

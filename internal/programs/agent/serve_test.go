@@ -91,9 +91,9 @@ func TestRestartDelayGrowsToOneMinute(t *testing.T) {
 type unavailableServer struct{ discoveries atomic.Int32 }
 
 // RoundTrip implements http.RoundTripper.
-func (s *unavailableServer) RoundTrip(request *http.Request) (*http.Response, error) {
+func (u *unavailableServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Path == "/api" {
-		s.discoveries.Add(1)
+		u.discoveries.Add(1)
 	}
 	return &http.Response{
 		StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Header: http.Header{},

@@ -136,7 +136,7 @@ func Exit(stderr io.Writer, name string, err error) int {
 // usageError is a mistake in the command line, which a retry cannot resolve.
 type usageError struct{ error }
 
-func (e usageError) Unwrap() error { return e.error }
+func (u usageError) Unwrap() error { return u.error }
 
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {

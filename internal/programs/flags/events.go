@@ -25,19 +25,19 @@ func AddEventsFlag(set *pflag.FlagSet, mode *loop.EventMode) {
 // eventMode is the flag value of an event mode.
 type eventMode struct{ mode *loop.EventMode }
 
-func (m *eventMode) String() string {
-	if m.mode == nil {
+func (e *eventMode) String() string {
+	if e.mode == nil {
 		return ""
 	}
-	return string(*m.mode)
+	return string(*e.mode)
 }
 
-func (m *eventMode) Set(text string) (err error) {
+func (e *eventMode) Set(text string) (err error) {
 	mode, err := loop.ParseEventMode(text)
 	if err == nil {
-		*m.mode = mode
+		*e.mode = mode
 	}
 	return err
 }
 
-func (m *eventMode) Type() string { return "string" }
+func (e *eventMode) Type() string { return "string" }

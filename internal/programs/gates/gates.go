@@ -51,10 +51,10 @@ func (s *Set) AddFlag(flags *pflag.FlagSet) {
 // in the help text.
 type flagValue struct{ set *Set }
 
-func (v flagValue) Set(text string) error { return v.set.Set(text) }
+func (f flagValue) Set(text string) error { return f.set.Set(text) }
 func (flagValue) Type() string            { return "mapStringBool" }
 
-func (v flagValue) String() string { return v.set.Given() }
+func (f flagValue) String() string { return f.set.Given() }
 
 // Given returns the gates that were set, in the format of --feature-gates, so that another program
 // can get the same values. It returns an empty string if the set is nil, or if no gate was set.

@@ -74,9 +74,9 @@ func startServer(t *testing.T) *runningServer {
 }
 
 // client returns a client that trusts the issuer and opens a new connection for each request.
-func (s *runningServer) client(configure func(*tls.Config)) *http.Client {
+func (r *runningServer) client(configure func(*tls.Config)) *http.Client {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(s.issuer.PEM())
+	roots.AppendCertsFromPEM(r.issuer.PEM())
 	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	if configure != nil {
 		configure(config)

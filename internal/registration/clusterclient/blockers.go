@@ -28,8 +28,8 @@ func formatBlockers(blockers []string) string {
 
 // blockers returns one line for each object that blocks the deletion of a Cluster. If objects
 // cannot be read, the last line contains the error.
-func (s *Client) blockers(ctx context.Context, removal Removal) []string {
-	leaving, err := s.readLeavingCluster(ctx, removal.Cluster)
+func (c *Client) blockers(ctx context.Context, removal Removal) []string {
+	leaving, err := c.readLeavingCluster(ctx, removal.Cluster)
 	blockers := leaving.Blockers()
 	if removal.ExtraBlockers != nil {
 		blockers = append(blockers, removal.ExtraBlockers(ctx, leaving.WorkCount)...)
@@ -53,27 +53,27 @@ func areAllDenied(err error) bool {
 }
 
 // readLeavingCluster reads the objects that can block the deletion of a Cluster.
-func (s *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.DeletingCluster, error) {
+func (c *Client) readLeavingCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) (domaincluster.DeletingCluster, error) {
 	leaving := domaincluster.DeletingCluster{Cluster: cluster}
-	stored, err := s.Get(ctx, cluster)
+	stored, err := c.Get(ctx, cluster)
 	if current, ok := stored.(*clusterv1alpha1.Cluster); ok {
 		leaving.Cluster = current
 	}
-	namespace, namespaceErr := s.Get(ctx, registration.NewExecutionNamespace(cluster.Name))
+	namespace, namespaceErr := c.Get(ctx, registration.NewExecutionNamespace(cluster.Name))
 	if current, ok := namespace.(*corev1.Namespace); ok {
 		leaving.ExecutionNamespace = current
 	}
-	worksErr := s.readWorks(ctx, &leaving)
-	bindingsErr := s.readBindings(ctx, &leaving)
+	worksErr := c.readWorks(ctx, &leaving)
+	bindingsErr := c.readBindings(ctx, &leaving)
 	return leaving, errors.Join(err, namespaceErr, worksErr, bindingsErr)
 }
 
 // readWorks reads the first page of the Works of the Cluster and the warning events about
 // them.
-func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
+func (c *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
 	inNamespace := client.InNamespace(registration.NewExecutionNamespace(leaving.Cluster.Name).Name)
 	works := &workv1alpha1.WorkList{}
-	if err := s.API.List(ctx, works, inNamespace, client.Limit(pageSize)); err != nil {
+	if err := c.API.List(ctx, works, inNamespace, client.Limit(pageSize)); err != nil {
 		return fmt.Errorf("listing Works: %w", err)
 	}
 	leaving.Works, leaving.WorkCount = works.Items, len(works.Items)
@@ -84,7 +84,7 @@ func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingC
 		return nil
 	}
 	events := &corev1.EventList{}
-	if err := s.API.List(ctx, events, inNamespace, client.Limit(pageSize), client.MatchingFields{"type": corev1.EventTypeWarning}); err != nil {
+	if err := c.API.List(ctx, events, inNamespace, client.Limit(pageSize), client.MatchingFields{"type": corev1.EventTypeWarning}); err != nil {
 		return fmt.Errorf("listing events: %w", err)
 	}
 	leaving.Warnings = events.Items
@@ -92,11 +92,11 @@ func (s *Client) readWorks(ctx context.Context, leaving *domaincluster.DeletingC
 }
 
 // readBindings reads the first bindings that target the Cluster.
-func (s *Client) readBindings(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
+func (c *Client) readBindings(ctx context.Context, leaving *domaincluster.DeletingCluster) error {
 	lists := []client.ObjectList{&workv1alpha2.ResourceBindingList{}, &workv1alpha2.ClusterResourceBindingList{}}
 	for _, list := range lists {
 		for next := true; next && len(leaving.Bindings) <= maxListedBindings; next = list.GetContinue() != "" {
-			if err := s.API.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
+			if err := c.API.List(ctx, list, client.Limit(pageSize), client.Continue(list.GetContinue())); err != nil {
 				return fmt.Errorf("listing bindings: %w", err)
 			}
 			leaving.Bindings = append(leaving.Bindings, bindingsTargeting(list, leaving.Cluster.Name)...)

@@ -145,27 +145,27 @@ func newMapper() *meta.DefaultRESTMapper {
 }
 
 // ID returns the identity of the cluster: the UID of its kube-system namespace.
-func (s *Client) ID(ctx context.Context) (string, error) {
+func (c *Client) ID(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-	if err := s.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
-		return "", s.WrapError("reading the cluster ID from", system, err)
+	if err := c.API.Get(ctx, client.ObjectKeyFromObject(system), system); err != nil {
+		return "", c.WrapError("reading the cluster ID from", system, err)
 	}
 	if !cluster.IsValidID(string(system.UID)) {
-		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", s.Name, system.Name, system.UID, s.Host)
+		return "", fmt.Errorf("%s: namespace %s has the UID %q, which is not a UID of Kubernetes; the server %s cannot be identified", c.Name, system.Name, system.UID, c.Host)
 	}
 	return string(system.UID), nil
 }
 
 // Identify returns the identity of the cluster. It also logs the identity and the origin of the
 // client configuration, unless origin is empty.
-func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
-	id, err := s.ID(ctx)
+func (c *Client) Identify(ctx context.Context, origin string) (string, error) {
+	id, err := c.ID(ctx)
 	switch {
 	case origin == "":
 	case err != nil:
-		s.Log.Printf("%s is %s: server %s", s.Name, origin, s.Host)
+		c.Log.Printf("%s is %s: server %s", c.Name, origin, c.Host)
 	default:
-		s.Log.Printf("%s is %s: server %s, cluster ID %s", s.Name, origin, s.Host, id)
+		c.Log.Printf("%s is %s: server %s, cluster ID %s", c.Name, origin, c.Host, id)
 	}
 	return id, err
 }
@@ -173,14 +173,14 @@ func (s *Client) Identify(ctx context.Context, origin string) (string, error) {
 // Ensure creates an object if it does not exist, and returns the stored object. If the object
 // exists, Ensure calls adopt, which changes the object or returns an error to reject it. With
 // DryRun, Ensure only logs what it would do.
-func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
+func (c *Client) Ensure(ctx context.Context, want client.Object, adopt func(have client.Object) error) (client.Object, error) {
 	for range createAttempts {
-		have, err := s.Get(ctx, want)
+		have, err := c.Get(ctx, want)
 		if err != nil {
 			return nil, err
 		}
-		if isTerminatingNamespace(have) && !s.DryRun {
-			if err := s.AwaitTerminatingObject(ctx, have); err != nil {
+		if isTerminatingNamespace(have) && !c.DryRun {
+			if err := c.AwaitTerminatingObject(ctx, have); err != nil {
 				return nil, err
 			}
 			continue
@@ -188,29 +188,29 @@ func (s *Client) Ensure(ctx context.Context, want client.Object, adopt func(have
 		if have != nil {
 			// A conflict means that another client, such as another run of the same command,
 			// changed the object. Read the object again.
-			if err = s.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
+			if err = c.adoptExisting(ctx, have, adopt); apierrors.IsConflict(err) {
 				continue
 			}
 			return have, err
 		}
-		if s.DryRun {
-			s.Log.Printf("would create %s in %s", s.Describe(want), s.Name)
+		if c.DryRun {
+			c.Log.Printf("would create %s in %s", c.Describe(want), c.Name)
 			return want, nil
 		}
 		// Create changes its argument, so pass a copy: the next attempt needs the original.
 		created := want.DeepCopyObject().(client.Object)
-		err = s.API.Create(ctx, created)
+		err = c.API.Create(ctx, created)
 		if err == nil {
-			s.created = append(s.created, created)
-			s.Log.Printf("created %s in %s", s.Describe(want), s.Name)
+			c.created = append(c.created, created)
+			c.Log.Printf("created %s in %s", c.Describe(want), c.Name)
 			return created, nil
 		}
 		// Another client, such as a concurrent join, may have created the object.
 		if !apierrors.IsAlreadyExists(err) {
-			return nil, s.WrapError("creating", want, err)
+			return nil, c.WrapError("creating", want, err)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", s.Describe(want), s.Name)
+	return nil, fmt.Errorf("%s in %s changes on every attempt: find out which other client creates, changes or deletes it", c.Describe(want), c.Name)
 }
 
 // isTerminatingNamespace reports whether an object, which may be nil, is a namespace in deletion.
@@ -220,12 +220,12 @@ func isTerminatingNamespace(object client.Object) bool {
 }
 
 // Get returns the stored object of the same kind and name, or nil if it does not exist.
-func (s *Client) Get(ctx context.Context, like client.Object) (client.Object, error) {
-	kind, err := apiutil.GVKForObject(like, s.API.Scheme())
+func (c *Client) Get(ctx context.Context, like client.Object) (client.Object, error) {
+	kind, err := apiutil.GVKForObject(like, c.API.Scheme())
 	if err != nil {
 		return nil, err
 	}
-	empty, err := s.API.Scheme().New(kind)
+	empty, err := c.API.Scheme().New(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -233,72 +233,72 @@ func (s *Client) Get(ctx context.Context, like client.Object) (client.Object, er
 	if !ok {
 		return nil, fmt.Errorf("%s is not an object kind", kind)
 	}
-	err = s.API.Get(ctx, client.ObjectKeyFromObject(like), have)
+	err = c.API.Get(ctx, client.ObjectKeyFromObject(like), have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.WrapError("reading", like, err)
+		return nil, c.WrapError("reading", like, err)
 	}
 	return have, nil
 }
 
 // AwaitTerminatingObject waits until an object that is being deleted no longer exists, for example
 // the execution namespace of a Cluster that was just removed.
-func (s *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
-	s.Log.Printf("waiting until %s in %s, which is being deleted, is gone", s.Describe(object), s.Name)
+func (c *Client) AwaitTerminatingObject(ctx context.Context, object client.Object) error {
+	c.Log.Printf("waiting until %s in %s, which is being deleted, is gone", c.Describe(object), c.Name)
 	ctx, cancel := context.WithTimeout(ctx, terminatingTimeout)
 	defer cancel()
-	if err := s.AwaitGone(ctx, object); err != nil {
+	if err := c.AwaitGone(ctx, object); err != nil {
 		return fmt.Errorf("%s in %s is being deleted and is not gone after %s: check what it still holds, and try again when it is gone (%w)",
-			s.Describe(object), s.Name, terminatingTimeout, err)
+			c.Describe(object), c.Name, terminatingTimeout, err)
 	}
 	return nil
 }
 
 // adoptExisting calls adopt to change an existing object, and stores the change.
-func (s *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
+func (c *Client) adoptExisting(ctx context.Context, have client.Object, adopt func(client.Object) error) error {
 	if !have.GetDeletionTimestamp().IsZero() {
-		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", s.Describe(have), s.Name)
+		return fmt.Errorf("%s in %s is being deleted: wait until it is gone and try again", c.Describe(have), c.Name)
 	}
 	before := have.DeepCopyObject().(client.Object)
 	if err := adopt(have); err != nil {
-		return fmt.Errorf("%s in %s exists and cannot be reused: %w", s.Describe(have), s.Name, err)
+		return fmt.Errorf("%s in %s exists and cannot be reused: %w", c.Describe(have), c.Name, err)
 	}
-	if s.DryRun {
-		s.Log.Printf("would reuse %s in %s", s.Describe(have), s.Name)
+	if c.DryRun {
+		c.Log.Printf("would reuse %s in %s", c.Describe(have), c.Name)
 		return nil
 	}
-	changed, err := patch.Object(ctx, s.API, before, have)
+	changed, err := patch.Object(ctx, c.API, before, have)
 	if err != nil {
-		return s.WrapError("changing", have, err)
+		return c.WrapError("changing", have, err)
 	}
 	if changed {
-		s.Log.Printf("changed %s in %s", s.Describe(have), s.Name)
+		c.Log.Printf("changed %s in %s", c.Describe(have), c.Name)
 	}
 	return nil
 }
 
 // RollBack deletes the objects that this run created, in reverse order. It keeps a namespace that
 // contains other objects.
-func (s *Client) RollBack(ctx context.Context) error {
+func (c *Client) RollBack(ctx context.Context) error {
 	var errs []error
-	for _, object := range slices.Backward(s.created) {
-		errs = append(errs, s.DeleteUnused(ctx, object))
+	for _, object := range slices.Backward(c.created) {
+		errs = append(errs, c.DeleteUnused(ctx, object))
 	}
-	s.created = nil
+	c.created = nil
 	return errors.Join(errs...)
 }
 
 // DeleteUnused deletes an object. It keeps a namespace that contains other objects.
-func (s *Client) DeleteUnused(ctx context.Context, object client.Object) error {
+func (c *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 	if ns, ok := object.(*corev1.Namespace); ok {
-		if remaining, err := s.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
+		if remaining, err := c.FindRemainingObject(ctx, ns.Name); err != nil || remaining != "" {
 			return err
 		}
 	}
 	// A conflict means that another client has replaced the object since this run read it.
-	if err := s.Delete(ctx, object); !apierrors.IsConflict(err) {
+	if err := c.Delete(ctx, object); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil
@@ -306,9 +306,9 @@ func (s *Client) DeleteUnused(ctx context.Context, object client.Object) error {
 
 // Describe returns kind, namespace and name of an object for messages, such as "Secret
 // karmada-cluster/east".
-func (s *Client) Describe(object client.Object) string {
+func (c *Client) Describe(object client.Object) string {
 	kind := fmt.Sprintf("%T", object)
-	if known, err := apiutil.GVKForObject(object, s.API.Scheme()); err == nil {
+	if known, err := apiutil.GVKForObject(object, c.API.Scheme()); err == nil {
 		kind = known.Kind
 	}
 	if object.GetNamespace() != "" {
@@ -342,9 +342,9 @@ func checkConfig(config *rest.Config, name string) error {
 
 // WrapError adds the failed action, the cluster, the object and, if available, advice to an error.
 // The cause stays in the error chain.
-func (s *Client) WrapError(action string, object client.Object, err error) error {
-	err = fmt.Errorf("%s %s in %s (%s): %w", action, s.Describe(object), s.Name, s.Host, err)
-	if advice := registration.Advice(err, s.Name); advice != "" {
+func (c *Client) WrapError(action string, object client.Object, err error) error {
+	err = fmt.Errorf("%s %s in %s (%s): %w", action, c.Describe(object), c.Name, c.Host, err)
+	if advice := registration.Advice(err, c.Name); advice != "" {
 		return fmt.Errorf("%w\n%s", err, advice)
 	}
 	return err

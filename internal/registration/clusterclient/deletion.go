@@ -13,28 +13,28 @@ import (
 
 // Delete deletes an object. It returns no error if the object does not exist. If the object was
 // read before, it is deleted only if its UID has not changed.
-func (s *Client) Delete(ctx context.Context, object client.Object) error {
+func (c *Client) Delete(ctx context.Context, object client.Object) error {
 	var options []client.DeleteOption
 	if uid := object.GetUID(); uid != "" {
 		options = append(options, client.Preconditions{UID: &uid})
 	}
-	err := s.API.Delete(ctx, object, options...)
+	err := c.API.Delete(ctx, object, options...)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return s.WrapError("deleting", object, err)
+		return c.WrapError("deleting", object, err)
 	}
-	s.Log.Printf("deleted %s in %s", s.Describe(object), s.Name)
+	c.Log.Printf("deleted %s in %s", c.Describe(object), c.Name)
 	return nil
 }
 
 // AwaitGone waits until an object is deleted, or replaced by another object of the same name. If
 // ctx ends first, wait.Interrupted returns true for the error.
-func (s *Client) AwaitGone(ctx context.Context, object client.Object) error {
+func (c *Client) AwaitGone(ctx context.Context, object client.Object) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: time.Second, Steps: 20}
 	return backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
-		have, err := s.Get(ctx, object)
+		have, err := c.Get(ctx, object)
 		if err != nil {
 			// A failed read does not prove that the object is gone, because the API server may be
 			// restarting. The context of the caller limits the wait.
@@ -48,15 +48,15 @@ func (s *Client) AwaitGone(ctx context.Context, object client.Object) error {
 }
 
 // RemoveFinalizers removes all finalizers of an object.
-func (s *Client) RemoveFinalizers(ctx context.Context, object client.Object) error {
-	have, err := s.Get(ctx, object)
+func (c *Client) RemoveFinalizers(ctx context.Context, object client.Object) error {
+	have, err := c.Get(ctx, object)
 	if err != nil || have == nil || len(have.GetFinalizers()) == 0 {
 		return err
 	}
 	before := have.DeepCopyObject().(client.Object)
 	have.SetFinalizers(nil)
-	if _, err := patch.Object(ctx, s.API, before, have); client.IgnoreNotFound(err) != nil {
-		return s.WrapError("removing the finalizers of", have, err)
+	if _, err := patch.Object(ctx, c.API, before, have); client.IgnoreNotFound(err) != nil {
+		return c.WrapError("removing the finalizers of", have, err)
 	}
 	return nil
 }

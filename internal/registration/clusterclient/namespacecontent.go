@@ -24,17 +24,17 @@ var defaultContent = map[string][]string{
 // is none. It ignores the default objects of a namespace and objects that are being deleted. It
 // returns an error if a kind cannot be listed, because the deletion of a namespace would delete
 // objects of this kind too.
-func (s *Client) FindRemainingObject(ctx context.Context, namespace string) (string, error) {
-	kinds, err := s.NamespacedKinds()
+func (c *Client) FindRemainingObject(ctx context.Context, namespace string) (string, error) {
+	kinds, err := c.NamespacedKinds()
 	if err != nil {
-		return "", s.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
+		return "", c.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, err)
 	}
 	ctx = context.WithValue(ctx, warningsDisabled{}, true)
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		if err := s.API.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
-			return "", s.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
+		if err := c.API.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize)); err != nil {
+			return "", c.WrapError("listing the objects of", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, fmt.Errorf("listing %s: %w", kind.Kind, err))
 		}
 		for i := range list.Items {
 			object := &list.Items[i]

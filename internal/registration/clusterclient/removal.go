@@ -54,46 +54,46 @@ type BlockedRemovalError struct {
 	Blockers []string
 }
 
-func (e *BlockedRemovalError) Error() string {
+func (b *BlockedRemovalError) Error() string {
 	return fmt.Sprintf("cluster %q was deleted and is not gone after %s:%s\nThe deletion continues. Allow more time with --wait, or repeat with --force, which leaves the propagated objects in the member",
-		e.Cluster, e.Wait, formatBlockers(e.Blockers))
+		b.Cluster, b.Wait, formatBlockers(b.Blockers))
 }
 
 // RemoveCluster deletes a Cluster and waits until it is gone. With Force, it removes the
 // finalizers if the Cluster still exists after the wait. RemoveCluster returns within twice
 // removal.Wait plus some seconds, even if no controller or API server responds.
-func (s *Client) RemoveCluster(ctx context.Context, removal Removal) error {
-	err := s.DeleteCluster(ctx, removal)
+func (c *Client) RemoveCluster(ctx context.Context, removal Removal) error {
+	err := c.DeleteCluster(ctx, removal)
 	var blocked *BlockedRemovalError
 	if !removal.Force || !errors.As(err, &blocked) {
 		return err
 	}
-	s.LogForcedRemoval(blocked)
+	c.LogForcedRemoval(blocked)
 	forcing, cancel := context.WithTimeout(ctx, max(removal.Wait, RollbackTimeout))
 	defer cancel()
-	return s.ForceDeleteCluster(forcing, removal.Cluster)
+	return c.ForceDeleteCluster(forcing, removal.Cluster)
 }
 
 // LogForcedRemoval logs that the finalizers of a Cluster are removed, and which objects blocked
 // the deletion of the Cluster.
-func (s *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
-	s.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
+func (c *Client) LogForcedRemoval(blocked *BlockedRemovalError) {
+	c.Log.Printf("Cluster %s is not gone after %s:%s\nRemoving its finalizers: the objects propagated to it stay in the cluster", blocked.Cluster, blocked.Wait, formatBlockers(blocked.Blockers))
 }
 
 // DeleteCluster deletes a Cluster and waits until it is gone. It returns a *BlockedRemovalError if
 // the Cluster still exists after Wait. It ignores Force.
-func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
+func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	if reason := domaincluster.RetentionReason(removal.Cluster); reason != "" && removal.Cluster.DeletionTimestamp.IsZero() {
-		s.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
+		c.Log.Printf("Cluster %s is not Ready (%s): unless it becomes Ready in time, the objects propagated to it stay in the cluster", removal.Cluster.Name, reason)
 	}
 	waiting, cancel := context.WithTimeout(ctx, removal.Wait)
 	defer cancel()
 	// Delete has the UID of removal.Cluster as a precondition. So it deletes only the Cluster that
 	// the caller has read and checked.
-	if err := s.Delete(waiting, removal.Cluster); err != nil {
+	if err := c.Delete(waiting, removal.Cluster); err != nil {
 		return err
 	}
-	err := s.awaitRemoval(waiting, removal)
+	err := c.awaitRemoval(waiting, removal)
 	if err == nil || waiting.Err() == nil {
 		return err
 	}
@@ -102,15 +102,15 @@ func (s *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	}
 	reading, cancel := context.WithTimeout(ctx, blockersTimeout)
 	defer cancel()
-	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: s.blockers(reading, removal)}
+	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: c.blockers(reading, removal)}
 }
 
 // awaitRemoval waits until a Cluster is gone. During the wait, it logs the blocking objects
 // whenever they change.
-func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
+func (c *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 	for logged := ""; ; {
 		quiet, cancel := context.WithTimeout(ctx, progressInterval)
-		err := s.AwaitGone(quiet, removal.Cluster)
+		err := c.AwaitGone(quiet, removal.Cluster)
 		quietErr := quiet.Err()
 		cancel()
 		if removal.DeniedMeansGone && isDenied(err) {
@@ -119,8 +119,8 @@ func (s *Client) awaitRemoval(ctx context.Context, removal Removal) error {
 		if err == nil || quietErr == nil || ctx.Err() != nil {
 			return err
 		}
-		if blockers := formatBlockers(s.blockers(ctx, removal)); blockers != logged && ctx.Err() == nil {
-			s.Log.Printf("waiting until Cluster %s is gone:%s", removal.Cluster.Name, blockers)
+		if blockers := formatBlockers(c.blockers(ctx, removal)); blockers != logged && ctx.Err() == nil {
+			c.Log.Printf("waiting until Cluster %s is gone:%s", removal.Cluster.Name, blockers)
 			logged = blockers
 		}
 	}
@@ -133,15 +133,15 @@ func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.I
 // finalizers. The namespace is deleted first, so that no controller can add a finalizer again.
 // ForceDeleteCluster removes the Cluster even if the namespace or a Work cannot be deleted. In
 // this case, the cluster controller deletes the rest.
-func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (c *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	namespace := registration.NewExecutionNamespace(cluster.Name)
-	failures := []error{s.Delete(ctx, namespace), s.forceDeleteWorks(ctx, namespace.Name)}
+	failures := []error{c.Delete(ctx, namespace), c.forceDeleteWorks(ctx, namespace.Name)}
 	for _, object := range []client.Object{namespace, cluster} {
-		failures = append(failures, s.RemoveFinalizers(ctx, object))
+		failures = append(failures, c.RemoveFinalizers(ctx, object))
 	}
-	err := s.AwaitGone(ctx, cluster)
+	err := c.AwaitGone(ctx, cluster)
 	if failed := errors.Join(failures...); failed != nil && err == nil {
-		s.Log.Printf("warning: Cluster %s is gone, but some of its objects remain: %v", cluster.Name, failed)
+		c.Log.Printf("warning: Cluster %s is gone, but some of its objects remain: %v", cluster.Name, failed)
 		return nil
 	}
 	if wait.Interrupted(err) {
@@ -151,41 +151,41 @@ func (s *Client) ForceDeleteCluster(ctx context.Context, cluster *clusterv1alpha
 }
 
 // forceDeleteWorks deletes the Works of a namespace and removes their finalizers.
-func (s *Client) forceDeleteWorks(ctx context.Context, namespace string) error {
+func (c *Client) forceDeleteWorks(ctx context.Context, namespace string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelWorkDeletions)
 	works := &workv1alpha1.WorkList{}
 	for next := true; next; next = works.Continue != "" {
-		if err := s.API.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
+		if err := c.API.List(ctx, works, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(works.Continue)); err != nil {
 			return errors.Join(group.Wait(), fmt.Errorf("listing the Works in %s: %w", namespace, err))
 		}
 		for i := range works.Items {
 			work := works.Items[i].DeepCopy()
-			group.Go(func() error { return s.forceDeleteWork(ctx, work) })
+			group.Go(func() error { return c.forceDeleteWork(ctx, work) })
 		}
 	}
 	return group.Wait()
 }
 
-func (s *Client) forceDeleteWork(ctx context.Context, work *workv1alpha1.Work) error {
+func (c *Client) forceDeleteWork(ctx context.Context, work *workv1alpha1.Work) error {
 	if work.DeletionTimestamp == nil {
 		uid := work.UID
-		if err := s.API.Delete(ctx, work.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return s.WrapError("deleting", work, err)
+		if err := c.API.Delete(ctx, work.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+			return c.WrapError("deleting", work, err)
 		}
 	}
-	return s.RemoveFinalizers(ctx, work)
+	return c.RemoveFinalizers(ctx, work)
 }
 
 // ListClusters lists the Clusters of the control plane.
-func (s *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
+func (c *Client) ListClusters(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	list := &clusterv1alpha1.ClusterList{}
-	err := s.API.List(ctx, list)
+	err := c.API.List(ctx, list)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)", s.Host, clusterv1alpha1.GroupVersion, err)
+		return nil, fmt.Errorf("%s does not serve %s: check that it is a Karmada control plane, and choose its kubeconfig or context (%w)", c.Host, clusterv1alpha1.GroupVersion, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", s.Name, s.Host, err, prependNewline(registration.Advice(err, s.Name)))
+		return nil, fmt.Errorf("listing Clusters in %s (%s): %w%s", c.Name, c.Host, err, prependNewline(registration.Advice(err, c.Name)))
 	}
 	return list.Items, nil
 }

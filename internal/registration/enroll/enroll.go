@@ -61,17 +61,17 @@ type Enrollment struct {
 // second agent with the same name does not change objects of the first agent. Run returns a
 // *RegisteredError if the cluster or the name is registered already. After a failure, Run does not
 // delete the objects that it created, because the agent retries.
-func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
-	a.ClusterNamespace = cmp.Or(a.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
-	a.TokenTimeout = cmp.Or(a.TokenTimeout, grant.DefaultTokenTimeout)
-	if err := registration.ValidateName(a.Name); err != nil {
+func (e Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
+	e.ClusterNamespace = cmp.Or(e.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)
+	e.TokenTimeout = cmp.Or(e.TokenTimeout, grant.DefaultTokenTimeout)
+	if err := registration.ValidateName(e.Name); err != nil {
 		return nil, err
 	}
-	karmada, err := clusterclient.NewKarmada(a.Karmada, a.Log)
+	karmada, err := clusterclient.NewKarmada(e.Karmada, e.Log)
 	if err != nil {
 		return nil, err
 	}
-	member, err := clusterclient.NewMember(a.Name, a.Member, a.Log)
+	member, err := clusterclient.NewMember(e.Name, e.Member, e.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -79,60 +79,60 @@ func (a Enrollment) Run(ctx context.Context) (*clusterv1alpha1.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.checkRegistration(ctx, karmada, id)
+	stored, err := e.checkRegistration(ctx, karmada, id)
 	if err != nil || stored != nil && stored.DeletionTimestamp != nil {
 		return stored, err
 	}
-	accounts := grant.Grant{Cluster: a.Name, Namespace: a.ClusterNamespace, Member: member, Config: a.Member, Timeout: a.TokenTimeout}
-	credentials, err := accounts.IssueTokens(ctx, a.ReportedAccounts)
+	accounts := grant.Grant{Cluster: e.Name, Namespace: e.ClusterNamespace, Member: member, Config: e.Member, Timeout: e.TokenTimeout}
+	credentials, err := accounts.IssueTokens(ctx, e.ReportedAccounts)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := a.createOrUpdate(ctx, karmada, stored, id)
+	registered, err := e.createOrUpdate(ctx, karmada, stored, id)
 	if err != nil {
 		return nil, err
 	}
-	return registered, a.storeTokens(ctx, karmada, registered, credentials)
+	return registered, e.storeTokens(ctx, karmada, registered, credentials)
 }
 
 // checkRegistration returns the stored Cluster, or nil if there is none. It returns an error if
 // the name belongs to another cluster, or if the flags are invalid.
-func (a Enrollment) checkRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
-	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}})
+func (e Enrollment) checkRegistration(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
+	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: e.Name}})
 	if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(a.Name), err)
+		return nil, fmt.Errorf("the cluster was removed from the control plane, or its agent has no rights there yet: %s: %w", ReregistrationAdvice(e.Name), err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if have == nil {
-		return nil, a.dryRunCreate(ctx, karmada, id)
+		return nil, e.dryRunCreate(ctx, karmada, id)
 	}
 	stored := have.(*clusterv1alpha1.Cluster)
-	if taken := (&registration.RegisteredError{Name: a.Name, ID: id, Existing: *stored}); !taken.IsSameCluster() {
+	if taken := (&registration.RegisteredError{Name: e.Name, ID: id, Existing: *stored}); !taken.IsSameCluster() {
 		return nil, taken
 	}
 	wanted := stored.DeepCopy()
-	a.SetConnection(wanted, id)
+	e.SetConnection(wanted, id)
 	return stored, validate(wanted)
 }
 
 // dryRunCreate returns an error if the Cluster cannot be created. It runs before accounts are
 // created in the member. The API server rejects the dry run if the identity is registered under a
 // name that the agent cannot read. Other errors are ignored, because the creation reports them.
-func (a Enrollment) dryRunCreate(ctx context.Context, karmada *clusterclient.Client, id string) error {
-	wanted := a.newCluster(id)
+func (e Enrollment) dryRunCreate(ctx context.Context, karmada *clusterclient.Client, id string) error {
+	wanted := e.newCluster(id)
 	if err := validate(wanted); err != nil {
 		return err
 	}
 	if err := karmada.API.Create(ctx, wanted, client.DryRunAll); apierrors.IsInvalid(err) {
-		return a.newInvalidError(err)
+		return e.newInvalidError(err)
 	}
 	return nil
 }
 
-func (a Enrollment) newInvalidError(err error) error {
-	return &InvalidError{fmt.Errorf("registering %q: %w", a.Name, err)}
+func (e Enrollment) newInvalidError(err error) error {
+	return &InvalidError{fmt.Errorf("registering %q: %w", e.Name, err)}
 }
 
 // ReregistrationAdvice returns advice for a user whose Cluster was removed while its agent still
@@ -143,15 +143,15 @@ func ReregistrationAdvice(name string) string {
 
 // createOrUpdate creates the Cluster from the flags of the agent, or updates its connection
 // fields.
-func (a Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
+func (e Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.Client, stored *clusterv1alpha1.Cluster, id string) (*clusterv1alpha1.Cluster, error) {
 	if stored == nil {
-		return a.create(ctx, karmada, id)
+		return e.create(ctx, karmada, id)
 	}
-	if command := a.patchCommand(stored); command != "" {
-		karmada.Log.Printf("the flags of the agent differ from the stored Cluster %q; the agent does not change these fields after the registration; to change them, run: %s", a.Name, command)
+	if command := e.patchCommand(stored); command != "" {
+		karmada.Log.Printf("the flags of the agent differ from the stored Cluster %q; the agent does not change these fields after the registration; to change them, run: %s", e.Name, command)
 	}
 	wanted := stored.DeepCopy()
-	a.SetConnection(wanted, id)
+	e.SetConnection(wanted, id)
 	if equality.Semantic.DeepEqual(stored.Spec, wanted.Spec) {
 		return stored, nil
 	}
@@ -160,7 +160,7 @@ func (a Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.C
 	case apierrors.IsForbidden(err):
 		// Agents that other releases registered may create their Cluster but not patch it. These
 		// agents continue with the stored values.
-		karmada.Log.Printf("warning: the agent may not change Cluster %q to match its flags: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", a.Name, err, a.Name)
+		karmada.Log.Printf("warning: the agent may not change Cluster %q to match its flags: %v; let User system:karmada:agent:%s patch it, or change it as an administrator", e.Name, err, e.Name)
 		return stored, nil
 	case err != nil:
 		return nil, karmada.WrapError("changing", stored, err)
@@ -169,16 +169,16 @@ func (a Enrollment) createOrUpdate(ctx context.Context, karmada *clusterclient.C
 	return wanted, nil
 }
 
-func (a Enrollment) create(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
-	wanted := a.newCluster(id)
+func (e Enrollment) create(ctx context.Context, karmada *clusterclient.Client, id string) (*clusterv1alpha1.Cluster, error) {
+	wanted := e.newCluster(id)
 	err := karmada.API.Create(ctx, wanted)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Since the first check, another replica of the agent, or another cluster, has created the
 		// Cluster.
-		return a.checkRegistration(ctx, karmada, id)
+		return e.checkRegistration(ctx, karmada, id)
 	case apierrors.IsInvalid(err):
-		return nil, a.newInvalidError(err)
+		return nil, e.newInvalidError(err)
 	case err != nil:
 		return nil, karmada.WrapError("creating", wanted, err)
 	}
@@ -187,57 +187,57 @@ func (a Enrollment) create(ctx context.Context, karmada *clusterclient.Client, i
 }
 
 // newCluster returns the Cluster that the agent creates.
-func (a Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
-	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
-	a.SetSpec(cluster, id)
+func (e Enrollment) newCluster(id string) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
+	e.SetSpec(cluster, id)
 	return cluster
 }
 
 // SetSpec sets those fields of a new Cluster whose values the agent knows. It does not change other
 // fields.
-func (a Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
-	a.SetConnection(cluster, id)
+func (e Enrollment) SetSpec(cluster *clusterv1alpha1.Cluster, id string) {
+	e.SetConnection(cluster, id)
 	spec := &cluster.Spec
-	spec.Provider, spec.Region = cmp.Or(a.Provider, spec.Provider), cmp.Or(a.Region, spec.Region)
-	if len(a.Zones) > 0 {
-		spec.Zone, spec.Zones = "", slices.Clone(a.Zones)
+	spec.Provider, spec.Region = cmp.Or(e.Provider, spec.Provider), cmp.Or(e.Region, spec.Region)
+	if len(e.Zones) > 0 {
+		spec.Zone, spec.Zones = "", slices.Clone(e.Zones)
 	}
 }
 
 // SetConnection sets the fields that specify how the control plane reaches the cluster. An agent
 // changes only these fields of a stored Cluster.
-func (a Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
+func (e Enrollment) SetConnection(cluster *clusterv1alpha1.Cluster, id string) {
 	spec := &cluster.Spec
 	spec.ID, spec.SyncMode = id, clusterv1alpha1.Pull
-	spec.APIEndpoint = cmp.Or(a.Endpoint, spec.APIEndpoint, registration.Endpoint(a.Member))
-	spec.ProxyURL = cmp.Or(registration.ProxyURL(a.Member), a.ProxyURL)
-	spec.InsecureSkipTLSVerification = a.Member.Insecure
+	spec.APIEndpoint = cmp.Or(e.Endpoint, spec.APIEndpoint, registration.Endpoint(e.Member))
+	spec.ProxyURL = cmp.Or(registration.ProxyURL(e.Member), e.ProxyURL)
+	spec.InsecureSkipTLSVerification = e.Member.Insecure
 	reference := func(name string) *clusterv1alpha1.LocalSecretReference {
-		return &clusterv1alpha1.LocalSecretReference{Namespace: a.ClusterNamespace, Name: name}
+		return &clusterv1alpha1.LocalSecretReference{Namespace: e.ClusterNamespace, Name: name}
 	}
-	if a.ReportedAccounts.Credentials {
-		spec.SecretRef = reference(a.Name)
+	if e.ReportedAccounts.Credentials {
+		spec.SecretRef = reference(e.Name)
 	}
-	if a.ReportedAccounts.Impersonator {
-		spec.ImpersonatorSecretRef = reference(a.Name + grant.ImpersonatorSuffix)
+	if e.ReportedAccounts.Impersonator {
+		spec.ImpersonatorSecretRef = reference(e.Name + grant.ImpersonatorSuffix)
 	}
 }
 
 // storeTokens stores the tokens of the reported accounts as Secrets in the control plane. The
 // Cluster owns these Secrets.
-func (a Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
-	credentialsSecret, impersonatorSecret := credentials.Secrets(a.Name, a.ClusterNamespace)
+func (e Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Client, registered *clusterv1alpha1.Cluster, credentials grant.Credentials) error {
+	credentialsSecret, impersonatorSecret := credentials.Secrets(e.Name, e.ClusterNamespace)
 	var wanted []*corev1.Secret
-	if a.ReportedAccounts.Impersonator {
+	if e.ReportedAccounts.Impersonator {
 		wanted = append(wanted, impersonatorSecret)
 	}
-	if a.ReportedAccounts.Credentials {
+	if e.ReportedAccounts.Credentials {
 		wanted = append(wanted, credentialsSecret)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	if _, err := karmada.Ensure(ctx, registration.NewNamespace(a.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
+	if _, err := karmada.Ensure(ctx, registration.NewNamespace(e.ClusterNamespace), func(client.Object) error { return nil }); err != nil {
 		return err
 	}
 	for _, secret := range wanted {
@@ -251,7 +251,7 @@ func (a Enrollment) storeTokens(ctx context.Context, karmada *clusterclient.Clie
 // InvalidError means that the flags of the agent describe an invalid Cluster.
 type InvalidError struct{ error }
 
-func (e *InvalidError) Unwrap() error { return e.error }
+func (i *InvalidError) Unwrap() error { return i.error }
 
 // validate returns an InvalidError if the Cluster is invalid.
 func validate(wanted *clusterv1alpha1.Cluster) error {

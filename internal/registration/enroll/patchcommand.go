@@ -11,23 +11,23 @@ import (
 // patchCommand returns the command that an administrator can use to change the location fields of
 // the stored Cluster to the flags of the agent. Flags that are not set are ignored. The command is
 // empty if all set flags match the stored fields.
-func (a Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
+func (e Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	spec := map[string]any{}
-	if a.Provider != "" && a.Provider != stored.Spec.Provider {
-		spec["provider"] = a.Provider
+	if e.Provider != "" && e.Provider != stored.Spec.Provider {
+		spec["provider"] = e.Provider
 	}
-	if a.Region != "" && a.Region != stored.Spec.Region {
-		spec["region"] = a.Region
+	if e.Region != "" && e.Region != stored.Spec.Region {
+		spec["region"] = e.Region
 	}
 	zones := stored.Spec.Zones
 	if stored.Spec.Zone != "" {
 		zones = []string{stored.Spec.Zone}
-		if len(a.Zones) > 0 {
+		if len(e.Zones) > 0 {
 			spec["zone"] = nil
 		}
 	}
-	if len(a.Zones) > 0 && !slices.Equal(a.Zones, zones) {
-		spec["zones"] = a.Zones
+	if len(e.Zones) > 0 && !slices.Equal(e.Zones, zones) {
+		spec["zones"] = e.Zones
 	} else {
 		delete(spec, "zone")
 	}
@@ -36,7 +36,7 @@ func (a Enrollment) patchCommand(stored *clusterv1alpha1.Cluster) string {
 	}
 	patch, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
-		return fmt.Sprintf("kubectl edit cluster %s", a.Name)
+		return fmt.Sprintf("kubectl edit cluster %s", e.Name)
 	}
-	return fmt.Sprintf("kubectl patch cluster %s --type=merge -p '%s'", a.Name, patch)
+	return fmt.Sprintf("kubectl patch cluster %s --type=merge -p '%s'", e.Name, patch)
 }

@@ -21,32 +21,32 @@ import (
 
 // openKarmada creates the client of the control plane. If no kubeconfig was given, the client uses
 // the credentials of the agent.
-func (d *unregistration) openKarmada(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+func (u *unregistration) openKarmada(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
-	found, err := d.findAgent(ctx)
+	found, err := u.findAgent(ctx)
 	if err != nil {
 		return err
 	}
-	orphaned, err := d.readOrphanedKubeconfig(ctx, found)
+	orphaned, err := u.readOrphanedKubeconfig(ctx, found)
 	if err != nil {
 		return err
 	}
 	if found != nil {
-		d.ClusterNamespace = cmp.Or(flagValue(*found.container, "cluster-namespace"), d.ClusterNamespace)
+		u.ClusterNamespace = cmp.Or(flagValue(*found.container, "cluster-namespace"), u.ClusterNamespace)
 	}
-	config := cmp.Or(d.Karmada, orphaned)
-	d.usesAgentCredentials = d.Karmada == nil
+	config := cmp.Or(u.Karmada, orphaned)
+	u.usesAgentCredentials = u.Karmada == nil
 	if config == nil {
-		if config, err = d.readAgentKubeconfig(ctx, found); err != nil && d.Force {
-			d.logf("warning: the control plane will not be cleaned up: %v", err)
+		if config, err = u.readAgentKubeconfig(ctx, found); err != nil && u.Force {
+			u.logf("warning: the control plane will not be cleaned up: %v", err)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w\nSet the kubeconfig of the control plane with --karmada-config, or use --force to delete the remaining objects of the agent in %s without it", err, d.member.Name)
+			return fmt.Errorf("%w\nSet the kubeconfig of the control plane with --karmada-config, or use --force to delete the remaining objects of the agent in %s without it", err, u.member.Name)
 		}
 	}
-	d.karmada, err = clusterclient.NewKarmada(config, d.Log)
+	u.karmada, err = clusterclient.NewKarmada(config, u.Log)
 	return err
 }
 
@@ -58,11 +58,11 @@ type installedAgent struct {
 
 // findAgent returns the installed agent of the Cluster, or nil if there is none. It returns an
 // error if the Deployment is the agent of another Cluster.
-func (d *unregistration) findAgent(ctx context.Context) (*installedAgent, error) {
-	if d.memberID == "" {
+func (u *unregistration) findAgent(ctx context.Context) (*installedAgent, error) {
+	if u.memberID == "" {
 		return nil, nil
 	}
-	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
+	have, err := u.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: u.AgentName}})
 	if err != nil || have == nil {
 		return nil, err
 	}
@@ -70,35 +70,35 @@ func (d *unregistration) findAgent(ctx context.Context) (*installedAgent, error)
 	for i := range deployment.Spec.Template.Spec.Containers {
 		container := &deployment.Spec.Template.Spec.Containers[i]
 		name := flagValue(*container, "cluster-name")
-		if name == d.Name {
+		if name == u.Name {
 			return &installedAgent{deployment, container}, nil
 		}
 		if name != "" {
-			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(deployment), d.member.Host, name, d.Name)
+			return nil, fmt.Errorf("%s in %s is the agent of Cluster %q, not of %q: check the name and the context of the member", u.member.Describe(deployment), u.member.Host, name, u.Name)
 		}
 	}
-	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", d.member.Describe(deployment), d.member.Name)
+	return nil, fmt.Errorf("%s in %s is not an agent: it has no argument --cluster-name; set the Deployment of the agent with --agent-name and --namespace", u.member.Describe(deployment), u.member.Name)
 }
 
 // readAgentKubeconfig reads the kubeconfig of the agent. An argument of the agent contains the
 // path of the kubeconfig, which a volume mounts from a Secret.
-func (d *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
+func (u *unregistration) readAgentKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
 	if found == nil {
-		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", d.Namespace, d.AgentName, d.member.Name)
+		return nil, fmt.Errorf("there is no agent %s/%s in %s, whose credentials for the control plane could be used; a cluster in push mode has no agent: use unjoin", u.Namespace, u.AgentName, u.member.Name)
 	}
 	file := flagValue(*found.container, "karmada-kubeconfig")
 	name, key := mountedSecret(found.deployment.Spec.Template.Spec, *found.container, file)
 	if name == "" {
-		return nil, fmt.Errorf("the agent %s/%s in %s does not read its kubeconfig %q from a Secret", d.Namespace, d.AgentName, d.member.Name, file)
+		return nil, fmt.Errorf("the agent %s/%s in %s does not read its kubeconfig %q from a Secret", u.Namespace, u.AgentName, u.member.Name, file)
 	}
 	secret := &corev1.Secret{}
-	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: name}}
-	if err := d.member.API.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
-		return nil, d.member.WrapError("reading", wanted, err)
+	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: name}}
+	if err := u.member.API.Get(ctx, client.ObjectKeyFromObject(wanted), secret); err != nil {
+		return nil, u.member.WrapError("reading", wanted, err)
 	}
 	config, err := parseKubeconfig(secret.Data[key], flagValue(*found.container, "karmada-context"))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, d.member.Describe(wanted), d.member.Name, err)
+		return nil, fmt.Errorf("reading %s of %s in %s: %w", key, u.member.Describe(wanted), u.member.Name, err)
 	}
 	return config, nil
 }
@@ -115,11 +115,11 @@ func parseKubeconfig(kubeconfig []byte, context string) (*rest.Config, error) {
 // that was interrupted before the agent was installed. It returns nil if there is no such Secret. It
 // returns an error if the Secret belongs to another Cluster, because that Cluster may be registering
 // at this moment.
-func (d *unregistration) readOrphanedKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
-	if found != nil || d.memberID == "" {
+func (u *unregistration) readOrphanedKubeconfig(ctx context.Context, found *installedAgent) (*rest.Config, error) {
+	if found != nil || u.memberID == "" {
 		return nil, nil
 	}
-	have, err := d.member.Get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: AgentKubeconfig}})
+	have, err := u.member.Get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: AgentKubeconfig}})
 	secret, ok := have.(*corev1.Secret)
 	if err != nil || !ok {
 		return nil, err
@@ -136,8 +136,8 @@ func (d *unregistration) readOrphanedKubeconfig(ctx context.Context, found *inst
 	switch {
 	case !ok:
 		return nil, nil
-	case owner != d.Name:
-		return nil, fmt.Errorf("%s in %s belongs to the agent of Cluster %q, not of %q: check the name and the context of the member", d.member.Describe(secret), d.member.Host, owner, d.Name)
+	case owner != u.Name:
+		return nil, fmt.Errorf("%s in %s belongs to the agent of Cluster %q, not of %q: check the name and the context of the member", u.member.Describe(secret), u.member.Host, owner, u.Name)
 	}
 	return config, nil
 }

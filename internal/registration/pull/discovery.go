@@ -243,7 +243,7 @@ var errUnsigned = errors.New("it has no signature of this token")
 // permanentError is an error that a retry cannot resolve.
 type permanentError struct{ error }
 
-func (e *permanentError) Unwrap() error { return e.error }
+func (p *permanentError) Unwrap() error { return p.error }
 
 // verifyClusterInfo returns the kubeconfig of cluster-info if it is signed with the secret
 // of the token.

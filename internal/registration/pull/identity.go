@@ -62,8 +62,8 @@ type agentIdentity struct {
 
 // obtain requests the certificate of the agent. It then ensures that the agent has its rights, and
 // that no Cluster with the name of the agent's Cluster exists.
-func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
-	r := i.register
+func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) error {
+	r := a.register
 	holder, err := clusterclient.NewKarmada(found.newConfig(r.Token, nil, nil), r.Log)
 	if err != nil {
 		return err
@@ -77,24 +77,24 @@ func (i *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	if err != nil {
 		return err
 	}
-	if i.certificate, err = r.requestCertificate(ctx, holder, request); err != nil {
+	if a.certificate, err = r.requestCertificate(ctx, holder, request); err != nil {
 		return err
 	}
-	i.key, i.request = encoded, request
-	if i.karmada, err = clusterclient.NewKarmada(found.newConfig("", i.certificate, i.key), r.Log); err != nil {
+	a.key, a.request = encoded, request
+	if a.karmada, err = clusterclient.NewKarmada(found.newConfig("", a.certificate, a.key), r.Log); err != nil {
 		return err
 	}
-	missing, err := i.awaitRights(ctx)
+	missing, err := a.awaitRights(ctx)
 	if err != nil {
 		return err
 	}
 	if missing != "" {
 		r.logf("[karmada-agent-start] The control plane has not granted the agent the right to %s: granting it with a certificate of %s", missing, agent.GeneratorUser)
-		if err := i.grantRights(ctx, found, holder); err != nil {
+		if err := a.grantRights(ctx, found, holder); err != nil {
 			return err
 		}
 	}
-	return i.dryRunCluster(ctx)
+	return a.dryRunCluster(ctx)
 }
 
 // newConfig returns a client configuration of the control plane, with a token or a certificate as
@@ -208,18 +208,18 @@ func (r Register) explainTokenError(explained, err error) error {
 }
 
 // checkNameFree returns a RegisteredError if a Cluster of this name exists.
-func (i *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclient.Client) error {
-	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
+func (a *agentIdentity) checkNameFree(ctx context.Context, karmada *clusterclient.Client) error {
+	have, err := karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
 	if err != nil || have == nil {
 		return err
 	}
-	return &registration.RegisteredError{Name: i.register.Name, ID: i.id, Existing: *have.(*clusterv1alpha1.Cluster)}
+	return &registration.RegisteredError{Name: a.register.Name, ID: a.id, Existing: *have.(*clusterv1alpha1.Cluster)}
 }
 
 // grantRights gives the agent its rights. obtain calls it if the control plane does not grant the
 // rights itself.
-func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
-	r := i.register
+func (a *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoint, holder *clusterclient.Client) error {
+	r := a.register
 	key, err := rsa.GenerateKey(rand.Reader, generatorBits)
 	if err != nil {
 		return fmt.Errorf("generating a key: %w", err)
@@ -236,7 +236,7 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 	if err != nil {
 		return err
 	}
-	if i.generator, err = clusterclient.NewKarmada(found.newConfig("", certificate, encoded), r.Log); err != nil {
+	if a.generator, err = clusterclient.NewKarmada(found.newConfig("", certificate, encoded), r.Log); err != nil {
 		return err
 	}
 	defer func() {
@@ -244,25 +244,25 @@ func (i *agentIdentity) grantRights(ctx context.Context, found *discoveredEndpoi
 		// needed.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterclient.RollbackTimeout)
 		defer cancel()
-		if err := i.generator.Delete(ctx, request); err != nil {
+		if err := a.generator.Delete(ctx, request); err != nil {
 			r.logf("warning: %v", err)
 		}
 	}()
-	if err := i.checkNameFree(ctx, i.generator); err != nil {
+	if err := a.checkNameFree(ctx, a.generator); err != nil {
 		return err
 	}
 	keepExisting := func(client.Object) error { return nil }
 	for _, name := range []string{r.ClusterNamespace, work.ExecutionNamespace(r.Name)} {
-		if _, err := i.generator.Ensure(ctx, registration.NewNamespace(name), keepExisting); err != nil {
+		if _, err := a.generator.Ensure(ctx, registration.NewNamespace(name), keepExisting); err != nil {
 			return err
 		}
 	}
 	for _, right := range agent.RBACObjects(r.Name, r.ClusterNamespace) {
-		if _, err := i.generator.Ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
+		if _, err := a.generator.Ensure(ctx, right, func(have client.Object) error { return adoptRight(have, right) }); err != nil {
 			return err
 		}
 	}
-	missing, err := i.awaitRights(ctx)
+	missing, err := a.awaitRights(ctx)
 	if err == nil && missing != "" {
 		return fmt.Errorf("the control plane (%s) does not allow %s to %s although the right was granted: check its authorization mode", found.host, agent.User(r.Name), missing)
 	}
@@ -297,31 +297,31 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 
 // rollBack deletes the Cluster of the agent in the control plane. It also deletes the rights of
 // the agent if this run granted them.
-func (i *agentIdentity) rollBack(ctx context.Context) error {
-	if i.karmada == nil {
+func (a *agentIdentity) rollBack(ctx context.Context) error {
+	if a.karmada == nil {
 		return nil
 	}
 	var errs []error
-	created, err := i.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: i.register.Name}})
-	if cluster, ok := created.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == i.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && i.isCreatedByThisRun(cluster) {
-		errs = append(errs, i.karmada.Delete(ctx, cluster))
+	created, err := a.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
+	if cluster, ok := created.(*clusterv1alpha1.Cluster); ok && cluster.Spec.ID == a.id && cluster.Spec.SyncMode == clusterv1alpha1.Pull && a.isCreatedByThisRun(cluster) {
+		errs = append(errs, a.karmada.Delete(ctx, cluster))
 	}
 	errs = append(errs, ignoreForbidden(err))
-	if i.generator != nil {
-		return errors.Join(append(errs, i.generator.RollBack(ctx), ignoreForbidden(i.generator.Delete(ctx, i.request)))...)
+	if a.generator != nil {
+		return errors.Join(append(errs, a.generator.RollBack(ctx), ignoreForbidden(a.generator.Delete(ctx, a.request)))...)
 	}
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(i.register.Name)}}
-	have, err := i.karmada.Get(ctx, role)
-	if have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == i.register.Name && have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == string(i.request.UID) {
-		errs = append(errs, i.karmada.Delete(ctx, have))
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(a.register.Name)}}
+	have, err := a.karmada.Get(ctx, role)
+	if have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == a.register.Name && have.GetAnnotations()[clusterv1alpha1.AgentRequestAnnotation] == string(a.request.UID) {
+		errs = append(errs, a.karmada.Delete(ctx, have))
 	}
 	return errors.Join(append(errs, ignoreForbidden(err))...)
 }
 
 // isCreatedByThisRun reports whether the Cluster was created after the certificate signing
 // request of this run.
-func (i *agentIdentity) isCreatedByThisRun(cluster *clusterv1alpha1.Cluster) bool {
-	return i.request != nil && !cluster.CreationTimestamp.Before(&i.request.CreationTimestamp)
+func (a *agentIdentity) isCreatedByThisRun(cluster *clusterv1alpha1.Cluster) bool {
+	return a.request != nil && !cluster.CreationTimestamp.Before(&a.request.CreationTimestamp)
 }
 
 // newKubeconfig returns the kubeconfig of the agent for the control plane.

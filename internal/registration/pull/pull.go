@@ -351,9 +351,9 @@ type PreflightError struct {
 	Member string
 }
 
-func (e *PreflightError) Error() string {
+func (p *PreflightError) Error() string {
 	text := "[preflight] some fatal errors occurred:"
-	for _, finding := range e.Findings {
+	for _, finding := range p.Findings {
 		text += "\n\t[ERROR]: " + finding.Error()
 	}
 	return text + "\nAn agent is or was installed here, and nothing was changed: unregister it first, or delete its remaining objects"

@@ -49,14 +49,14 @@ func requiredRights(cluster, clusterNamespace string) []authorizationv1.Resource
 // limit, awaitRights returns this right, and otherwise an empty string. It returns an error if a
 // Cluster of this name exists, or if the last complete attempt failed for another reason than a
 // missing right. Such failures are retried until the time limit.
-func (i *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
+func (a *agentIdentity) awaitRights(ctx context.Context) (missing string, err error) {
 	waiting, cancel := context.WithTimeout(ctx, rightsTimeout)
 	defer cancel()
 	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 500 * time.Millisecond, Steps: 20}
 	missing = rightToGetCluster
 	var failure error
 	err = pace.DelayFunc().Until(waiting, true, false, func(ctx context.Context) (bool, error) {
-		found, err := i.checkRights(ctx)
+		found, err := a.checkRights(ctx)
 		var registered *registration.RegisteredError
 		switch {
 		case errors.As(err, &registered):
@@ -86,37 +86,37 @@ const rightToGetCluster = "get its Cluster"
 
 // checkRights returns a right that the agent lacks, or an empty string if the agent lacks none.
 // It returns a RegisteredError if a Cluster of this name exists.
-func (i *agentIdentity) checkRights(ctx context.Context) (missing string, err error) {
-	if err := i.checkNameFree(ctx, i.karmada); err != nil {
+func (a *agentIdentity) checkRights(ctx context.Context) (missing string, err error) {
+	if err := a.checkNameFree(ctx, a.karmada); err != nil {
 		return rightToGetCluster, ignoreForbidden(err)
 	}
-	return i.findMissingRight(ctx)
+	return a.findMissingRight(ctx)
 }
 
 // findMissingRight returns a right that the agent lacks, or an empty string if the agent lacks
 // none. If the control plane does not serve access reviews to the agent, findMissingRight lists
 // Works instead, to check this right.
-func (i *agentIdentity) findMissingRight(ctx context.Context) (missing string, err error) {
-	for _, each := range requiredRights(i.register.Name, i.register.ClusterNamespace) {
+func (a *agentIdentity) findMissingRight(ctx context.Context) (missing string, err error) {
+	for _, each := range requiredRights(a.register.Name, a.register.ClusterNamespace) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &each}}
-		err := i.karmada.API.Create(ctx, review)
+		err := a.karmada.API.Create(ctx, review)
 		if apierrors.IsForbidden(err) {
 			break
 		}
 		if err != nil {
-			return "", fmt.Errorf("reviewing in %s (%s) the access of %s: %w", i.karmada.Name, i.karmada.Host, agent.User(i.register.Name), err)
+			return "", fmt.Errorf("reviewing in %s (%s) the access of %s: %w", a.karmada.Name, a.karmada.Host, agent.User(a.register.Name), err)
 		}
 		if !review.Status.Allowed {
 			return formatRight(each), nil
 		}
 	}
 	works := &workv1alpha1.WorkList{}
-	err = i.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(i.register.Name)), client.Limit(1))
+	err = a.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(a.register.Name)), client.Limit(1))
 	if apierrors.IsForbidden(err) {
-		return "list works in namespace " + work.ExecutionNamespace(i.register.Name), nil
+		return "list works in namespace " + work.ExecutionNamespace(a.register.Name), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("listing in %s (%s) the Works of %q: %w", i.karmada.Name, i.karmada.Host, i.register.Name, err)
+		return "", fmt.Errorf("listing in %s (%s) the Works of %q: %w", a.karmada.Name, a.karmada.Host, a.register.Name, err)
 	}
 	return "", nil
 }
@@ -138,17 +138,17 @@ func formatRight(right authorizationv1.ResourceAttributes) string {
 
 // dryRunCluster creates the Cluster of the agent as a dry run. So a rejection is reported
 // immediately, and not only in the log of an agent that does not become ready.
-func (i *agentIdentity) dryRunCluster(ctx context.Context) error {
-	r := i.register
+func (a *agentIdentity) dryRunCluster(ctx context.Context) error {
+	r := a.register
 	enrollment := enroll.Enrollment{
 		Name: r.Name, ClusterNamespace: r.ClusterNamespace, Endpoint: registration.Endpoint(r.Member), ProxyURL: r.ProxyURL,
 		Provider: r.Provider, Region: r.Region, Zones: r.Zones, ReportedAccounts: grant.AllAccounts(), Member: r.Member,
 	}
 	wanted := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}
-	enrollment.SetSpec(wanted, i.id)
-	err := i.karmada.API.Create(ctx, wanted, client.DryRunAll)
+	enrollment.SetSpec(wanted, a.id)
+	err := a.karmada.API.Create(ctx, wanted, client.DryRunAll)
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", i.karmada.Host, r.Name, err)
+		return fmt.Errorf("the control plane (%s) would not accept %q as a member: %w", a.karmada.Host, r.Name, err)
 	}
 	// Ignore other errors. If the agent gets the same error, the error is reported later.
 	return nil

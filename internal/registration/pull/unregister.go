@@ -107,12 +107,12 @@ type unregistration struct {
 }
 
 // openMember reads the identity of the member.
-func (d *unregistration) openMember(ctx context.Context) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+func (u *unregistration) openMember(ctx context.Context) (id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
-	id, err = d.member.Identify(ctx, d.MemberOrigin)
-	if err != nil && d.Force && d.Karmada != nil {
-		d.logf("warning: %s will not be cleaned up: %v", d.member.Name, err)
+	id, err = u.member.Identify(ctx, u.MemberOrigin)
+	if err != nil && u.Force && u.Karmada != nil {
+		u.logf("warning: %s will not be cleaned up: %v", u.member.Name, err)
 		return "", nil
 	}
 	if err != nil {
@@ -122,106 +122,106 @@ func (d *unregistration) openMember(ctx context.Context) (id string, err error) 
 }
 
 // findCluster reads the Cluster and verifies that it is the Cluster of this member.
-func (d *unregistration) findCluster(ctx context.Context) error {
-	if d.karmada == nil {
+func (u *unregistration) findCluster(ctx context.Context) error {
+	if u.karmada == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
-	object, err := d.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: d.Name}})
+	object, err := u.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: u.Name}})
 	// If a user has no right to read the Cluster, the user has set the wrong kubeconfig. If an
 	// agent has no right to read the Cluster, the Cluster may have been deleted together with the
 	// rights of the agent.
 	isDenied := apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
-	if err != nil && d.Force && (d.usesAgentCredentials || !isDenied) {
-		d.logf("warning: the control plane will not be cleaned up: %v", err)
-		d.karmada = nil
+	if err != nil && u.Force && (u.usesAgentCredentials || !isDenied) {
+		u.logf("warning: the control plane will not be cleaned up: %v", err)
+		u.karmada = nil
 		return nil
 	}
 	if err != nil {
 		hint := ""
-		if d.usesAgentCredentials && isDenied {
+		if u.usesAgentCredentials && isDenied {
 			hint = " An agent loses its rights with its Cluster, so the Cluster was probably deleted."
 		}
-		return fmt.Errorf("%w\nNothing was changed.%s Use --force to remove the agent from %s anyway", err, hint, d.member.Name)
+		return fmt.Errorf("%w\nNothing was changed.%s Use --force to remove the agent from %s anyway", err, hint, u.member.Name)
 	}
 	found, ok := object.(*clusterv1alpha1.Cluster)
 	switch {
-	case !ok && d.Force:
-		d.logf("there is no Cluster %q in %s: deleting the remaining objects", d.Name, d.karmada.Name)
+	case !ok && u.Force:
+		u.logf("there is no Cluster %q in %s: deleting the remaining objects", u.Name, u.karmada.Name)
 		return nil
 	case !ok:
-		return fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the remaining objects of its agent in %s", d.Name, d.karmada.Name, d.karmada.Host, d.member.Name)
+		return fmt.Errorf("there is no Cluster %q in %s (%s); use --force to delete the remaining objects of its agent in %s", u.Name, u.karmada.Name, u.karmada.Host, u.member.Name)
 	case found.Spec.SyncMode == clusterv1alpha1.Push:
-		return fmt.Errorf("cluster %q is in Push mode: use unjoin", d.Name)
+		return fmt.Errorf("cluster %q is in Push mode: use unjoin", u.Name)
 	}
-	if d.memberID != "" {
-		if err := registration.CheckMemberIdentity(d.member.Name, d.member.Host, d.memberID, found); err != nil {
+	if u.memberID != "" {
+		if err := registration.CheckMemberIdentity(u.member.Name, u.member.Host, u.memberID, found); err != nil {
 			return err
 		}
 	}
 	// Check before any deletion, because with Force the member would lose its agent although the
 	// Cluster stays.
 	if err := admission.CheckDeletionProtection(found); err != nil {
-		return fmt.Errorf("cluster %q: %w", d.Name, err)
+		return fmt.Errorf("cluster %q: %w", u.Name, err)
 	}
-	d.cluster = found
+	u.cluster = found
 	return nil
 }
 
 // removeFromKarmada deletes the Cluster with its Works, and the rights of the agent.
-func (d *unregistration) removeFromKarmada(ctx context.Context) error {
-	if d.karmada == nil {
-		d.logRemainingObjects()
+func (u *unregistration) removeFromKarmada(ctx context.Context) error {
+	if u.karmada == nil {
+		u.logRemainingObjects()
 		return nil
 	}
-	d.karmadaManagesRights = d.hasManagedRights(ctx)
-	if d.cluster != nil {
-		if err := d.removeCluster(ctx); err != nil {
-			return d.continueWithMember(ctx, err)
+	u.karmadaManagesRights = u.hasManagedRights(ctx)
+	if u.cluster != nil {
+		if err := u.removeCluster(ctx); err != nil {
+			return u.continueWithMember(ctx, err)
 		}
 	}
-	return d.removeRights(ctx)
+	return u.removeRights(ctx)
 }
 
 // continueWithMember returns nil if Force is set and the control plane rejected the credentials of
 // the agent. The caller then still cleans up the member, because the user may not be able to get
 // other credentials.
-func (d *unregistration) continueWithMember(ctx context.Context, err error) error {
-	if !d.Force || !d.usesAgentCredentials || ctx.Err() != nil {
+func (u *unregistration) continueWithMember(ctx context.Context, err error) error {
+	if !u.Force || !u.usesAgentCredentials || ctx.Err() != nil {
 		return err
 	}
-	d.logf("warning: the control plane was not cleaned up: %v", err)
-	d.karmada = nil
-	d.logRemainingObjects()
+	u.logf("warning: the control plane was not cleaned up: %v", err)
+	u.karmada = nil
+	u.logRemainingObjects()
 	return nil
 }
 
 // removeCluster deletes the Cluster before the Works, because bindings create new Works as long as
 // the Cluster exists. The Works are deleted together with the Cluster.
-func (d *unregistration) removeCluster(ctx context.Context) error {
-	err := d.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: d.cluster, Wait: d.Wait, DeniedMeansGone: d.usesAgentCredentials, ExtraBlockers: d.agentBlockers})
+func (u *unregistration) removeCluster(ctx context.Context) error {
+	err := u.karmada.DeleteCluster(ctx, clusterclient.Removal{Cluster: u.cluster, Wait: u.Wait, DeniedMeansGone: u.usesAgentCredentials, ExtraBlockers: u.agentBlockers})
 	var blocked *clusterclient.BlockedRemovalError
-	if !d.Force || !errors.As(err, &blocked) {
+	if !u.Force || !errors.As(err, &blocked) {
 		return err
 	}
-	d.karmada.LogForcedRemoval(blocked)
-	return d.forceRemoval(ctx)
+	u.karmada.LogForcedRemoval(blocked)
+	return u.forceRemoval(ctx)
 }
 
 // agentBlockers returns a line about the Deployment of the agent if Works remain and not all
 // replicas of the agent are available, because only the agent deletes the objects of these Works
 // in the member.
-func (d *unregistration) agentBlockers(ctx context.Context, works int) []string {
-	if works == 0 || d.memberID == "" {
+func (u *unregistration) agentBlockers(ctx context.Context, works int) []string {
+	if works == 0 || u.memberID == "" {
 		return nil
 	}
-	have, err := d.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}})
+	have, err := u.member.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: u.AgentName}})
 	deployment, ok := have.(*appsv1.Deployment)
 	if err != nil || !ok || deployment.Status.AvailableReplicas >= desiredReplicas(deployment) && desiredReplicas(deployment) > 0 {
 		return nil
 	}
-	line := fmt.Sprintf("%s in %s, which deletes their objects: %s", d.member.Describe(deployment), d.member.Name, formatProgress(deployment))
+	line := fmt.Sprintf("%s in %s, which deletes their objects: %s", u.member.Describe(deployment), u.member.Name, formatProgress(deployment))
 	if failure := replicaFailure(deployment); failure != "" {
 		line += ", " + failure
 	}
@@ -231,150 +231,150 @@ func (d *unregistration) agentBlockers(ctx context.Context, works int) []string 
 // awaitClusterGone waits until the Cluster is gone. With the credentials of the agent, a denied
 // request also means that the Cluster is gone, because the agent loses its rights together with
 // the Cluster.
-func (d *unregistration) awaitClusterGone(ctx context.Context) error {
-	err := d.karmada.AwaitGone(ctx, d.cluster)
-	if d.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+func (u *unregistration) awaitClusterGone(ctx context.Context) error {
+	err := u.karmada.AwaitGone(ctx, u.cluster)
+	if u.usesAgentCredentials && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
 		return nil
 	}
 	return err
 }
 
 // forceRemoval deletes the Works and the Cluster and removes their finalizers.
-func (d *unregistration) forceRemoval(ctx context.Context) error {
+func (u *unregistration) forceRemoval(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterclient.RollbackTimeout)
 	defer cancel()
-	if err := d.karmada.Delete(ctx, d.cluster); err != nil {
+	if err := u.karmada.Delete(ctx, u.cluster); err != nil {
 		return err
 	}
-	if !d.usesAgentCredentials {
-		return d.karmada.ForceDeleteCluster(ctx, d.cluster)
+	if !u.usesAgentCredentials {
+		return u.karmada.ForceDeleteCluster(ctx, u.cluster)
 	}
 	// The agent is not allowed to delete its execution namespace. The control plane deletes the
 	// namespace later.
 	works := &workv1alpha1.WorkList{}
-	if err := d.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(d.Name))); err != nil {
-		return fmt.Errorf("listing the Works of cluster %q: %w", d.Name, err)
+	if err := u.karmada.API.List(ctx, works, client.InNamespace(work.ExecutionNamespace(u.Name))); err != nil {
+		return fmt.Errorf("listing the Works of cluster %q: %w", u.Name, err)
 	}
 	for i := range works.Items {
-		if err := d.karmada.RemoveFinalizers(ctx, &works.Items[i]); err != nil {
+		if err := u.karmada.RemoveFinalizers(ctx, &works.Items[i]); err != nil {
 			return err
 		}
 	}
-	return d.awaitClusterGone(ctx)
+	return u.awaitClusterGone(ctx)
 }
 
 // hasManagedRights reports whether the control plane granted the rights of the agent. In this
 // case, the control plane also revokes them.
-func (d *unregistration) hasManagedRights(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+func (u *unregistration) hasManagedRights(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
-	have, err := d.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
-	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == d.Name
+	have, err := u.karmada.Get(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(u.Name)}})
+	return err == nil && have != nil && have.GetLabels()[clusterv1alpha1.AgentLabel] == u.Name
 }
 
 // removeRights deletes the rights of the agent. The credentials of the agent are not allowed to
 // delete all of them.
-func (d *unregistration) removeRights(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+func (u *unregistration) removeRights(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	switch {
-	case d.usesAgentCredentials && !d.karmadaManagesRights:
-		d.logRemainingObjects()
+	case u.usesAgentCredentials && !u.karmadaManagesRights:
+		u.logRemainingObjects()
 		return nil
-	case d.usesAgentCredentials && d.cluster == nil:
+	case u.usesAgentCredentials && u.cluster == nil:
 		// Without a Cluster, no deletion of a Cluster deletes the rights. Delete the agent's role,
 		// which the agent may delete itself, because no other cluster can register under this name
 		// while the role exists.
-		return d.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(d.Name)}})
-	case d.usesAgentCredentials:
+		return u.karmada.Delete(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agent.RoleName(u.Name)}})
+	case u.usesAgentCredentials:
 		return nil
 	}
 	var errs []error
-	for _, right := range agent.RBACObjects(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		have, err := d.karmada.Get(ctx, right)
+	for _, right := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		have, err := u.karmada.Get(ctx, right)
 		if err == nil && have != nil {
-			err = d.karmada.Delete(ctx, have)
+			err = u.karmada.Delete(ctx, have)
 		}
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("cluster %q is gone, but the rights of its agent were not deleted: %w", d.Name, err)
+		return fmt.Errorf("cluster %q is gone, but the rights of its agent were not deleted: %w", u.Name, err)
 	}
 	return nil
 }
 
 // logRemainingObjects logs the objects that an administrator of the control plane must
 // delete.
-func (d *unregistration) logRemainingObjects() {
-	if d.karmada == nil {
-		d.logf("warning: these objects may remain in the control plane, and its administrator must delete them:")
-		d.logf("  Cluster %s", d.Name)
+func (u *unregistration) logRemainingObjects() {
+	if u.karmada == nil {
+		u.logf("warning: these objects may remain in the control plane, and its administrator must delete them:")
+		u.logf("  Cluster %s", u.Name)
 	} else {
-		d.logf("warning: these objects remain in the control plane, and its administrator must delete them:")
+		u.logf("warning: these objects remain in the control plane, and its administrator must delete them:")
 	}
-	for _, right := range agent.RBACObjects(d.Name, cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
-		d.logf("  %s", d.member.Describe(right))
+	for _, right := range agent.RBACObjects(u.Name, cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)) {
+		u.logf("  %s", u.member.Describe(right))
 	}
 }
 
 // cleanUpMember deletes the objects that register created in the member. It deletes the agent
 // first, so that the agent cannot create objects again.
-func (d *unregistration) cleanUpMember(ctx context.Context) error {
-	if d.memberID == "" {
+func (u *unregistration) cleanUpMember(ctx context.Context) error {
+	if u.memberID == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.Wait)
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	var errs []error
-	for _, object := range d.agentObjects() {
+	for _, object := range u.agentObjects() {
 		switch object.(type) {
 		case *rbacv1.ClusterRoleBinding:
-			errs = append(errs, d.newRegister().deleteFromBinding(ctx, d.member))
+			errs = append(errs, u.newRegister().deleteFromBinding(ctx, u.member))
 		case *rbacv1.ClusterRole:
 			// deleteFromBinding deletes the role together with the last subject.
 		default:
-			errs = append(errs, d.member.Delete(ctx, object))
+			errs = append(errs, u.member.Delete(ctx, object))
 		}
 	}
-	errs = append(errs, d.newRegister().revokeMemberRole(ctx, d.member))
-	accounts := grant.Cleanup{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: d.Log}
-	errs = append(errs, accounts.Run(ctx, d.member))
+	errs = append(errs, u.newRegister().revokeMemberRole(ctx, u.member))
+	accounts := grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster), Log: u.Log}
+	errs = append(errs, accounts.Run(ctx, u.member))
 	if err := errors.Join(errs...); err != nil {
-		if d.Force {
-			d.logf("warning: %v", err)
+		if u.Force {
+			u.logf("warning: %v", err)
 			return nil
 		}
-		return fmt.Errorf("%s was not cleaned up entirely: %w", d.member.Name, err)
+		return fmt.Errorf("%s was not cleaned up entirely: %w", u.member.Name, err)
 	}
 	return nil
 }
 
 // agentObjects returns the objects that register created in the member for the agent, in
 // the order of their deletion.
-func (d *unregistration) agentObjects() []client.Object {
-	register := d.newRegister()
+func (u *unregistration) agentObjects() []client.Object {
+	register := u.newRegister()
 	return []client.Object{
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.AgentName}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: u.Namespace, Name: u.AgentName}},
 		register.agentServiceAccount(), register.agentBinding(), register.agentRole(), register.kubeconfigSecret(nil),
 	}
 }
 
 // newRegister returns a Register with the fields that determine the objects of the agent.
-func (d *unregistration) newRegister() Register {
-	return Register{Name: d.Name, Namespace: d.Namespace}
+func (u *unregistration) newRegister() Register {
+	return Register{Name: u.Name, Namespace: u.Namespace}
 }
 
 // logPlan logs what a run without DryRun would delete.
-func (d *unregistration) logPlan() {
-	if d.karmada != nil && d.cluster != nil {
-		d.logf("would delete %s with its Works in %s", d.karmada.Describe(d.cluster), d.karmada.Name)
+func (u *unregistration) logPlan() {
+	if u.karmada != nil && u.cluster != nil {
+		u.logf("would delete %s with its Works in %s", u.karmada.Describe(u.cluster), u.karmada.Name)
 	}
-	if d.memberID == "" {
+	if u.memberID == "" {
 		return
 	}
-	accounts := grant.Cleanup{Cluster: d.Name, Namespace: cmp.Or(d.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
-	for _, object := range append(d.agentObjects(), accounts.Objects()...) {
-		d.logf("would delete %s in %s", d.member.Describe(object), d.member.Name)
+	accounts := grant.Cleanup{Cluster: u.Name, Namespace: cmp.Or(u.ClusterNamespace, clusterv1alpha1.NamespaceKarmadaCluster)}
+	for _, object := range append(u.agentObjects(), accounts.Objects()...) {
+		u.logf("would delete %s in %s", u.member.Describe(object), u.member.Name)
 	}
 }
 

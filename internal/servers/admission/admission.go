@@ -162,8 +162,8 @@ func (r Reviewer) newID() func() string {
 // undecodableError means that an object does not match the types of its kind.
 type undecodableError struct{ err error }
 
-func (e *undecodableError) Error() string { return e.err.Error() }
-func (e *undecodableError) Unwrap() error { return e.err }
+func (u *undecodableError) Error() string { return u.err.Error() }
+func (u *undecodableError) Unwrap() error { return u.err }
 
 func isUndecodable(err error) bool {
 	var undecodable *undecodableError

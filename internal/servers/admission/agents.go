@@ -34,11 +34,11 @@ type rateLimit struct {
 	interval    time.Duration
 }
 
-func (b rateLimit) limiter() *rate.Limiter {
-	if b.perInterval == 0 {
+func (r rateLimit) limiter() *rate.Limiter {
+	if r.perInterval == 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	return rate.NewLimiter(rate.Limit(float64(b.perInterval)/b.interval.Seconds()), b.burst)
+	return rate.NewLimiter(rate.Limit(float64(r.perInterval)/r.interval.Seconds()), r.burst)
 }
 
 // quota limits the writes of one agent to some resources.
@@ -115,19 +115,19 @@ func NewAgentQuotas(now func() time.Time) *AgentQuotas {
 // admit counts a write of an agent and returns an error if the write exceeds a quota. If there are
 // too many bytes, the error has a status that makes clients wait and retry. A nil AgentQuotas
 // admits all writes.
-func (q *AgentQuotas) admit(user string, resource schema.GroupResource, creates bool, size int) error {
-	if q == nil {
+func (a *AgentQuotas) admit(user string, resource schema.GroupResource, creates bool, size int) error {
+	if a == nil {
 		return nil
 	}
-	i := slices.IndexFunc(q.quotas, func(each quota) bool {
+	i := slices.IndexFunc(a.quotas, func(each quota) bool {
 		return len(each.resources) == 0 || slices.Contains(each.resources, resource)
 	})
-	quota, limiters := q.quotas[i], q.limitersFor(limiterKey{user, i})
-	if creates && !limiters.creations.AllowN(q.now(), 1) {
+	quota, limiters := a.quotas[i], a.limitersFor(limiterKey{user, i})
+	if creates && !limiters.creations.AllowN(a.now(), 1) {
 		return fmt.Errorf("user %s created %d %s in a short time; an agent may create one every %s: try again later, and check the log of the agent for the cause",
 			user, quota.creations.burst, resource.Resource, quota.creations.interval)
 	}
-	if delay, ok := reserveTokens(limiters.bytes, q.now(), size); !ok {
+	if delay, ok := reserveTokens(limiters.bytes, a.now(), size); !ok {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("user %s wrote %d MiB of %s in a short time; an agent may write %d MiB in %s: try again later, and check the log of the agent for the cause",
 			user, quota.bytes.burst>>20, quota.describe(), quota.bytes.perInterval>>20, quota.bytes.interval), int(delay.Seconds())+1)
 	}
@@ -153,14 +153,14 @@ func (q quota) describe() string {
 	return q.resources[0].Resource
 }
 
-func (q *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.limiters[key] == nil {
-		quota := q.quotas[key.quota]
-		q.limiters[key] = &writeLimiters{creations: quota.creations.limiter(), bytes: quota.bytes.limiter()}
+func (a *AgentQuotas) limitersFor(key limiterKey) *writeLimiters {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.limiters[key] == nil {
+		quota := a.quotas[key.quota]
+		a.limiters[key] = &writeLimiters{creations: quota.creations.limiter(), bytes: quota.bytes.limiter()}
 	}
-	return q.limiters[key]
+	return a.limiters[key]
 }
 
 // validateAgent denies a write of an agent if the object is too large or a quota is exceeded. Only

@@ -193,8 +193,8 @@ func TestDefinitionsAgreeWithAdmission(t *testing.T) {
 // optionalPart is a list of parts of an object. A test object contains none or one of these parts.
 type optionalPart []string
 
-func (p optionalPart) draw(t *rapid.T, name string) string {
-	return rapid.SampledFrom(append([]string{""}, p...)).Draw(t, name)
+func (o optionalPart) draw(t *rapid.T, name string) string {
+	return rapid.SampledFrom(append([]string{""}, o...)).Draw(t, name)
 }
 
 func TestDefinitionsAcceptWhatAdmissionAccepts(t *testing.T) {

@@ -32,18 +32,18 @@ type cachedValue[T any] struct {
 // get returns the value. known is false if no value is available in time. get starts a refresh if
 // the value is old or does not satisfy the caller. If an old value satisfies the caller, get
 // returns this value immediately, and the next caller gets the new value.
-func (r *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
-	r.mu.Lock()
-	if r.needsRefresh(satisfies) && r.done == nil {
-		r.done = make(chan struct{})
-		go r.refresh(r.done)
+func (c *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
+	c.mu.Lock()
+	if c.needsRefresh(satisfies) && c.done == nil {
+		c.done = make(chan struct{})
+		go c.refresh(c.done)
 	}
-	if r.known && satisfies(r.value) {
-		defer r.mu.Unlock()
-		return r.value, true
+	if c.known && satisfies(c.value) {
+		defer c.mu.Unlock()
+		return c.value, true
 	}
-	done := r.done
-	r.mu.Unlock()
+	done := c.done
+	c.mu.Unlock()
 	if done != nil {
 		timer := time.NewTimer(waitTimeout)
 		defer timer.Stop()
@@ -53,28 +53,28 @@ func (r *cachedValue[T]) get(satisfies func(T) bool) (value T, known bool) {
 			return value, false
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.value, r.known
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.value, c.known
 }
 
 // needsRefresh reports whether a refresh must be started. The caller must hold the lock.
-func (r *cachedValue[T]) needsRefresh(satisfies func(T) bool) bool {
-	age := time.Since(r.fetchedAt)
+func (c *cachedValue[T]) needsRefresh(satisfies func(T) bool) bool {
+	age := time.Since(c.fetchedAt)
 	switch {
-	case r.fetchedAt.IsZero(), age >= maxAge:
+	case c.fetchedAt.IsZero(), age >= maxAge:
 		return true
-	case !r.known:
+	case !c.known:
 		return age >= retryDelay
 	default:
-		return age >= refreshDelay && !satisfies(r.value)
+		return age >= refreshDelay && !satisfies(c.value)
 	}
 }
 
-func (r *cachedValue[T]) refresh(done chan struct{}) {
-	value, err := r.fetch()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.value, r.known, r.fetchedAt, r.done = value, err == nil, time.Now(), nil
+func (c *cachedValue[T]) refresh(done chan struct{}) {
+	value, err := c.fetch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.value, c.known, c.fetchedAt, c.done = value, err == nil, time.Now(), nil
 	close(done)
 }

@@ -106,22 +106,22 @@ func (k *kind) rule(e *webhookEntry) admissionregistrationv1.RuleWithOperations 
 	}
 }
 
-func (e *webhookEntry) timeout() int32 {
-	if e.timeoutSeconds != 0 {
-		return e.timeoutSeconds
+func (w *webhookEntry) timeout() int32 {
+	if w.timeoutSeconds != 0 {
+		return w.timeoutSeconds
 	}
 	return defaultTimeoutSeconds
 }
 
-func (e *webhookEntry) failurePolicy() admissionregistrationv1.FailurePolicyType {
-	if e.warnsOnly {
+func (w *webhookEntry) failurePolicy() admissionregistrationv1.FailurePolicyType {
+	if w.warnsOnly {
 		return admissionregistrationv1.Ignore
 	}
 	return admissionregistrationv1.Fail
 }
 
-func (e *webhookEntry) sideEffects() admissionregistrationv1.SideEffectClass {
-	if e.hasSideEffects {
+func (w *webhookEntry) sideEffects() admissionregistrationv1.SideEffectClass {
+	if w.hasSideEffects {
 		return admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.SideEffectClassNone

@@ -58,8 +58,8 @@ func (r Reviewer) rulesFor(ctx context.Context, object runtime.Object) (rules.Op
 // read.
 type unavailableError struct{ err error }
 
-func (e *unavailableError) Error() string { return e.err.Error() }
-func (e *unavailableError) Unwrap() error { return e.err }
+func (u *unavailableError) Error() string { return u.err.Error() }
+func (u *unavailableError) Unwrap() error { return u.err }
 
 func isUnavailable(err error) bool {
 	var unavailable *unavailableError

@@ -210,8 +210,8 @@ func newWebhookEntry(name string, operations ...admissionregistrationv1.Operatio
 }
 
 // handles reports whether the entry is for the given operation. It returns false if e is nil.
-func (e *webhookEntry) handles(operation admission.Operation) bool {
-	return e != nil && slices.Contains(e.operations, admissionregistrationv1.OperationType(operation))
+func (w *webhookEntry) handles(operation admission.Operation) bool {
+	return w != nil && slices.Contains(w.operations, admissionregistrationv1.OperationType(operation))
 }
 
 func (k *kind) mutatePath() string   { return "/mutate-" + strings.ToLower(k.name) }

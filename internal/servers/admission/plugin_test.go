@@ -112,7 +112,7 @@ func TestPluginDefaults(t *testing.T) {
 
 type warningRecorder []string
 
-func (r *warningRecorder) AddWarning(_, text string) { *r = append(*r, text) }
+func (w *warningRecorder) AddWarning(_, text string) { *w = append(*w, text) }
 
 func TestPluginValidates(t *testing.T) {
 	const protected = `{apiVersion: v1, kind: Secret, metadata: {name: s, labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`

@@ -81,10 +81,10 @@ type memoryStore struct {
 	pairs []*mvccpb.KeyValue
 }
 
-func (s memoryStore) Get(_ context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+func (m memoryStore) Get(_ context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	end := string(clientv3.OpGet(key, opts...).RangeBytes())
 	found := &clientv3.GetResponse{}
-	for _, pair := range s.pairs {
+	for _, pair := range m.pairs {
 		if name := string(pair.Key); name >= key && name < end {
 			found.Kvs = append(found.Kvs, pair)
 		}

@@ -135,10 +135,10 @@ func parseKeyFile(text []byte) (file keyFile, err error) {
 
 // coverAllResources adds the uncovered resources to the configuration entry of Secrets, so that
 // the API server encrypts all of them with the same keys.
-func (f keyFile) coverAllResources() error {
-	secrets := resourceEntry(f.configuration, encryptedKinds[0].resource)
-	secrets.Resources = append(secrets.Resources, f.uncoveredResources...)
-	return writeKeyFile(f.path, f.configuration)
+func (k keyFile) coverAllResources() error {
+	secrets := resourceEntry(k.configuration, encryptedKinds[0].resource)
+	secrets.Resources = append(secrets.Resources, k.uncoveredResources...)
+	return writeKeyFile(k.path, k.configuration)
 }
 
 // resourceEntry returns the entry of a configuration for a resource, nil if there is none.

@@ -111,10 +111,10 @@ type trackingReader struct {
 }
 
 // Read implements io.Reader.
-func (s *trackingReader) Read(into []byte) (int, error) {
-	n, err := s.Reader.Read(into)
+func (t *trackingReader) Read(into []byte) (int, error) {
+	n, err := t.Reader.Read(into)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.lastError = err
+		t.lastError = err
 	}
 	return n, err
 }

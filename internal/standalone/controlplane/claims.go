@@ -19,18 +19,18 @@ type policyClaims struct {
 }
 
 // setLookup sets the function that looks up claims. nil removes it.
-func (c *policyClaims) setLookup(lookup programs.ClaimLookup) {
+func (p *policyClaims) setLookup(lookup programs.ClaimLookup) {
 	if lookup == nil {
-		c.lookupFunc.Store(nil)
+		p.lookupFunc.Store(nil)
 		return
 	}
-	c.lookupFunc.Store(&lookup)
+	p.lookupFunc.Store(&lookup)
 }
 
 // lookup returns the claim of an object for admission. Without a lookup function it reports
 // that the claim is unknown.
-func (c *policyClaims) lookup(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
-	lookupFunc := c.lookupFunc.Load()
+func (p *policyClaims) lookup(ctx context.Context, kind schema.GroupVersionKind, object metav1.Object) (policy.Claim, bool) {
+	lookupFunc := p.lookupFunc.Load()
 	if lookupFunc == nil {
 		return policy.Claim{}, false
 	}

@@ -111,52 +111,52 @@ type responseWriter struct {
 }
 
 // Header implements http.ResponseWriter.
-func (w *responseWriter) Header() http.Header { return w.header }
+func (r *responseWriter) Header() http.Header { return r.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *responseWriter) WriteHeader(status int) {
-	w.startOnce.Do(func() {
-		w.status, w.sentHeader = status, w.header.Clone()
-		close(w.started)
+func (r *responseWriter) WriteHeader(status int) {
+	r.startOnce.Do(func() {
+		r.status, r.sentHeader = status, r.header.Clone()
+		close(r.started)
 	})
 }
 
 // Write implements http.ResponseWriter. It returns when the client has read all of the data,
 // or with an error when the client has closed the body.
-func (w *responseWriter) Write(data []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(data) // servers compare this error
+func (r *responseWriter) Write(data []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(data) // servers compare this error
 }
 
 // Flush implements http.Flusher. Only the header is buffered.
-func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
+func (r *responseWriter) Flush() { r.WriteHeader(http.StatusOK) }
 
 // CloseNotify implements http.CloseNotifier, which API servers require of every http.Flusher.
-func (w *responseWriter) CloseNotify() <-chan bool {
+func (r *responseWriter) CloseNotify() <-chan bool {
 	closed := make(chan bool, 1)
-	context.AfterFunc(w.ctx, func() { closed <- true })
+	context.AfterFunc(r.ctx, func() { closed <- true })
 	return closed
 }
 
 // finish ends the response. If the handler fails before the response started, the request of the
 // client returns the error. If the handler fails later, reading the body returns the error.
-func (w *responseWriter) finish(failure error) {
-	w.startOnce.Do(func() {
-		w.status, w.sentHeader, w.failure = http.StatusOK, w.header.Clone(), failure
-		close(w.started)
+func (r *responseWriter) finish(failure error) {
+	r.startOnce.Do(func() {
+		r.status, r.sentHeader, r.failure = http.StatusOK, r.header.Clone(), failure
+		close(r.started)
 	})
-	_ = w.body.CloseWithError(failure)
+	_ = r.body.CloseWithError(failure)
 }
 
 // response returns the client side of the response.
-func (w *responseWriter) response(request *http.Request, body io.ReadCloser) *http.Response {
-	length, err := strconv.ParseInt(w.sentHeader.Get("Content-Length"), 10, 64)
+func (r *responseWriter) response(request *http.Request, body io.ReadCloser) *http.Response {
+	length, err := strconv.ParseInt(r.sentHeader.Get("Content-Length"), 10, 64)
 	if err != nil {
 		length = -1
 	}
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
-		Proto: "HTTP/2.0", ProtoMajor: 2, Header: w.sentHeader, Body: body, ContentLength: length, Request: request,
+		Status: fmt.Sprintf("%d %s", r.status, http.StatusText(r.status)), StatusCode: r.status,
+		Proto: "HTTP/2.0", ProtoMajor: 2, Header: r.sentHeader, Body: body, ContentLength: length, Request: request,
 	}
 }
 
@@ -167,7 +167,7 @@ type responseBody struct {
 }
 
 // Close implements io.Closer.
-func (b *responseBody) Close() error {
-	b.cancel()
-	return b.PipeReader.Close() // it never fails
+func (r *responseBody) Close() error {
+	r.cancel()
+	return r.PipeReader.Close() // it never fails
 }

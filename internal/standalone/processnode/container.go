@@ -446,9 +446,9 @@ type restartBackoff struct {
 	resetAfter time.Duration
 }
 
-func (b restartBackoff) delay(failures int) time.Duration {
+func (r restartBackoff) delay(failures int) time.Duration {
 	if failures < 2 {
 		return 0
 	}
-	return min(b.initial<<min(failures-2, 16), b.max)
+	return min(r.initial<<min(failures-2, 16), r.max)
 }

@@ -152,8 +152,8 @@ type lockedWriter struct {
 }
 
 // Write implements io.Writer.
-func (w *lockedWriter) Write(text []byte) (int, error) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return w.out.Write(text) // the error of the wrapped writer
+func (l *lockedWriter) Write(text []byte) (int, error) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.out.Write(text) // the error of the wrapped writer
 }

@@ -260,16 +260,16 @@ func memberCommand() *cobra.Command {
 }
 
 // addFlags adds the flags that newMemberProcess passes to the child process.
-func (o *memberOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", "", "Name of the cluster")
-	flags.StringVar(&o.Dir, "data-dir", "", "Directory of all data of the cluster")
-	flags.IntVar(&o.Port, "port", 0, "Port of the API server. 0 selects a free port")
-	flags.IntVar(&o.Nodes.Count, "nodes", o.Nodes.Count, "Number of simulated nodes")
-	flags.StringVar(&o.Nodes.Region, "region", "", "Region label of the nodes")
-	flags.StringSliceVar(&o.Nodes.Zones, "zones", nil, "Zone labels of the nodes, assigned round-robin")
-	flags.StringVar(&o.ProgramsDisabled, "programs-off", "", "Do not run Pods as processes of this machine, and report this reason")
-	flags.BoolVar(&o.AllowUnconfined, "programs-unconfined", false, "Run Pods as processes even if the kernel cannot confine them to their files")
-	addLifetimeFlag(flags, &o.CertificateLifetime)
+func (m *memberOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&m.Name, "name", "", "Name of the cluster")
+	flags.StringVar(&m.Dir, "data-dir", "", "Directory of all data of the cluster")
+	flags.IntVar(&m.Port, "port", 0, "Port of the API server. 0 selects a free port")
+	flags.IntVar(&m.Nodes.Count, "nodes", m.Nodes.Count, "Number of simulated nodes")
+	flags.StringVar(&m.Nodes.Region, "region", "", "Region label of the nodes")
+	flags.StringSliceVar(&m.Nodes.Zones, "zones", nil, "Zone labels of the nodes, assigned round-robin")
+	flags.StringVar(&m.ProgramsDisabled, "programs-off", "", "Do not run Pods as processes of this machine, and report this reason")
+	flags.BoolVar(&m.AllowUnconfined, "programs-unconfined", false, "Run Pods as processes even if the kernel cannot confine them to their files")
+	addLifetimeFlag(flags, &m.CertificateLifetime)
 }
 
 // addLifetimeFlag adds a hidden flag for tests of certificate renewal. Users do not need it,

@@ -22,11 +22,11 @@ import (
 var errNotConfirmable = errors.New("no restore of the control plane waits for confirmation")
 
 // clientConfig returns the client configuration of the control plane.
-func (o *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.Config, error) {
-	if o.kubeconfig != "" {
-		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+func (r *restoreOptions) clientConfig(ctx context.Context, dir dataDir) (*rest.Config, error) {
+	if r.kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig)
 		if err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig %s: %w", o.kubeconfig, err)
+			return nil, fmt.Errorf("reading the kubeconfig %s: %w", r.kubeconfig, err)
 		}
 		return config, nil
 	}
@@ -58,8 +58,8 @@ func readEpoch(ctx context.Context, karmada kubernetes.Interface) (domain.Epoch,
 }
 
 // confirmRestore confirms the restore, so that objects in members may be deleted again.
-func (o *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
-	config, err := o.clientConfig(ctx, dir)
+func (r *restoreOptions) confirmRestore(ctx context.Context, dir dataDir, out io.Writer) error {
+	config, err := r.clientConfig(ctx, dir)
 	if err != nil {
 		return err
 	}

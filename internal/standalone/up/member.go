@@ -66,15 +66,15 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 }
 
 // cluster returns the options of the simulated cluster.
-func (o memberOptions) cluster() standalone.Options {
+func (m memberOptions) cluster() standalone.Options {
 	var programsDisabled error
-	if o.ProgramsDisabled != "" {
-		programsDisabled = errors.New(o.ProgramsDisabled)
+	if m.ProgramsDisabled != "" {
+		programsDisabled = errors.New(m.ProgramsDisabled)
 	}
 	return standalone.Options{
-		ProgramsDisabled: programsDisabled, AllowUnconfined: o.AllowUnconfined,
-		Name: o.Name, CommonName: o.Name, Dir: o.Dir, Port: o.Port, CertificateLifetime: o.CertificateLifetime,
-		RunPrograms: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(o.Dir).startOverMemberAdvice(o.Name),
+		ProgramsDisabled: programsDisabled, AllowUnconfined: m.AllowUnconfined,
+		Name: m.Name, CommonName: m.Name, Dir: m.Dir, Port: m.Port, CertificateLifetime: m.CertificateLifetime,
+		RunPrograms: true, Log: zapcore.AddSync(os.Stderr), StartOverAdvice: dataDirOfMember(m.Dir).startOverMemberAdvice(m.Name),
 		Admission: []standalone.AdmissionPlugin{standalone.NewUntrackedFields()},
 		// Every client of a simulated cluster is an administrator, and must not be throttled.
 		APIServerFlags: []string{"--enable-priority-and-fairness=false"},
@@ -142,19 +142,19 @@ const (
 
 // run restarts the child process whenever it ends, until ctx ends. It calls ready once: when the
 // cluster serves for the first time, or when the cluster cannot be started.
-func (c *memberSupervisor) run(ctx context.Context, ready func(error)) {
+func (m *memberSupervisor) run(ctx context.Context, ready func(error)) {
 	delay := restartDelay
 	var once sync.Once
 	readyOnce := func(err error) { once.Do(func() { ready(err) }) }
 	for ctx.Err() == nil {
 		started := time.Now()
-		err := c.runOnce(ctx, readyOnce)
+		err := m.runOnce(ctx, readyOnce)
 		if ctx.Err() != nil {
 			readyOnce(ctx.Err())
 			return
 		}
 		readyOnce(err)
-		klog.FromContext(ctx).Error(err, "Member cluster ended, restarting it", "member", c.options.Name, "delay", delay)
+		klog.FromContext(ctx).Error(err, "Member cluster ended, restarting it", "member", m.options.Name, "delay", delay)
 		if time.Since(started) > maxRestartDelay {
 			delay = restartDelay
 		}
@@ -166,18 +166,18 @@ func (c *memberSupervisor) run(ctx context.Context, ready func(error)) {
 	}
 }
 
-func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error {
-	log, err := c.openLog()
+func (m *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error {
+	log, err := m.openLog()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
 	reader, writer, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("creating a pipe to member %q: %w", c.options.Name, err)
+		return fmt.Errorf("creating a pipe to member %q: %w", m.options.Name, err)
 	}
 	defer func() { _ = reader.Close() }()
-	cmd := c.newCommand()
+	cmd := m.newCommand()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{writer}
 	// The child has its own process group, so that Ctrl-C reaches only the parent. The parent stops
@@ -185,23 +185,23 @@ func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("creating a pipe to member %q: %w", c.options.Name, err)
+		return fmt.Errorf("creating a pipe to member %q: %w", m.options.Name, err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("starting member %q: %w", c.options.Name, err)
+		return fmt.Errorf("starting member %q: %w", m.options.Name, err)
 	}
 	_ = writer.Close()
 	// The lower priority prevents simulated clusters from starving the control plane. The
 	// priority is optional, so an error is ignored.
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, memberNiceness)
-	c.setCmd(cmd)
-	c.onStarted()
-	defer c.setCmd(nil)
+	m.setCmd(cmd)
+	m.onStarted()
+	defer m.setCmd(nil)
 	eventsRead := make(chan struct{})
 	go func() {
 		defer close(eventsRead)
 		if err := awaitReady(reader); err != nil {
-			ready(fmt.Errorf("member %q: %w (see %s)", c.options.Name, err, log.Name()))
+			ready(fmt.Errorf("member %q: %w (see %s)", m.options.Name, err, log.Name()))
 			return
 		}
 		ready(nil)
@@ -215,25 +215,25 @@ func (c *memberSupervisor) runOnce(ctx context.Context, ready func(error)) error
 	// The last event of the child has more details than its exit code.
 	<-eventsRead
 	if err != nil {
-		return fmt.Errorf("member %q ended: %w (see %s)", c.options.Name, err, log.Name())
+		return fmt.Errorf("member %q ended: %w (see %s)", m.options.Name, err, log.Name())
 	}
-	return fmt.Errorf("member %q ended (see %s)", c.options.Name, log.Name())
+	return fmt.Errorf("member %q ended (see %s)", m.options.Name, log.Name())
 }
 
-func (c *memberSupervisor) setCmd(cmd *exec.Cmd) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cmd = cmd
+func (m *memberSupervisor) setCmd(cmd *exec.Cmd) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cmd = cmd
 }
 
 // pid returns the process ID of the child, or 0 if the child does not run.
-func (c *memberSupervisor) pid() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cmd == nil || c.cmd.Process == nil {
+func (m *memberSupervisor) pid() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cmd == nil || m.cmd.Process == nil {
 		return 0
 	}
-	return c.cmd.Process.Pid
+	return m.cmd.Process.Pid
 }
 
 var errEndedEarly = errors.New("the process ended before it was ready")
@@ -257,6 +257,6 @@ func awaitReady(events io.Reader) error {
 
 // adminContext returns the administrator's kubeconfig context of a member. It reads the files that
 // the process of the member wrote.
-func (c *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
-	return standalone.LoopbackAdminContext(c.options.Name, c.options.Dir, c.options.Port)
+func (m *memberSupervisor) adminContext() (pki.KubeconfigContext, error) {
+	return standalone.LoopbackAdminContext(m.options.Name, m.options.Dir, m.options.Port)
 }

@@ -42,30 +42,30 @@ type credentialsHeldError struct {
 }
 
 // Error implements error.
-func (e *credentialsHeldError) Error() string {
+func (c *credentialsHeldError) Error() string {
 	subject, removal, followUp := "you have joined", "Remove each first", ""
-	if e.replacedDir != "" {
-		subject = "the control plane in " + e.replacedDir + " had joined, before a restore replaced it,"
-		removal, followUp = "Clean up in each first", fmt.Sprintf(", then remove %s", e.replacedDir)
+	if c.replacedDir != "" {
+		subject = "the control plane in " + c.replacedDir + " had joined, before a restore replaced it,"
+		removal, followUp = "Clean up in each first", fmt.Sprintf(", then remove %s", c.replacedDir)
 	}
 	return fmt.Sprintf("not removing %s: %s that %s would keep the credentials of this control plane: %s. "+
 		"%s, while `karmada up --data-dir %s` runs: %s%s. Without the kubeconfig of the cluster, its credentials stay valid there. "+
 		"With --force the data is removed anyway; the clusters keep the service accounts of Karmada with their roles and bindings, agents, and propagated objects",
-		e.dir.path, countOf(len(e.pushClusters)+len(e.pullClusters), "cluster"), subject, describeClusters(e.pushClusters, e.pullClusters), removal, e.dir.path, strings.Join(e.leaveCommands(), ", "), followUp)
+		c.dir.path, countOf(len(c.pushClusters)+len(c.pullClusters), "cluster"), subject, describeClusters(c.pushClusters, c.pullClusters), removal, c.dir.path, strings.Join(c.leaveCommands(), ", "), followUp)
 }
 
 // leaveCommands returns, for each mode, the command that removes one of the clusters from the
 // control plane. For the clusters of a replaced control plane, the command contains --force,
 // because the restored control plane may have no Cluster of that name.
-func (e *credentialsHeldError) leaveCommands() (commands []string) {
+func (c *credentialsHeldError) leaveCommands() (commands []string) {
 	force := ""
-	if e.replacedDir != "" {
+	if c.replacedDir != "" {
 		force = " --force"
 	}
 	for _, one := range []struct {
 		verb  string
 		names []string
-	}{{"unjoin", e.pushClusters}, {"unregister", e.pullClusters}} {
+	}{{"unjoin", c.pushClusters}, {"unregister", c.pullClusters}} {
 		if len(one.names) > 0 {
 			commands = append(commands, fmt.Sprintf("`karmadactl %s %s%s --cluster-kubeconfig=<kubeconfig of %[2]s>`", one.verb, one.names[0], force))
 		}

@@ -43,12 +43,12 @@ type clusterReport struct {
 }
 
 // output returns the report for all output formats.
-func (r differenceReport) output() console.Output {
-	output := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, ColumnGap: 3, Object: r}
+func (d differenceReport) output() console.Output {
+	output := console.Output{Header: []string{"CLUSTER", "DIFFERENCE", "OBJECT"}, ColumnGap: 3, Object: d}
 	row := func(cluster, difference, object string) {
 		output.Rows = append(output.Rows, []string{cluster, difference, object})
 	}
-	for _, each := range r.Clusters {
+	for _, each := range d.Clusters {
 		if each.Failure != "" {
 			row(each.Cluster, "unknown", each.Failure)
 		}
@@ -66,8 +66,8 @@ func (r differenceReport) output() console.Output {
 }
 
 // showReport prints how member clusters differ from the desired state of the control plane.
-func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advice io.Writer) error {
-	config, err := o.clientConfig(ctx, dir)
+func (r *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advice io.Writer) error {
+	config, err := r.clientConfig(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (o *restoreOptions) showReport(ctx context.Context, dir dataDir, out, advic
 	if err != nil {
 		return err
 	}
-	if err := o.format.Print(out, found.output()); err != nil {
+	if err := r.format.Print(out, found.output()); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	if !o.format.IsTable() {
+	if !r.format.IsTable() {
 		return nil
 	}
 	total := 0

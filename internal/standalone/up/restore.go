@@ -62,24 +62,24 @@ After the next karmada up no objects are deleted in member clusters until you co
 	return cmd
 }
 
-func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
-	dir, err := parseDataDir(o.dataDir)
+func (r *restoreOptions) run(cmd *cobra.Command, args []string) error {
+	dir, err := parseDataDir(r.dataDir)
 	if err != nil {
 		return err
 	}
 	switch {
-	case o.report && o.confirm:
+	case r.report && r.confirm:
 		return NewCommandUsageError(cmd, errors.New("--report and --confirm cannot be used together"))
-	case (o.report || o.confirm) && len(args) > 0:
+	case (r.report || r.confirm) && len(args) > 0:
 		return NewCommandUsageError(cmd, fmt.Errorf("--report and --confirm take no backup file, but %q is given", args[0]))
-	case !o.report && !o.confirm && len(args) == 0:
+	case !r.report && !r.confirm && len(args) == 0:
 		return NewCommandUsageError(cmd, errors.New("a backup file, --report or --confirm is required"))
-	case o.kubeconfig != "" && len(args) > 0:
+	case r.kubeconfig != "" && len(args) > 0:
 		return NewCommandUsageError(cmd, errors.New("--kubeconfig can be used with --report and --confirm only: a backup is restored into --data-dir"))
-	case o.report:
-		return o.showReport(cmd.Context(), dir, cmd.OutOrStdout(), cmd.ErrOrStderr())
-	case o.confirm:
-		return o.confirmRestore(cmd.Context(), dir, cmd.ErrOrStderr())
+	case r.report:
+		return r.showReport(cmd.Context(), dir, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	case r.confirm:
+		return r.confirmRestore(cmd.Context(), dir, cmd.ErrOrStderr())
 	}
 	silenceLibraries()
 	restored, err := restoreBackup(cmd.Context(), dir, args[0], time.Now().UTC())

@@ -180,18 +180,18 @@ type statusRow struct {
 }
 
 // displayName returns the value of the column COMPONENT.
-func (r statusRow) displayName() string {
-	title := r.Name
-	if r.Kind == kindCluster {
+func (s statusRow) displayName() string {
+	title := s.Name
+	if s.Kind == kindCluster {
 		title = "cluster " + title
 	}
 	switch {
-	case r.Process == nil:
+	case s.Process == nil:
 		return title
-	case *r.Process == 0:
+	case *s.Process == 0:
 		return title + " (no process)"
 	}
-	return fmt.Sprintf("%s (process %d)", title, *r.Process)
+	return fmt.Sprintf("%s (process %d)", title, *s.Process)
 }
 
 // output returns the status for all output formats.

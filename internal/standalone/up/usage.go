@@ -11,7 +11,7 @@ import (
 // usageError means that a command was called with wrong arguments or flags.
 type usageError struct{ error }
 
-func (e usageError) Unwrap() error { return e.error }
+func (u usageError) Unwrap() error { return u.error }
 
 // NewUsageError wraps an error as a usage error.
 func NewUsageError(err error) error { return usageError{err} }

@@ -167,7 +167,7 @@ func getThroughProxy(t *testing.T, config *rest.Config, path string) string {
 
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+func (r roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 func isAllowed(err error) bool { return err == nil }
 

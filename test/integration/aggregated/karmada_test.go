@@ -25,9 +25,9 @@ type fakeKarmadaAPI struct {
 }
 
 // start serves the API until the test ends.
-func (k *fakeKarmadaAPI) start(t *testing.T) *rest.Config {
+func (f *fakeKarmadaAPI) start(t *testing.T) *rest.Config {
 	t.Helper()
-	server := httptest.NewTLSServer(k)
+	server := httptest.NewTLSServer(f)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -36,7 +36,7 @@ func (k *fakeKarmadaAPI) start(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-func (k *fakeKarmadaAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (f *fakeKarmadaAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	query := req.URL.Query()
 	switch {
 	case strings.HasSuffix(req.URL.Path, "/subjectaccessreviews"):
@@ -55,20 +55,20 @@ func (k *fakeKarmadaAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-req.Context().Done()
 	case strings.HasSuffix(req.URL.Path, "/configmaps/extension-apiserver-authentication"):
-		writeJSON(w, http.StatusOK, k.configMap())
+		writeJSON(w, http.StatusOK, f.configMap())
 	case strings.HasSuffix(req.URL.Path, "/configmaps"):
-		writeJSON(w, http.StatusOK, corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.ConfigMap{k.configMap()}})
+		writeJSON(w, http.StatusOK, corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.ConfigMap{f.configMap()}})
 	case strings.HasSuffix(req.URL.Path, "/secrets"):
-		writeJSON(w, http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: k.secrets})
+		writeJSON(w, http.StatusOK, corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: f.secrets})
 	default:
 		writeJSON(w, http.StatusOK, corev1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
 	}
 }
 
-func (k *fakeKarmadaAPI) configMap() corev1.ConfigMap {
+func (f *fakeKarmadaAPI) configMap() corev1.ConfigMap {
 	return corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication", ResourceVersion: "1"},
-		Data:       k.authentication,
+		Data:       f.authentication,
 	}
 }
 

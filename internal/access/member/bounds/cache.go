@@ -37,22 +37,22 @@ type MemberBounds struct {
 
 // cacheAllowance returns the number of objects, and their size in bytes, that the cache of one kind
 // may hold.
-func (c *MemberBounds) cacheAllowance() (objects, bytes int64) {
-	delivered := c.currentDelivered()
-	return c.Limits.Objects + c.Limits.ObjectsPerDelivered*delivered.Objects,
-		c.Limits.ObjectBytes + c.Limits.BytesPerDelivered*delivered.Objects + c.Limits.BytesPerByte*delivered.Bytes
+func (m *MemberBounds) cacheAllowance() (objects, bytes int64) {
+	delivered := m.currentDelivered()
+	return m.Limits.Objects + m.Limits.ObjectsPerDelivered*delivered.Objects,
+		m.Limits.ObjectBytes + m.Limits.BytesPerDelivered*delivered.Objects + m.Limits.BytesPerByte*delivered.Bytes
 }
 
-func (c *MemberBounds) currentDelivered() DeliveredSize {
-	if c.Delivered == nil {
+func (m *MemberBounds) currentDelivered() DeliveredSize {
+	if m.Delivered == nil {
 		return DeliveredSize{}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := c.Now(); c.cachedAt.IsZero() || now.Sub(c.cachedAt) >= deliveredMaxAge {
-		c.cachedDelivered, c.cachedAt = c.Delivered(), now
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := m.Now(); m.cachedAt.IsZero() || now.Sub(m.cachedAt) >= deliveredMaxAge {
+		m.cachedDelivered, m.cachedAt = m.Delivered(), now
 	}
-	return c.cachedDelivered
+	return m.cachedDelivered
 }
 
 // objectKey identifies an object among the objects of its kind.
@@ -70,8 +70,8 @@ type cacheAccount struct {
 	bytes   int64
 }
 
-func (c *MemberBounds) newCacheAccount(kind schema.GroupVersionKind) *cacheAccount {
-	return &cacheAccount{bounds: c, subject: subjectOfKind(kind), sizes: map[objectKey]int64{}}
+func (m *MemberBounds) newCacheAccount(kind schema.GroupVersionKind) *cacheAccount {
+	return &cacheAccount{bounds: m, subject: subjectOfKind(kind), sizes: map[objectKey]int64{}}
 }
 
 func subjectOfKind(kind schema.GroupVersionKind) string {
@@ -83,33 +83,33 @@ func subjectOfKind(kind schema.GroupVersionKind) string {
 
 // put adds an object to the account, or returns an error if the cache would exceed its
 // allowance.
-func (a *cacheAccount) put(object *unstructured.Unstructured) error {
+func (c *cacheAccount) put(object *unstructured.Unstructured) error {
 	weight, at := EstimateMemory(object.Object), objectKeyOf(object)
-	previous, known := a.sizes[at]
-	objects, bytes := int64(len(a.sizes)), a.bytes+weight-previous
+	previous, known := c.sizes[at]
+	objects, bytes := int64(len(c.sizes)), c.bytes+weight-previous
 	if !known {
 		objects++
 	}
-	limits := a.bounds.Limits
+	limits := c.bounds.Limits
 	if objects > limits.Objects || bytes > limits.ObjectBytes {
-		allowedObjects, allowedBytes := a.bounds.cacheAllowance()
+		allowedObjects, allowedBytes := c.bounds.cacheAllowance()
 		switch {
 		case objects > allowedObjects:
-			return a.bounds.Hits.Record(ExceededError{Bound: Objects, Subject: a.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: "objects with the managed label"})
+			return c.bounds.Hits.Record(ExceededError{Bound: Objects, Subject: c.subject, Limit: allowedObjects, Measured: allowedObjects + 1, Unit: "objects with the managed label"})
 		case bytes > allowedBytes:
-			return a.bounds.Hits.Record(ExceededError{Bound: ObjectBytes, Subject: a.subject, Limit: allowedBytes, Measured: allowedBytes + 1, Unit: "bytes of memory"})
+			return c.bounds.Hits.Record(ExceededError{Bound: ObjectBytes, Subject: c.subject, Limit: allowedBytes, Measured: allowedBytes + 1, Unit: "bytes of memory"})
 		}
 	}
-	a.sizes[at], a.bytes = weight, bytes
+	c.sizes[at], c.bytes = weight, bytes
 	return nil
 }
 
 // remove removes an object from the account, and reports whether the account contained it.
-func (a *cacheAccount) remove(object *unstructured.Unstructured) bool {
+func (c *cacheAccount) remove(object *unstructured.Unstructured) bool {
 	at := objectKeyOf(object)
-	weight, known := a.sizes[at]
-	delete(a.sizes, at)
-	a.bytes -= weight
+	weight, known := c.sizes[at]
+	delete(c.sizes, at)
+	c.bytes -= weight
 	return known
 }
 

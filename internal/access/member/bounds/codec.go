@@ -30,10 +30,10 @@ type codec struct {
 
 // Codec returns the serializer for a client that decodes the answers of a member into the types of
 // a scheme. The scheme should contain only the types that the client reads.
-func (c *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
+func (m *MemberBounds) Codec(scheme *runtime.Scheme) runtime.NegotiatedSerializer {
 	newCodec, memories := &codec{
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-		hits:                 c.Hits, limit: c.Limits.DecodedBytes, typesByKind: map[string]*typeMemory{},
+		hits:                 m.Hits, limit: m.Limits.DecodedBytes, typesByKind: map[string]*typeMemory{},
 	}, typeMemories{}
 	for kind, goType := range scheme.AllKnownTypes() {
 		newCodec.typesByKind[kind.Kind] = memories.forType(goType)
@@ -67,11 +67,11 @@ type boundedDecoder struct {
 }
 
 // Decode implements runtime.Decoder.
-func (w *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	if err := w.codec.checkMemory(data, into); err != nil {
+func (b *boundedDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if err := b.codec.checkMemory(data, into); err != nil {
 		return nil, nil, err
 	}
-	return w.Decoder.Decode(data, defaults, into)
+	return b.Decoder.Decode(data, defaults, into)
 }
 
 // checkMemory returns an error for encoded data that would take too much memory when decoded. into

@@ -42,49 +42,49 @@ func NewHitTracker(cluster string, now func() time.Time) *HitTracker {
 }
 
 // SetCounter makes the tracker call count for each hit from now on.
-func (l *HitTracker) SetCounter(count func(cluster string, bound Bound)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count = count
+func (h *HitTracker) SetCounter(count func(cluster string, bound Bound)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count = count
 }
 
 // Record tracks and counts a hit, and returns it as an error with the name of the cluster.
-func (l *HitTracker) Record(e ExceededError) error {
-	e.Cluster = l.cluster
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count(l.cluster, e.Bound)
-	key, now := hitKey{e.Bound, e.Subject}, l.now()
-	if existing := l.hits[key]; existing != nil {
+func (h *HitTracker) Record(e ExceededError) error {
+	e.Cluster = h.cluster
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count(h.cluster, e.Bound)
+	key, now := hitKey{e.Bound, e.Subject}, h.now()
+	if existing := h.hits[key]; existing != nil {
 		existing.exceeded, existing.time = &e, now
 		return &e
 	}
-	if len(l.hits) >= maxHits {
-		l.removeExpired(now)
+	if len(h.hits) >= maxHits {
+		h.removeExpired(now)
 	}
-	if len(l.hits) < maxHits {
-		l.hits[key] = &lastHit{&e, now}
+	if len(h.hits) < maxHits {
+		h.hits[key] = &lastHit{&e, now}
 	}
 	return &e
 }
 
 // recordUnlessPageTooLarge records a hit like Record. It does not record a page that is too large,
 // because a smaller page may be within the limits.
-func (l *HitTracker) recordUnlessPageTooLarge(e ExceededError) error {
+func (h *HitTracker) recordUnlessPageTooLarge(e ExceededError) error {
 	if !e.isTooLarge() {
-		return l.Record(e)
+		return h.Record(e)
 	}
-	e.Cluster = l.cluster
+	e.Cluster = h.cluster
 	return &e
 }
 
 // Recent returns the hits of the last HitRetention, ordered by subject and bound.
-func (l *HitTracker) Recent() []ExceededError {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.removeExpired(l.now())
-	recent := make([]ExceededError, 0, len(l.hits))
-	for _, recorded := range l.hits {
+func (h *HitTracker) Recent() []ExceededError {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.removeExpired(h.now())
+	recent := make([]ExceededError, 0, len(h.hits))
+	for _, recorded := range h.hits {
 		recent = append(recent, *recorded.exceeded)
 	}
 	slices.SortFunc(recent, func(a, b ExceededError) int {
@@ -93,10 +93,10 @@ func (l *HitTracker) Recent() []ExceededError {
 	return recent
 }
 
-func (l *HitTracker) removeExpired(now time.Time) {
-	for key, recorded := range l.hits {
+func (h *HitTracker) removeExpired(now time.Time) {
+	for key, recorded := range h.hits {
 		if now.Sub(recorded.time) >= HitRetention {
-			delete(l.hits, key)
+			delete(h.hits, key)
 		}
 	}
 }

@@ -17,21 +17,21 @@ type slotBody struct {
 }
 
 // Read implements io.Reader.
-func (t *slotBody) Read(p []byte) (int, error) {
-	attempt := pageAttemptFrom(t.ctx)
-	if !t.hasSlot && attempt != nil && attempt.slots != nil {
-		t.hasSlot = true
+func (s *slotBody) Read(p []byte) (int, error) {
+	attempt := pageAttemptFrom(s.ctx)
+	if !s.hasSlot && attempt != nil && attempt.slots != nil {
+		s.hasSlot = true
 	}
-	if !t.hasSlot && t.isLarge() {
+	if !s.hasSlot && s.isLarge() {
 		select {
-		case t.slots <- struct{}{}:
-			t.hasSlot = true
-		case <-t.ctx.Done():
-			return 0, t.ctx.Err()
+		case s.slots <- struct{}{}:
+			s.hasSlot = true
+		case <-s.ctx.Done():
+			return 0, s.ctx.Err()
 		}
 	}
-	n, err := t.bodyMeter.Read(p)
-	if !t.hasSlot && t.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
+	n, err := s.bodyMeter.Read(p)
+	if !s.hasSlot && s.isLarge() && err == io.EOF { //nolint:errorlint // a reader returns io.EOF itself
 		// The next call of Read returns io.EOF after it has taken a slot. So the caller decodes the
 		// answer only while slotBody holds a slot.
 		err = nil
@@ -40,14 +40,14 @@ func (t *slotBody) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (t *slotBody) Close() error {
-	if t.hasSlot {
-		t.hasSlot = false
-		if attempt := pageAttemptFrom(t.ctx); attempt != nil {
-			attempt.slots = t.slots
+func (s *slotBody) Close() error {
+	if s.hasSlot {
+		s.hasSlot = false
+		if attempt := pageAttemptFrom(s.ctx); attempt != nil {
+			attempt.slots = s.slots
 		} else {
-			<-t.slots
+			<-s.slots
 		}
 	}
-	return t.bodyMeter.Close()
+	return s.bodyMeter.Close()
 }

@@ -29,62 +29,62 @@ type boundedSource struct {
 
 // BoundedListerWatcher returns a ListerWatcher that limits the objects that the cache of a kind
 // receives from its member.
-func (c *MemberBounds) BoundedListerWatcher(from toolscache.ListerWatcher, kind schema.GroupVersionKind) toolscache.ListerWatcher {
-	return &boundedSource{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(from), kind: kind, bounds: c, account: c.newCacheAccount(kind)}
+func (m *MemberBounds) BoundedListerWatcher(from toolscache.ListerWatcher, kind schema.GroupVersionKind) toolscache.ListerWatcher {
+	return &boundedSource{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(from), kind: kind, bounds: m, account: m.newCacheAccount(kind)}
 }
 
 // List implements cache.ListerWatcher.
-func (s *boundedSource) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
+func (b *boundedSource) List(o metav1.ListOptions) (runtime.Object, error) {
+	return b.ListWithContext(context.Background(), o)
 }
 
 // Watch implements cache.ListerWatcher.
-func (s *boundedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
+func (b *boundedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return b.WatchWithContext(context.Background(), o)
 }
 
 // ListWithContext reads the whole list in pages. It ignores the paging that the reflector requests,
 // because an API server that answers from its cache does not use pages.
-func (s *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", s.bounds.Limits.PageSize
-	list, account := &unstructured.UnstructuredList{}, s.bounds.newCacheAccount(s.kind)
+func (b *boundedSource) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", b.bounds.Limits.PageSize
+	list, account := &unstructured.UnstructuredList{}, b.bounds.newCacheAccount(b.kind)
 	unmarked, pages := int64(0), int64(0)
 	for {
-		err := s.bounds.ReadPage(ctx, &o, s.ListerWatcherWithContext.ListWithContext, func(object runtime.Object) (err error) {
+		err := b.bounds.ReadPage(ctx, &o, b.ListerWatcherWithContext.ListWithContext, func(object runtime.Object) (err error) {
 			page, ok := object.(*unstructured.UnstructuredList)
 			if !ok {
-				return s.recordWrongObject(fmt.Sprintf("%T instead of a list", object))
+				return b.recordWrongObject(fmt.Sprintf("%T instead of a list", object))
 			}
 			list.Object = page.Object
-			unmarked, err = s.addManaged(page, list, account, unmarked)
+			unmarked, err = b.addManaged(page, list, account, unmarked)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 		if o.Continue = list.GetContinue(); o.Continue == "" {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.account = account
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.account = account
 			return list, nil
 		}
-		if pages++; pages > s.bounds.Limits.MinPages+int64(len(list.Items)) {
-			return nil, s.bounds.Hits.Record(ExceededError{Bound: Pages, Subject: account.subject, Detail: fmt.Sprintf("the list continues after %d pages with few objects", s.bounds.Limits.MinPages)})
+		if pages++; pages > b.bounds.Limits.MinPages+int64(len(list.Items)) {
+			return nil, b.bounds.Hits.Record(ExceededError{Bound: Pages, Subject: account.subject, Detail: fmt.Sprintf("the list continues after %d pages with few objects", b.bounds.Limits.MinPages)})
 		}
 	}
 }
 
 // addManaged adds those objects of a page that have the managed label to a list.
-func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
+func (b *boundedSource) addManaged(page, list *unstructured.UnstructuredList, account *cacheAccount, unmarked int64) (int64, error) {
 	for i := range page.Items {
 		object := &page.Items[i]
 		if !hasManagedLabel(object) {
-			if unmarked++; unmarked > s.bounds.Limits.UnlabeledObjects {
-				return unmarked, s.recordUnlabeled(account.subject)
+			if unmarked++; unmarked > b.bounds.Limits.UnlabeledObjects {
+				return unmarked, b.recordUnlabeled(account.subject)
 			}
 			continue
 		}
-		if err := s.validateObject(object); err != nil {
+		if err := b.validateObject(object); err != nil {
 			return unmarked, err
 		}
 		object.SetManagedFields(nil)
@@ -98,43 +98,43 @@ func (s *boundedSource) addManaged(page, list *unstructured.UnstructuredList, ac
 }
 
 // validateObject returns an error if an object has another kind than requested, or no valid name.
-func (s *boundedSource) validateObject(object *unstructured.Unstructured) error {
-	if kind := object.GroupVersionKind(); kind != s.kind {
-		return s.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Truncate(conditions.ToPrintable(kind.String()), 128)))
+func (b *boundedSource) validateObject(object *unstructured.Unstructured) error {
+	if kind := object.GroupVersionKind(); kind != b.kind {
+		return b.recordWrongObject(fmt.Sprintf("an object of kind %q", conditions.Truncate(conditions.ToPrintable(kind.String()), 128)))
 	}
 	if len(object.GetName()) == 0 || len(object.GetName()) > maxNameLength || len(object.GetNamespace()) > maxNameLength {
-		return s.recordWrongObject("an object without a valid name")
+		return b.recordWrongObject("an object without a valid name")
 	}
 	return nil
 }
 
-func (s *boundedSource) recordWrongObject(answer string) error {
-	return s.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: subjectOfKind(s.kind), Detail: "the member answers with " + answer})
+func (b *boundedSource) recordWrongObject(answer string) error {
+	return b.bounds.Hits.Record(ExceededError{Bound: ObjectIdentity, Subject: subjectOfKind(b.kind), Detail: "the member answers with " + answer})
 }
 
-func (s *boundedSource) recordUnlabeled(subject string) error {
-	limit := s.bounds.Limits.UnlabeledObjects
-	return s.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the label selector excludes"})
+func (b *boundedSource) recordUnlabeled(subject string) error {
+	limit := b.bounds.Limits.UnlabeledObjects
+	return b.bounds.Hits.Record(ExceededError{Bound: UnlabeledObjects, Subject: subject, Limit: limit, Measured: limit + 1, Unit: "objects without the managed label, which the label selector excludes"})
 }
 
 // WatchWithContext starts a watch whose events are checked against the limits.
-func (s *boundedSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	events, err := s.ListerWatcherWithContext.WatchWithContext(ctx, o)
+func (b *boundedSource) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	events, err := b.ListerWatcherWithContext.WatchWithContext(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	w := &boundedWatch{source: s, incoming: events, result: make(chan watch.Event), done: make(chan struct{}), account: s.currentAccount()}
+	w := &boundedWatch{source: b, incoming: events, result: make(chan watch.Event), done: make(chan struct{}), account: b.currentAccount()}
 	if o.SendInitialEvents != nil && *o.SendInitialEvents {
-		w.account, w.isInitial = s.bounds.newCacheAccount(s.kind), true
+		w.account, w.isInitial = b.bounds.newCacheAccount(b.kind), true
 	}
 	go w.run()
 	return w, nil
 }
 
-func (s *boundedSource) currentAccount() *cacheAccount {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.account
+func (b *boundedSource) currentAccount() *cacheAccount {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.account
 }
 
 // boundedWatch passes on only the events that concern the cache.
@@ -152,77 +152,77 @@ type boundedWatch struct {
 }
 
 // ResultChan implements watch.Interface.
-func (w *boundedWatch) ResultChan() <-chan watch.Event { return w.result }
+func (b *boundedWatch) ResultChan() <-chan watch.Event { return b.result }
 
 // Stop implements watch.Interface.
-func (w *boundedWatch) Stop() {
-	w.stopOnce.Do(func() {
-		close(w.done)
-		w.incoming.Stop()
+func (b *boundedWatch) Stop() {
+	b.stopOnce.Do(func() {
+		close(b.done)
+		b.incoming.Stop()
 	})
 }
 
-func (w *boundedWatch) run() {
-	defer close(w.result)
-	for event := range w.incoming.ResultChan() {
-		event, ok, err := w.filter(event)
+func (b *boundedWatch) run() {
+	defer close(b.result)
+	for event := range b.incoming.ResultChan() {
+		event, ok, err := b.filter(event)
 		if err != nil {
-			w.send(watch.Event{Type: watch.Error, Object: NewErrorStatus(err)})
-			w.Stop()
+			b.send(watch.Event{Type: watch.Error, Object: NewErrorStatus(err)})
+			b.Stop()
 			return
 		}
-		if ok && !w.send(event) {
+		if ok && !b.send(event) {
 			return
 		}
 	}
 }
 
-func (w *boundedWatch) send(event watch.Event) bool {
+func (b *boundedWatch) send(event watch.Event) bool {
 	select {
-	case w.result <- event:
+	case b.result <- event:
 		return true
-	case <-w.done:
+	case <-b.done:
 		return false
 	}
 }
 
 // filter reports whether an event concerns the cache. It converts the event of an object that lost
 // its label to a deletion, as an API server does for a watch with a label selector.
-func (w *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
+func (b *boundedWatch) filter(event watch.Event) (watch.Event, bool, error) {
 	object, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
 		return event, true, nil
 	}
 	if event.Type == watch.Bookmark {
-		w.handleBookmark(object)
+		b.handleBookmark(object)
 		return event, true, nil
 	}
 	if event.Type != watch.Deleted && !hasManagedLabel(object) {
-		if w.unlabeled++; w.unlabeled > w.source.bounds.Limits.UnlabeledObjects {
-			return event, false, w.source.recordUnlabeled(w.account.subject)
+		if b.unlabeled++; b.unlabeled > b.source.bounds.Limits.UnlabeledObjects {
+			return event, false, b.source.recordUnlabeled(b.account.subject)
 		}
 		event.Type = watch.Deleted
 	}
 	if event.Type == watch.Deleted {
-		return event, w.account.remove(object), nil
+		return event, b.account.remove(object), nil
 	}
-	if err := w.source.validateObject(object); err != nil {
+	if err := b.source.validateObject(object); err != nil {
 		return event, false, err
 	}
 	object.SetManagedFields(nil)
-	return event, true, w.account.put(object)
+	return event, true, b.account.put(object)
 }
 
 // handleBookmark handles the end of the initial events. It replaces the measured size of the cache,
 // because from then on the cache holds only the objects of the initial events.
-func (w *boundedWatch) handleBookmark(object *unstructured.Unstructured) {
-	if !w.isInitial || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+func (b *boundedWatch) handleBookmark(object *unstructured.Unstructured) {
+	if !b.isInitial || object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 		return
 	}
-	w.isInitial = false
-	w.source.mu.Lock()
-	defer w.source.mu.Unlock()
-	w.source.account = w.account
+	b.isInitial = false
+	b.source.mu.Lock()
+	defer b.source.mu.Unlock()
+	b.source.account = b.account
 }
 
 // NewErrorStatus returns the Status object for an error event. A reflector that receives this event

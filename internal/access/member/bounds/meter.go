@@ -27,25 +27,25 @@ type bodyMeter struct {
 }
 
 // Read implements io.Reader.
-func (m *bodyMeter) Read(p []byte) (int, error) {
-	if m.err != nil {
-		return 0, m.err
+func (b *bodyMeter) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
 	}
-	n, err := m.ReadCloser.Read(p)
-	if exceeded := m.countAll(p[:n]); exceeded != nil {
-		m.err = exceeded
+	n, err := b.ReadCloser.Read(p)
+	if exceeded := b.countAll(p[:n]); exceeded != nil {
+		b.err = exceeded
 		return 0, exceeded
 	}
 	return n, err
 }
 
 // countAll counts bytes that were read.
-func (m *bodyMeter) countAll(read []byte) error {
-	if err := m.checkFirstByte(read); err != nil {
+func (b *bodyMeter) countAll(read []byte) error {
+	if err := b.checkFirstByte(read); err != nil {
 		return err
 	}
 	for len(read) > 0 {
-		counted, _, err := m.count(read)
+		counted, _, err := b.count(read)
 		if err != nil {
 			return err
 		}
@@ -56,41 +56,41 @@ func (m *bodyMeter) countAll(read []byte) error {
 
 // checkFirstByte validates the first byte of an answer. This is needed because some decoders ignore
 // the media type and decode everything that does not begin like JSON or protobuf as YAML.
-func (m *bodyMeter) checkFirstByte(read []byte) error {
-	if !m.expectsObject {
+func (b *bodyMeter) checkFirstByte(read []byte) error {
+	if !b.expectsObject {
 		return nil
 	}
 	text := bytes.TrimLeft(read, " \t\r\n")
 	if len(text) == 0 {
 		return nil
 	}
-	m.expectsObject = false
-	m.isBinary = m.allowsProtobuf && text[0] == protobufPrefix[0]
-	if text[0] == '{' || m.isBinary {
+	b.expectsObject = false
+	b.isBinary = b.allowsProtobuf && text[0] == protobufPrefix[0]
+	if text[0] == '{' || b.isBinary {
 		return nil
 	}
-	return m.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(m.subject), Detail: "the member answers with something that is not a JSON object"})
+	return b.record(ExceededError{Bound: ObjectIdentity, Subject: subjectOf(b.subject), Detail: "the member answers with something that is not a JSON object"})
 }
 
 // count counts bytes up to the end of a top-level JSON value, and reports whether such a value
 // ended.
-func (m *bodyMeter) count(read []byte) (counted int, ended bool, err error) {
+func (b *bodyMeter) count(read []byte) (counted int, ended bool, err error) {
 	counted = len(read)
-	if !m.isBinary {
-		counted, ended = m.values.scan(read)
+	if !b.isBinary {
+		counted, ended = b.values.scan(read)
 	}
-	m.bytes += int64(counted)
+	b.bytes += int64(counted)
 	switch {
-	case m.bytes > m.bytesAllowed:
-		err = m.record(ExceededError{Bound: m.bytesBound, Subject: subjectOf(m.subject), Limit: m.bytesAllowed, Measured: m.bytesAllowed + 1, Unit: "bytes"})
-	case m.values.count > m.valuesAllowed:
-		err = m.record(ExceededError{Bound: JSONValues, Subject: subjectOf(m.subject), Limit: m.valuesAllowed, Measured: m.valuesAllowed + 1, Unit: "JSON objects, arrays and elements of arrays"})
+	case b.bytes > b.bytesAllowed:
+		err = b.record(ExceededError{Bound: b.bytesBound, Subject: subjectOf(b.subject), Limit: b.bytesAllowed, Measured: b.bytesAllowed + 1, Unit: "bytes"})
+	case b.values.count > b.valuesAllowed:
+		err = b.record(ExceededError{Bound: JSONValues, Subject: subjectOf(b.subject), Limit: b.valuesAllowed, Measured: b.valuesAllowed + 1, Unit: "JSON objects, arrays and elements of arrays"})
 	}
 	return counted, ended, err
 }
 
-func (m *bodyMeter) isLarge() bool { return m.bytes > largeBytes || m.values.count > largeValues }
+func (b *bodyMeter) isLarge() bool { return b.bytes > largeBytes || b.values.count > largeValues }
 
-func (m *bodyMeter) reset() {
-	m.bytes, m.values = 0, valueCounter{openBrackets: m.values.openBrackets[:0]}
+func (b *bodyMeter) reset() {
+	b.bytes, b.values = 0, valueCounter{openBrackets: b.values.openBrackets[:0]}
 }

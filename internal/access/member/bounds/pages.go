@@ -15,7 +15,7 @@ import (
 //
 // A large page holds a slot for large answers (see slotBody) until take has returned, because most
 // memory for the page is allocated after its body was read.
-func (c *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
+func (m *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
 ) error {
 	for {
@@ -25,7 +25,7 @@ func (c *MemberBounds) ReadPage(ctx context.Context, o *metav1.ListOptions,
 			return err
 		}
 		if o.Limit <= 1 {
-			return c.Hits.Record(*large)
+			return m.Hits.Record(*large)
 		}
 		o.Limit = max(1, o.Limit/4)
 	}
@@ -62,9 +62,9 @@ func pageAttemptFrom(ctx context.Context) *pageAttempt {
 	return attempt
 }
 
-func (a *pageAttempt) releaseSlot() {
-	if a.slots != nil {
-		<-a.slots
-		a.slots = nil
+func (p *pageAttempt) releaseSlot() {
+	if p.slots != nil {
+		<-p.slots
+		p.slots = nil
 	}
 }

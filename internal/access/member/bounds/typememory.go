@@ -29,12 +29,12 @@ const sliceGrowth = 2
 type typeMemories map[reflect.Type]*typeMemory
 
 // forType returns the description of a Go type.
-func (s typeMemories) forType(goType reflect.Type) *typeMemory {
-	if existing := s[goType]; existing != nil {
+func (t typeMemories) forType(goType reflect.Type) *typeMemory {
+	if existing := t[goType]; existing != nil {
 		return existing
 	}
 	memory := &typeMemory{fields: map[uint32]fieldMemory{}}
-	s[goType] = memory
+	t[goType] = memory
 	if goType.Kind() != reflect.Struct {
 		return memory
 	}
@@ -45,29 +45,29 @@ func (s typeMemories) forType(goType reflect.Type) *typeMemory {
 			continue
 		}
 		if number, err := strconv.ParseUint(tag[1], 10, 32); err == nil {
-			memory.fields[uint32(number)] = s.forField(goType.Field(i).Type)
+			memory.fields[uint32(number)] = t.forField(goType.Field(i).Type)
 		}
 	}
 	return memory
 }
 
-func (s typeMemories) forField(goType reflect.Type) fieldMemory {
+func (t typeMemories) forField(goType reflect.Type) fieldMemory {
 	size := int64(goType.Size())
 	switch goType.Kind() {
 	case reflect.Pointer:
-		return fieldMemory{fixedBytes: int64(goType.Elem().Size()), bytesPerByte: 1, message: s.forType(goType.Elem())}
+		return fieldMemory{fixedBytes: int64(goType.Elem().Size()), bytesPerByte: 1, message: t.forType(goType.Elem())}
 	case reflect.Map:
 		// The keys and values of maps are texts and quantities, which contain no other messages.
 		return fieldMemory{fixedBytes: sliceGrowth * int64(mapBytes+goType.Key().Size()+goType.Elem().Size()), bytesPerByte: 1}
 	case reflect.Slice:
 		element := goType.Elem()
 		if element.Kind() == reflect.Struct {
-			return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: 1, message: s.forType(element)}
+			return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: 1, message: t.forType(element)}
 		}
 		// Numbers can be packed, so that each byte of text is one number.
 		return fieldMemory{fixedBytes: sliceGrowth * int64(element.Size()), bytesPerByte: sliceGrowth * int64(element.Size())}
 	case reflect.Struct:
-		return fieldMemory{bytesPerByte: 1, message: s.forType(goType)}
+		return fieldMemory{bytesPerByte: 1, message: t.forType(goType)}
 	default:
 		return fieldMemory{fixedBytes: size, bytesPerByte: 1}
 	}
@@ -84,7 +84,7 @@ const (
 // estimate returns an upper bound for the memory, in bytes, of the decoded form of a text. It
 // parses the text as the generated decoders do, and stops where the generated decoders return an
 // error.
-func (s *typeMemory) estimate(text []byte) (weight int64) {
+func (t *typeMemory) estimate(text []byte) (weight int64) {
 	for len(text) > 0 {
 		tag, n := varint(text)
 		if n == 0 {
@@ -92,7 +92,7 @@ func (s *typeMemory) estimate(text []byte) (weight int64) {
 		}
 		text = text[n:]
 		// The field number is truncated to 32 bits, as in the generated decoders.
-		fieldType := s.fields[uint32(tag>>3)]
+		fieldType := t.fields[uint32(tag>>3)]
 		weight += fieldType.fixedBytes
 		length, rest, ok := payload(tag&7, text)
 		if !ok || length > uint64(len(rest)) {

@@ -35,14 +35,14 @@ type watchBody struct {
 
 // readBody reads from the member. If the watch was ended after its maximum duration, it records an
 // exceeded limit.
-func (s *watchBody) readBody(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
+func (w *watchBody) readBody(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
 	}
-	n, err := s.ReadCloser.Read(p)
-	if err != nil && errors.Is(context.Cause(s.ctx), errWatchTooLong) {
-		s.err = s.hits.Record(ExceededError{
-			Bound: WatchTime, Subject: subjectOf(s.subject), Detail: "the watch did not end after the requested timeout",
+	n, err := w.ReadCloser.Read(p)
+	if err != nil && errors.Is(context.Cause(w.ctx), errWatchTooLong) {
+		w.err = w.hits.Record(ExceededError{
+			Bound: WatchTime, Subject: subjectOf(w.subject), Detail: "the watch did not end after the requested timeout",
 		})
 		// The server should have ended the watch by now, so the end of the watch is normal and not
 		// a failure.
@@ -52,9 +52,9 @@ func (s *watchBody) readBody(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (s *watchBody) Close() error {
-	defer s.cancel()
-	return s.ReadCloser.Close()
+func (w *watchBody) Close() error {
+	defer w.cancel()
+	return w.ReadCloser.Close()
 }
 
 // jsonWatchBody is the body of a watch in JSON. It is a sequence of objects, and each object is an
@@ -62,16 +62,16 @@ func (s *watchBody) Close() error {
 type jsonWatchBody struct{ watchBody }
 
 // Read implements io.Reader.
-func (l *jsonWatchBody) Read(p []byte) (int, error) {
-	n, err := l.readBody(p)
+func (j *jsonWatchBody) Read(p []byte) (int, error) {
+	n, err := j.readBody(p)
 	for rest := p[:n]; len(rest) > 0; {
-		counted, ended, exceeded := l.count(rest)
+		counted, ended, exceeded := j.count(rest)
 		if exceeded != nil {
-			l.err = exceeded
+			j.err = exceeded
 			return 0, exceeded
 		}
 		if ended {
-			l.reset()
+			j.reset()
 		}
 		rest = rest[counted:]
 	}

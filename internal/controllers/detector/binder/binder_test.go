@@ -53,8 +53,8 @@ func (r rules) Rules(schema.GroupVersionKind) interpreter.Rules {
 type priorityClasses map[string]int64
 
 // GetCached implements TemplateReader.
-func (c priorityClasses) GetCached(_ context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	value, ok := c[key.Name]
+func (p priorityClasses) GetCached(_ context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	value, ok := p[key.Name]
 	if kind != PriorityClassKind || !ok {
 		return nil, nil
 	}

@@ -26,64 +26,64 @@ func NewIndex() *Index {
 }
 
 // Update records the claim of a template, if the template has one.
-func (c *Index) Update(r templates.Ref, template metav1.Object) {
+func (i *Index) Update(r templates.Ref, template metav1.Object) {
 	claim, _ := policy.ClaimedBy(template)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byTemplate[r] == claim.ID {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.byTemplate[r] == claim.ID {
 		return
 	}
-	c.removeLocked(r)
+	i.removeLocked(r)
 	if claim.ID == "" {
 		return
 	}
-	c.byTemplate[r] = claim.ID
-	if c.byID[claim.ID] == nil {
-		c.byID[claim.ID] = sets.New[templates.Ref]()
+	i.byTemplate[r] = claim.ID
+	if i.byID[claim.ID] == nil {
+		i.byID[claim.ID] = sets.New[templates.Ref]()
 	}
-	c.byID[claim.ID].Insert(r)
+	i.byID[claim.ID].Insert(r)
 }
 
 // Delete removes a deleted template.
-func (c *Index) Delete(r templates.Ref) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.removeLocked(r)
+func (i *Index) Delete(r templates.Ref) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.removeLocked(r)
 }
 
 // DeleteKind removes all templates of a kind.
-func (c *Index) DeleteKind(kind schema.GroupVersionKind) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for r := range c.byTemplate {
+func (i *Index) DeleteKind(kind schema.GroupVersionKind) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for r := range i.byTemplate {
 		if r.Kind == kind {
-			c.removeLocked(r)
+			i.removeLocked(r)
 		}
 	}
 }
 
-func (c *Index) removeLocked(r templates.Ref) {
-	id, ok := c.byTemplate[r]
+func (i *Index) removeLocked(r templates.Ref) {
+	id, ok := i.byTemplate[r]
 	if !ok {
 		return
 	}
-	delete(c.byTemplate, r)
-	c.byID[id].Delete(r)
-	if c.byID[id].Len() == 0 {
-		delete(c.byID, id)
+	delete(i.byTemplate, r)
+	i.byID[id].Delete(r)
+	if i.byID[id].Len() == 0 {
+		delete(i.byID, id)
 	}
 }
 
 // IsClaimed reports whether the template contains the claim of any policy.
-func (c *Index) IsClaimed(r templates.Ref) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.byTemplate[r] != ""
+func (i *Index) IsClaimed(r templates.Ref) bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.byTemplate[r] != ""
 }
 
 // TemplatesOf returns the templates that contain the permanent ID of a policy, in any order.
-func (c *Index) TemplatesOf(id string) []templates.Ref {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.byID[id].UnsortedList()
+func (i *Index) TemplatesOf(id string) []templates.Ref {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.byID[id].UnsortedList()
 }

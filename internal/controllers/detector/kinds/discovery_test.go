@@ -41,22 +41,22 @@ type recordedWatches struct {
 }
 
 // Watch implements Watches.
-func (w *recordedWatches) Watch(_ context.Context, kind schema.GroupVersionKind) error {
-	w.calls = append(w.calls, "watch "+kind.Kind)
-	if w.stop != nil {
-		w.stop()
+func (r *recordedWatches) Watch(_ context.Context, kind schema.GroupVersionKind) error {
+	r.calls = append(r.calls, "watch "+kind.Kind)
+	if r.stop != nil {
+		r.stop()
 	}
-	if kind.Kind == w.refused {
+	if kind.Kind == r.refused {
 		return errors.New("refused")
 	}
-	w.watched.Add(kind, func() {})
+	r.watched.Add(kind, func() {})
 	return nil
 }
 
 // Unwatch implements Watches.
-func (w *recordedWatches) Unwatch(_ context.Context, kind schema.GroupVersionKind) {
-	w.calls = append(w.calls, "unwatch "+kind.Kind)
-	w.watched.Stop(kind)
+func (r *recordedWatches) Unwatch(_ context.Context, kind schema.GroupVersionKind) {
+	r.calls = append(r.calls, "unwatch "+kind.Kind)
+	r.watched.Stop(kind)
 }
 
 func newTestDiscovery(w *recordedWatches, a answer) *Discovery {

@@ -18,30 +18,30 @@ type discoverySchedule struct {
 
 // recordChange records a change of definitions and reports whether the timer must be set to an
 // earlier time. Further changes do not delay a pending discovery.
-func (p *discoverySchedule) recordChange() bool {
-	p.step, p.expedited = 0, true
-	if p.pending {
+func (d *discoverySchedule) recordChange() bool {
+	d.step, d.expedited = 0, true
+	if d.pending {
 		return false
 	}
-	p.pending = true
+	d.pending = true
 	return true
 }
 
 // recordDiscovery records that the kinds were listed after the pending changes.
-func (p *discoverySchedule) recordDiscovery() {
-	p.pending = false
-	if p.expedited {
-		p.step++
+func (d *discoverySchedule) recordDiscovery() {
+	d.pending = false
+	if d.expedited {
+		d.step++
 	}
-	if p.step >= len(rediscoveryDelays) {
-		p.step, p.expedited = 0, false
+	if d.step >= len(rediscoveryDelays) {
+		d.step, d.expedited = 0, false
 	}
 }
 
 // nextDelay returns the delay until the next discovery.
-func (p *discoverySchedule) nextDelay() time.Duration {
-	if p.expedited {
-		return min(rediscoveryDelays[p.step], p.interval)
+func (d *discoverySchedule) nextDelay() time.Duration {
+	if d.expedited {
+		return min(rediscoveryDelays[d.step], d.interval)
 	}
-	return p.interval
+	return d.interval
 }

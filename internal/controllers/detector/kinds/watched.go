@@ -33,29 +33,29 @@ func NewWatched() *Watched {
 }
 
 // setDefined records whether a definition of the kind exists.
-func (k *Watched) setDefined(kind schema.GroupKind, defined bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (w *Watched) setDefined(kind schema.GroupKind, defined bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if defined {
-		k.deletedDefinitions.Delete(kind)
+		w.deletedDefinitions.Delete(kind)
 		return
 	}
-	k.deletedDefinitions.Insert(kind)
+	w.deletedDefinitions.Insert(kind)
 }
 
 // Has reports whether a kind is watched.
-func (k *Watched) Has(kind schema.GroupVersionKind) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.watches[kind] != nil
+func (w *Watched) Has(kind schema.GroupVersionKind) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.watches[kind] != nil
 }
 
 // Among returns the watched kinds that are in a set.
-func (k *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
+func (w *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
 	var found []schema.GroupVersionKind
-	for kind := range k.watches {
+	for kind := range w.watches {
 		if set.Has(kind) {
 			found = append(found, kind)
 		}
@@ -64,19 +64,19 @@ func (k *Watched) Among(set interpreter.Kinds) []schema.GroupVersionKind {
 }
 
 // Add adds a kind. stop is called to end the watch of the kind.
-func (k *Watched) Add(kind schema.GroupVersionKind, stop context.CancelFunc) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.watches[kind] = &kindWatch{stop: stop}
+func (w *Watched) Add(kind schema.GroupVersionKind, stop context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watches[kind] = &kindWatch{stop: stop}
 }
 
 // Stop ends the watch of a kind and removes the kind.
-func (k *Watched) Stop(kind schema.GroupVersionKind) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if entry := k.watches[kind]; entry != nil {
+func (w *Watched) Stop(kind schema.GroupVersionKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if entry := w.watches[kind]; entry != nil {
 		entry.stop()
-		delete(k.watches, kind)
+		delete(w.watches, kind)
 	}
 }
 
@@ -86,24 +86,24 @@ func (k *Watched) Stop(kind schema.GroupVersionKind) {
 // because the watch of that version delivers the same objects. Any other missing kind is removed
 // only after the grace period, because an API server that has just started may not serve all kinds
 // yet.
-func (k *Watched) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (w *Watched) compare(kinds sets.Set[schema.GroupVersionKind], unlisted sets.Set[string], now time.Time, grace time.Duration) (added, removed []schema.GroupVersionKind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	servedKinds := sets.New[schema.GroupKind]()
 	for kind := range kinds {
 		servedKinds.Insert(kind.GroupKind())
-		if k.watches[kind] == nil {
+		if w.watches[kind] == nil {
 			added = append(added, kind)
 		}
 	}
-	for kind, entry := range k.watches {
+	for kind, entry := range w.watches {
 		answer, wait := servedkinds.Absent, grace
 		switch {
 		case kinds.Has(kind):
 			answer = servedkinds.Served
 		case len(kinds) == 0 || unlisted.Has(kind.Group):
 			answer = servedkinds.Unknown
-		case k.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
+		case w.deletedDefinitions.Has(kind.GroupKind()), servedKinds.Has(kind.GroupKind()):
 			wait = 0
 		}
 		var step servedkinds.WatchAction

@@ -34,25 +34,25 @@ func NewHandlerSync(name string) *HandlerSync {
 }
 
 // watch starts the watch of a kind without waiting for its initial list.
-func (v *HandlerSync) watch(ctx context.Context, informers Informers, object client.Object, handle toolscache.ResourceEventHandler) error {
+func (h *HandlerSync) watch(ctx context.Context, informers Informers, object client.Object, handle toolscache.ResourceEventHandler) error {
 	informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", v.name, err)
+		return fmt.Errorf("watching %s: %w", h.name, err)
 	}
 	registration, err := informer.AddEventHandler(handle)
 	if err != nil {
-		return fmt.Errorf("watching %s: %w", v.name, err)
+		return fmt.Errorf("watching %s: %w", h.name, err)
 	}
-	v.hasSynced = registration.HasSynced
-	close(v.registered)
+	h.hasSynced = registration.HasSynced
+	close(h.registered)
 	return nil
 }
 
 // waitForSync waits until the handler is in sync. It also returns when the manager stops.
-func (v *HandlerSync) waitForSync(ctx context.Context) error {
+func (h *HandlerSync) waitForSync(ctx context.Context) error {
 	select {
-	case <-v.registered:
-		if toolscache.WaitForCacheSync(ctx.Done(), v.hasSynced) {
+	case <-h.registered:
+		if toolscache.WaitForCacheSync(ctx.Done(), h.hasSynced) {
 			return nil
 		}
 	case <-ctx.Done():
@@ -60,5 +60,5 @@ func (v *HandlerSync) waitForSync(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
-	return fmt.Errorf("watching %s: %w", v.name, errNotSynced)
+	return fmt.Errorf("watching %s: %w", h.name, errNotSynced)
 }

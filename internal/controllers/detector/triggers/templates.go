@@ -47,14 +47,14 @@ type Templates struct {
 
 // Watch starts the watch of the objects of a kind. It adds the kind to Watched before the first
 // object of the kind is queued.
-func (s *Templates) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
-	if _, err := s.Reader.Watch(ctx, kind); err != nil {
+func (t *Templates) Watch(ctx context.Context, kind schema.GroupVersionKind) error {
+	if _, err := t.Reader.Watch(ctx, kind); err != nil {
 		return err
 	}
-	objects := &kindSource{kind: kind, inner: source.TypedKind(s.Cache, templates.NewObject(kind), s.OnTemplates(kind))}
-	s.Watched.Add(kind, objects.stop)
-	if err := s.AddSource(objects); err != nil {
-		s.Watched.Stop(kind)
+	objects := &kindSource{kind: kind, inner: source.TypedKind(t.Cache, templates.NewObject(kind), t.OnTemplates(kind))}
+	t.Watched.Add(kind, objects.stop)
+	if err := t.AddSource(objects); err != nil {
+		t.Watched.Stop(kind)
 		return fmt.Errorf("watching %s: %w", kind, err)
 	}
 	return nil
@@ -62,15 +62,15 @@ func (s *Templates) Watch(ctx context.Context, kind schema.GroupVersionKind) err
 
 // Unwatch ends the watch of a kind. It also ends the informer of the kind, which all controllers of
 // the process share.
-func (s *Templates) Unwatch(ctx context.Context, kind schema.GroupVersionKind) {
-	s.Watched.Stop(kind)
-	s.Waiting.DeleteKind(kind)
-	s.Claims.DeleteKind(kind)
-	if err := s.Reader.Unwatch(ctx, kind); err != nil {
-		s.Log.Error(err, "Ending the watch of templates", "kind", kind)
+func (t *Templates) Unwatch(ctx context.Context, kind schema.GroupVersionKind) {
+	t.Watched.Stop(kind)
+	t.Waiting.DeleteKind(kind)
+	t.Claims.DeleteKind(kind)
+	if err := t.Reader.Unwatch(ctx, kind); err != nil {
+		t.Log.Error(err, "Ending the watch of templates", "kind", kind)
 		return
 	}
-	s.Log.Info("Ended the watch of templates", "kind", kind)
+	t.Log.Info("Ended the watch of templates", "kind", kind)
 }
 
 // kindSource is a source for one kind that can be stopped. It must be stopped when the kind is
@@ -82,40 +82,40 @@ type kindSource struct {
 }
 
 // String names the source in logs.
-func (s *kindSource) String() string { return "templates of kind " + s.kind.String() }
+func (k *kindSource) String() string { return "templates of kind " + k.kind.String() }
 
 // Start implements source.TypedSource.
-func (s *kindSource) Start(ctx context.Context, queue loop.Queue[templates.Request]) error {
-	ctx, s.cancel = context.WithCancel(ctx)
-	return s.inner.Start(ctx, queue)
+func (k *kindSource) Start(ctx context.Context, queue loop.Queue[templates.Request]) error {
+	ctx, k.cancel = context.WithCancel(ctx)
+	return k.inner.Start(ctx, queue)
 }
 
-func (s *kindSource) stop() {
-	if s.cancel != nil {
-		s.cancel()
+func (k *kindSource) stop() {
+	if k.cancel != nil {
+		k.cancel()
 	}
 }
 
 // OnTemplates queues templates that are created, changed or deleted.
-func (s *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[*unstructured.Unstructured, templates.Request] {
+func (t *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs[*unstructured.Unstructured, templates.Request] {
 	type queue = loop.Queue[templates.Request]
 	return handler.TypedFuncs[*unstructured.Unstructured, templates.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*unstructured.Unstructured], q queue) {
-			if r := templates.RefOf(kind, e.Object); e.IsInInitialList && !s.IsSkipped(r) {
-				s.Initial.Add(r, e.Object.GetCreationTimestamp().Time)
+			if r := templates.RefOf(kind, e.Object); e.IsInInitialList && !t.IsSkipped(r) {
+				t.Initial.Add(r, e.Object.GetCreationTimestamp().Time)
 			}
-			s.enqueue(kind, e.Object, policy.TemplateChanged, q)
+			t.enqueue(kind, e.Object, policy.TemplateChanged, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*unstructured.Unstructured], q queue) {
-			if policy.HasRelevantChange(e.ObjectOld, e.ObjectNew) && !s.isOwnClaimWrite(kind, e.ObjectNew) {
-				s.enqueue(kind, e.ObjectNew, policy.CauseOfUpdate(e.ObjectOld, e.ObjectNew, s.Catalog.Get), q)
+			if policy.HasRelevantChange(e.ObjectOld, e.ObjectNew) && !t.isOwnClaimWrite(kind, e.ObjectNew) {
+				t.enqueue(kind, e.ObjectNew, policy.CauseOfUpdate(e.ObjectOld, e.ObjectNew, t.Catalog.Get), q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*unstructured.Unstructured], q queue) {
 			r := templates.RefOf(kind, e.Object)
-			s.Claims.Delete(r)
-			s.Writes.Delete(r)
-			if !s.IsSkipped(r) {
+			t.Claims.Delete(r)
+			t.Writes.Delete(r)
+			if !t.IsSkipped(r) {
 				// The template is queued so that a reconcile stops tracking it. The handler itself
 				// must not do this, because an earlier reconcile may still run and track the
 				// template again.
@@ -129,23 +129,23 @@ func (s *Templates) OnTemplates(kind schema.GroupVersionKind) handler.TypedFuncs
 // has not changed since the write. It adds the claim to the index before it reads the policy from
 // the catalog. If the policy changes after that, the reconcile of the policy therefore finds the
 // template in the index.
-func (s *Templates) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
+func (t *Templates) isOwnClaimWrite(kind schema.GroupVersionKind, template *unstructured.Unstructured) bool {
 	r := templates.RefOf(kind, template)
-	p := s.Writes.Take(r, template)
+	p := t.Writes.Take(r, template)
 	if p == nil {
 		return false
 	}
-	s.Claims.Update(r, template)
-	return s.Catalog.Get(p.GetNamespace(), p.GetName()) == p
+	t.Claims.Update(r, template)
+	return t.Catalog.Get(p.GetNamespace(), p.GetName()) == p
 }
 
 // enqueue adds a template to the queue that controller-runtime passes to a handler, because that
 // queue sets the priority.
-func (s *Templates) enqueue(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Trigger, queue loop.Queue[templates.Request]) {
+func (t *Templates) enqueue(kind schema.GroupVersionKind, template *unstructured.Unstructured, cause policy.Trigger, queue loop.Queue[templates.Request]) {
 	r := templates.RefOf(kind, template)
-	if s.IsSkipped(r) {
+	if t.IsSkipped(r) {
 		return
 	}
-	s.Claims.Update(r, template)
+	t.Claims.Update(r, template)
 	queue.Add(r.Request(cause))
 }

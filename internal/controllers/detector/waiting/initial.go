@@ -27,26 +27,26 @@ func NewInitial() *Initial {
 }
 
 // SetStartTime sets the start time of the process. The ages of templates are relative to this time.
-func (l *Initial) SetStartTime(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.started = now
+func (i *Initial) SetStartTime(now time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.started = now
 }
 
 // Add records a template if it is old.
-func (l *Initial) Add(r templates.Ref, created time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.started.Sub(created) > reportMaxAge {
-		l.templates.Insert(r)
+func (i *Initial) Add(r templates.Ref, created time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started.Sub(created) > reportMaxAge {
+		i.templates.Insert(r)
 	}
 }
 
 // Take removes a template and reports whether the record contained it.
-func (l *Initial) Take(r templates.Ref) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	found := l.templates.Has(r)
-	l.templates.Delete(r)
+func (i *Initial) Take(r templates.Ref) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	found := i.templates.Has(r)
+	i.templates.Delete(r)
 	return found
 }

@@ -22,7 +22,7 @@ const maxNearMisses = 20
 // only selectors that select nothing, and the nearest template comes first. selected are the
 // templates that the policy selects. isClaimed reports whether a template contains the claim of any
 // policy.
-func (w *Templates) NearMisses(p policy.Object, selected sets.Set[templates.Ref], isClaimed func(templates.Ref) bool) []templates.Ref {
+func (t *Templates) NearMisses(p policy.Object, selected sets.Set[templates.Ref], isClaimed func(templates.Ref) bool) []templates.Ref {
 	probe, ok := p.DeepCopyObject().(policy.Object)
 	if !ok {
 		return nil
@@ -32,7 +32,7 @@ func (w *Templates) NearMisses(p policy.Object, selected sets.Set[templates.Ref]
 		filter, ok := policy.FilterOf(p, &selector)
 		return ok && selectsAny(filter, selected, isClaimed)
 	})
-	return w.nearMisses(probe)
+	return t.nearMisses(probe)
 }
 
 // selectsAny reports whether a filter matches any template, including templates that another policy
@@ -51,15 +51,15 @@ func selectsAny(filter policy.Filter, selected sets.Set[templates.Ref], isClaime
 
 // nearMisses returns at most maxNearMisses waiting templates that the policy nearly selects. The
 // nearest template comes first.
-func (w *Templates) nearMisses(p policy.Object) []templates.Ref {
+func (t *Templates) nearMisses(p policy.Object) []templates.Ref {
 	kinds := sets.New[string]()
 	for _, selector := range p.PropagationSpec().ResourceSelectors {
 		kinds.Insert(strings.ToLower(selector.Kind))
 	}
-	w.mu.RLock()
-	defer w.mu.RUnlock()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	misses := map[templates.Ref]policy.NearMiss{}
-	for kind, namespaces := range w.byKind {
+	for kind, namespaces := range t.byKind {
 		if !kinds.Has(strings.ToLower(kind.Kind)) {
 			continue
 		}

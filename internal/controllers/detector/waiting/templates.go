@@ -40,13 +40,13 @@ func NewTemplates() *Templates {
 }
 
 // Add records a template with its labels. If the template is already recorded, its time is kept.
-func (w *Templates) Add(r templates.Ref, templateLabels map[string]string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	namespaces := w.byKind[r.Kind]
+func (t *Templates) Add(r templates.Ref, templateLabels map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	namespaces := t.byKind[r.Kind]
 	if namespaces == nil {
 		namespaces = map[string]byName{}
-		w.byKind[r.Kind] = namespaces
+		t.byKind[r.Kind] = namespaces
 	}
 	if namespaces[r.Key.Namespace] == nil {
 		namespaces[r.Key.Namespace] = byName{}
@@ -59,46 +59,46 @@ func (w *Templates) Add(r templates.Ref, templateLabels map[string]string) {
 }
 
 // AddUnclaimed records the template unless the template contains the claim of a policy.
-func (w *Templates) AddUnclaimed(r templates.Ref, template metav1.Object) {
+func (t *Templates) AddUnclaimed(r templates.Ref, template metav1.Object) {
 	if _, claimed := policy.ClaimedBy(template); !claimed {
-		w.Add(r, template.GetLabels())
+		t.Add(r, template.GetLabels())
 	}
 }
 
 // Since returns when a template was first found to wait. It returns the zero time if the template
 // does not wait.
-func (w *Templates) Since(r templates.Ref) time.Time {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return w.byKind[r.Kind][r.Key.Namespace][r.Key.Name].since
+func (t *Templates) Since(r templates.Ref) time.Time {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byKind[r.Kind][r.Key.Namespace][r.Key.Name].since
 }
 
 // Remove removes a template.
-func (w *Templates) Remove(r templates.Ref) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	namespaces := w.byKind[r.Kind]
+func (t *Templates) Remove(r templates.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	namespaces := t.byKind[r.Kind]
 	delete(namespaces[r.Key.Namespace], r.Key.Name)
 	if len(namespaces[r.Key.Namespace]) == 0 {
 		delete(namespaces, r.Key.Namespace)
 	}
 	if len(namespaces) == 0 {
-		delete(w.byKind, r.Kind)
+		delete(t.byKind, r.Kind)
 	}
 }
 
 // DeleteKind removes all templates of a kind.
-func (w *Templates) DeleteKind(kind schema.GroupVersionKind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.byKind, kind)
+func (t *Templates) DeleteKind(kind schema.GroupVersionKind) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byKind, kind)
 }
 
 // Matching returns the waiting templates that match the filter, in any order.
-func (w *Templates) Matching(filter policy.Filter) []templates.Ref {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	namespaces := w.byKind[filter.Kind]
+func (t *Templates) Matching(filter policy.Filter) []templates.Ref {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	namespaces := t.byKind[filter.Kind]
 	if filter.Namespace != "" {
 		return appendMatches(nil, filter, filter.Namespace, namespaces[filter.Namespace])
 	}

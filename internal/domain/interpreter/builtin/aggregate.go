@@ -142,10 +142,10 @@ type counterReader struct {
 	err    error
 }
 
-func (r *counterReader) read(field string) int64 {
-	value, err := integerOrZero(r.status, field)
-	if err != nil && r.err == nil {
-		r.err = err
+func (c *counterReader) read(field string) int64 {
+	value, err := integerOrZero(c.status, field)
+	if err != nil && c.err == nil {
+		c.err = err
 	}
 	return value
 }

@@ -16,29 +16,29 @@ type copyOnWrite struct {
 }
 
 // set sets the field at path to a copy of value.
-func (e *copyOnWrite) set(value any, path ...string) error {
-	current, found, err := unstructured.NestedFieldNoCopy(e.object.Object, path...)
+func (c *copyOnWrite) set(value any, path ...string) error {
+	current, found, err := unstructured.NestedFieldNoCopy(c.object.Object, path...)
 	if err == nil && found && reflect.DeepEqual(current, value) {
 		return nil
 	}
-	e.ensureCopy()
-	if err := unstructured.SetNestedField(e.object.Object, value, path...); err != nil {
+	c.ensureCopy()
+	if err := unstructured.SetNestedField(c.object.Object, value, path...); err != nil {
 		return fmt.Errorf("setting %s: %w", strings.Join(path, "."), err)
 	}
 	return nil
 }
 
 // remove deletes the field at path.
-func (e *copyOnWrite) remove(path ...string) {
-	if _, found, err := unstructured.NestedFieldNoCopy(e.object.Object, path...); err != nil || !found {
+func (c *copyOnWrite) remove(path ...string) {
+	if _, found, err := unstructured.NestedFieldNoCopy(c.object.Object, path...); err != nil || !found {
 		return
 	}
-	e.ensureCopy()
-	unstructured.RemoveNestedField(e.object.Object, path...)
+	c.ensureCopy()
+	unstructured.RemoveNestedField(c.object.Object, path...)
 }
 
-func (e *copyOnWrite) ensureCopy() {
-	if !e.copied {
-		e.object, e.copied = e.object.DeepCopy(), true
+func (c *copyOnWrite) ensureCopy() {
+	if !c.copied {
+		c.object, c.copied = c.object.DeepCopy(), true
 	}
 }

@@ -34,8 +34,8 @@ type conditionAggregator struct {
 	now               func() time.Time
 }
 
-func (a conditionAggregator) aggregate(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
-	summed, err := a.aggregateCounters(ctx, template, items)
+func (c conditionAggregator) aggregate(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+	summed, err := c.aggregateCounters(ctx, template, items)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +49,10 @@ func (a conditionAggregator) aggregate(ctx context.Context, template *unstructur
 	}
 	conditions := slices.Clone(stored)
 	for _, kind := range []string{availableType, progressingType} {
-		conditions = a.setCondition(conditions, kind, states.worstCondition(kind, hasCondition(stored, kind)))
+		conditions = c.setCondition(conditions, kind, states.worstCondition(kind, hasCondition(stored, kind)))
 	}
 	for _, kind := range []string{replicaFailureType, workv1alpha2.MemberConditionPodFailure} {
-		conditions = a.setCondition(conditions, kind, states.failureCondition(kind))
+		conditions = c.setCondition(conditions, kind, states.failureCondition(kind))
 	}
 	if reflect.DeepEqual(stored, conditions) {
 		return summed, nil
@@ -62,7 +62,7 @@ func (a conditionAggregator) aggregate(ctx context.Context, template *unstructur
 
 // setCondition sets the condition of a type in a list, or removes the condition if desired is nil.
 // If the status does not change, the stored times are kept. The list may be modified.
-func (a conditionAggregator) setCondition(list []any, kind string, desired *reportedCondition) []any {
+func (c conditionAggregator) setCondition(list []any, kind string, desired *reportedCondition) []any {
 	index := slices.IndexFunc(list, func(entry any) bool { return entryText(entry, "type") == kind })
 	if desired == nil {
 		if index < 0 {
@@ -70,7 +70,7 @@ func (a conditionAggregator) setCondition(list []any, kind string, desired *repo
 		}
 		return slices.Delete(list, index, index+1)
 	}
-	now := a.now().UTC().Format(time.RFC3339)
+	now := c.now().UTC().Format(time.RFC3339)
 	entry := desired.encode()
 	entry["lastTransitionTime"], entry["lastUpdateTime"] = now, now
 	if index < 0 {

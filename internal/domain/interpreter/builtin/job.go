@@ -24,7 +24,7 @@ func job(pods podReader, now func() time.Time) interpreter.Rules {
 
 // jobReplicas returns how many Pods of a Job can run at the same time: parallelism, but at most
 // completions.
-func (r podReader) jobReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+func (p podReader) jobReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	replicas, err := integerOrZero(template.Object, "spec", "parallelism")
 	if err != nil {
 		return 0, nil, err
@@ -36,7 +36,7 @@ func (r podReader) jobReplicas(_ context.Context, template *unstructured.Unstruc
 	if hasCompletions {
 		replicas = min(replicas, completions)
 	}
-	requirements, err := r.templateRequirements(template)
+	requirements, err := p.templateRequirements(template)
 	return saturateInt32(replicas), requirements, err
 }
 

@@ -35,7 +35,7 @@ type jobAggregator struct {
 	now func() time.Time
 }
 
-func (a jobAggregator) aggregate(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (j jobAggregator) aggregate(_ context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	old, err := typed[batchv1.JobStatus](template.Object, "status")
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (a jobAggregator) aggregate(_ context.Context, template *unstructured.Unstr
 		Active:     totals.active,
 		Succeeded:  max(totals.succeeded, old.Succeeded),
 		Failed:     max(totals.failed, old.Failed),
-		Conditions: a.conditions(&old, &totals),
+		Conditions: j.conditions(&old, &totals),
 	}
 	status.StartTime = totals.startTime(old.StartTime, len(status.Conditions) > 0)
 	if finishedType(status.Conditions) == batchv1.JobComplete {
@@ -61,7 +61,7 @@ func (a jobAggregator) aggregate(_ context.Context, template *unstructured.Unstr
 }
 
 // conditions returns the aggregated conditions, the preceding conditions first.
-func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []batchv1.JobCondition {
+func (j jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []batchv1.JobCondition {
 	if len(totals.failedClusters) > 0 || isConditionTrue(old.Conditions, batchv1.JobFailureTarget) {
 		message := jobFailedMessage + strings.Join(totals.failedClusters, ",")
 		if len(totals.failedClusters) == 0 {
@@ -69,16 +69,16 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 			// removed. The Job stays failed with its stored message.
 			message = findJobCondition(old.Conditions, batchv1.JobFailureTarget).Message
 		}
-		conditions := []batchv1.JobCondition{a.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}
+		conditions := []batchv1.JobCondition{j.condition(old, batchv1.JobFailureTarget, jobFailedReason, message)}
 		if totals.active > 0 {
 			return conditions
 		}
-		return append(conditions, a.condition(old, batchv1.JobFailed, jobFailedReason, message))
+		return append(conditions, j.condition(old, batchv1.JobFailed, jobFailedReason, message))
 	}
 	if totals.clusters > 0 && totals.completeClusters == totals.clusters {
 		return []batchv1.JobCondition{
-			a.condition(old, batchv1.JobSuccessCriteriaMet, jobCriteriaReason, jobCompleteMessage),
-			a.condition(old, batchv1.JobComplete, jobCompleteReason, jobCompleteMessage),
+			j.condition(old, batchv1.JobSuccessCriteriaMet, jobCriteriaReason, jobCompleteMessage),
+			j.condition(old, batchv1.JobComplete, jobCompleteReason, jobCompleteMessage),
 		}
 	}
 	return nil
@@ -86,8 +86,8 @@ func (a jobAggregator) conditions(old *batchv1.JobStatus, totals *jobTotals) []b
 
 // condition returns a condition with the status True. If an equal condition is stored, its times
 // are kept.
-func (a jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
-	now := metav1.NewTime(a.now())
+func (j jobAggregator) condition(old *batchv1.JobStatus, kind batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
+	now := metav1.NewTime(j.now())
 	condition := batchv1.JobCondition{
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 		LastProbeTime: now, LastTransitionTime: now,
@@ -141,23 +141,23 @@ func sumJobs(items []workv1alpha2.AggregatedStatusItem) (jobTotals, error) {
 // but only after all clusters have started, because the API server rejects a later change. If the
 // result of the Job is decided, startTime does not wait for all clusters, because the clusters that
 // reported a start time may be removed before the Job is finished.
-func (t *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
+func (j *jobTotals) startTime(stored *metav1.Time, decided bool) *metav1.Time {
 	if stored != nil {
 		return stored
 	}
-	if len(t.startTimes) == 0 || (len(t.startTimes) < t.clusters && !decided) {
+	if len(j.startTimes) == 0 || (len(j.startTimes) < j.clusters && !decided) {
 		return nil
 	}
-	return &t.startTimes[0]
+	return &j.startTimes[0]
 }
 
 // completionTime returns the latest completion time. It returns nil until all clusters have
 // completed.
-func (t *jobTotals) completionTime() *metav1.Time {
-	if len(t.completionTimes) == 0 || len(t.completionTimes) < t.clusters {
+func (j *jobTotals) completionTime() *metav1.Time {
+	if len(j.completionTimes) == 0 || len(j.completionTimes) < j.clusters {
 		return nil
 	}
-	return &t.completionTimes[len(t.completionTimes)-1]
+	return &j.completionTimes[len(j.completionTimes)-1]
 }
 
 // finishedType returns the type of the first condition Complete or Failed that is True, or "" if

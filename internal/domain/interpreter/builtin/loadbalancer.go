@@ -86,12 +86,12 @@ func newIngressPoint(ingress *corev1.LoadBalancerIngress) ingressPoint {
 type ingressPoints map[ingressPoint]*corev1.LoadBalancerIngress
 
 // add adds an entry. If an entry with the same identity exists, add adds the ports to that entry.
-func (e ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
+func (i ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
 	key := newIngressPoint(ingress)
-	known := e[key]
+	known := i[key]
 	if known == nil {
 		known = &corev1.LoadBalancerIngress{Hostname: ingress.Hostname, IP: ingress.IP, IPMode: ingress.IPMode}
-		e[key] = known
+		i[key] = known
 	}
 	for _, port := range ingress.Ports {
 		if !slices.ContainsFunc(known.Ports, func(p corev1.PortStatus) bool { return comparePorts(p, port) == 0 }) {
@@ -102,9 +102,9 @@ func (e ingressPoints) add(ingress *corev1.LoadBalancerIngress) {
 
 // sorted returns the entries sorted by hostname, ip and mode. Empty values are sorted
 // last.
-func (e ingressPoints) sorted() []corev1.LoadBalancerIngress {
-	list := make([]corev1.LoadBalancerIngress, 0, len(e))
-	for _, ingress := range e {
+func (i ingressPoints) sorted() []corev1.LoadBalancerIngress {
+	list := make([]corev1.LoadBalancerIngress, 0, len(i))
+	for _, ingress := range i {
 		slices.SortFunc(ingress.Ports, comparePorts)
 		list = append(list, *ingress)
 	}

@@ -23,12 +23,12 @@ func pod(pods podReader) interpreter.Rules {
 }
 
 // podReplicas returns 1 and the replica requirements of the Pod.
-func (r podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+func (p podReader) podReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	spec, err := typed[corev1.PodSpec](template.Object, "spec")
 	if err != nil {
 		return 0, nil, err
 	}
-	return 1, r.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
+	return 1, p.requirements(&corev1.PodTemplateSpec{Spec: spec}), nil
 }
 
 // memberPod is the part of the status of a Pod that is aggregated.

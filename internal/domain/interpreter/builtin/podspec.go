@@ -14,9 +14,9 @@ type podReader struct {
 	includePriorityClass bool
 }
 
-func (r podReader) requirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
+func (p podReader) requirements(template *corev1.PodTemplateSpec) *workv1alpha2.ReplicaRequirements {
 	requirements := PodRequirements(template)
-	if requirements != nil && r.includePriorityClass {
+	if requirements != nil && p.includePriorityClass {
 		requirements.PriorityClassName = template.Spec.PriorityClassName
 	}
 	return requirements

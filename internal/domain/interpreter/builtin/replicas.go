@@ -12,22 +12,22 @@ import (
 // workloadReplicas returns the replicas and requirements of kinds with spec.replicas and
 // spec.template. An absent number of replicas counts as 0, because the API server has already set
 // the default.
-func (r podReader) workloadReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+func (p podReader) workloadReplicas(_ context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	replicas, err := integerOrZero(template.Object, "spec", "replicas")
 	if err != nil {
 		return 0, nil, err
 	}
-	requirements, err := r.templateRequirements(template)
+	requirements, err := p.templateRequirements(template)
 	return saturateInt32(replicas), requirements, err
 }
 
 // templateRequirements returns the requirements of the pod template in spec.template.
-func (r podReader) templateRequirements(template *unstructured.Unstructured) (*workv1alpha2.ReplicaRequirements, error) {
+func (p podReader) templateRequirements(template *unstructured.Unstructured) (*workv1alpha2.ReplicaRequirements, error) {
 	pod, err := typed[corev1.PodTemplateSpec](template.Object, "spec", "template")
 	if err != nil {
 		return nil, err
 	}
-	return r.requirements(&pod), nil
+	return p.requirements(&pod), nil
 }
 
 // reviseReplicas returns the rule that changes the number of replicas of kinds with that number at

@@ -40,18 +40,18 @@ type reportedCondition struct {
 }
 
 // isProblem reports whether a condition indicates a problem.
-func (c reportedCondition) isProblem() bool {
-	switch c.Type {
+func (r reportedCondition) isProblem() bool {
+	switch r.Type {
 	case replicaFailureType, workv1alpha2.MemberConditionPodFailure:
-		return c.Status == conditionTrue
+		return r.Status == conditionTrue
 	default:
-		return c.Status == conditionFalse
+		return r.Status == conditionFalse
 	}
 }
 
 // cause returns the message of the condition. Without a message it returns the reason, and without
 // a reason the type and status.
-func (c reportedCondition) cause() string { return cmp.Or(c.Message, c.Reason, c.Type+" is "+c.Status) }
+func (r reportedCondition) cause() string { return cmp.Or(r.Message, r.Reason, r.Type+" is "+r.Status) }
 
 // reflectConditions returns the conditions of a member object that have one of the given types, in
 // the order of types. It returns nil if there are none. Invalid conditions are omitted, because the
@@ -79,9 +79,9 @@ func reflectConditions(memberObject *unstructured.Unstructured, types []string) 
 	return picked
 }
 
-func (c reportedCondition) encode() map[string]any {
-	encoded := map[string]any{"type": c.Type, "status": c.Status}
-	for field, value := range map[string]string{"reason": c.Reason, "message": c.Message} {
+func (r reportedCondition) encode() map[string]any {
+	encoded := map[string]any{"type": r.Type, "status": r.Status}
+	for field, value := range map[string]string{"reason": r.Reason, "message": r.Message} {
 		if value != "" {
 			encoded[field] = value
 		}

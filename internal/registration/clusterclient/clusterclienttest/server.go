@@ -34,12 +34,12 @@ type pipeListener struct {
 	closed      chan struct{}
 }
 
-func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case l.connections <- server:
+	case p.connections <- server:
 		return client, nil
-	case <-l.closed:
+	case <-p.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -47,18 +47,18 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 }
 
 // Accept implements net.Listener.
-func (l *pipeListener) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
-	case connection := <-l.connections:
+	case connection := <-p.connections:
 		return connection, nil
-	case <-l.closed:
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close implements net.Listener.
-func (l *pipeListener) Close() error {
-	l.closeOnce.Do(func() { close(l.closed) })
+func (p *pipeListener) Close() error {
+	p.closeOnce.Do(func() { close(p.closed) })
 	return nil
 }
 

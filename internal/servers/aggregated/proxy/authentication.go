@@ -18,53 +18,53 @@ const maxErrorBody = 64 << 10
 
 // sendAuthenticated sends a request with the identity of the caller. If the member rejects the
 // token of the impersonator, sendAuthenticated reads the token again without a cache.
-func (w *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
-	resp, err := transport.RoundTrip(w.withIdentity(req, w.token))
+func (m *memberClient) sendAuthenticated(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
+	resp, err := transport.RoundTrip(m.withIdentity(req, m.token))
 	if err != nil {
 		return nil, err
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return w.handleUnauthorized(transport, req, resp, info)
+		return m.handleUnauthorized(transport, req, resp, info)
 	case http.StatusForbidden:
-		return w.explainForbidden(resp)
+		return m.explainForbidden(resp)
 	}
 	return resp, nil
 }
 
 // withIdentity returns a copy of the request with the token and the impersonation headers.
-func (w *memberClient) withIdentity(req *http.Request, token string) *http.Request {
+func (m *memberClient) withIdentity(req *http.Request, token string) *http.Request {
 	signed := req.Clone(req.Context())
 	stripIdentity(signed.Header)
 	signed.Header.Set("Authorization", "Bearer "+token)
-	impersonate(signed.Header, w.caller)
+	impersonate(signed.Header, m.caller)
 	return signed
 }
 
 // handleUnauthorized handles the response of a member that rejects the token. The member did not
 // execute the request, so the request can be sent again unless its body is consumed.
-func (w *memberClient) handleUnauthorized(transport http.RoundTripper, req *http.Request, resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
-	token, err := w.freshToken(req.Context())
+func (m *memberClient) handleUnauthorized(transport http.RoundTripper, req *http.Request, resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
+	token, err := m.freshToken(req.Context())
 	if err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
-	if token == w.token {
-		return w.rejectedToken(resp, info)
+	if token == m.token {
+		return m.rejectedToken(resp, info)
 	}
 	_ = resp.Body.Close()
 	if req.Body != nil && req.Body != http.NoBody {
 		return nil, withRetryAfter(newStatusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-			"the token for cluster %q was renewed during the request: try again", w.cluster.Name))
+			"the token for cluster %q was renewed during the request: try again", m.cluster.Name))
 	}
-	if resp, err = transport.RoundTrip(w.withIdentity(req, token)); err != nil {
+	if resp, err = transport.RoundTrip(m.withIdentity(req, token)); err != nil {
 		return nil, err
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return w.rejectedToken(resp, info)
+		return m.rejectedToken(resp, info)
 	case http.StatusForbidden:
-		return w.explainForbidden(resp)
+		return m.explainForbidden(resp)
 	}
 	return resp, nil
 }
@@ -72,16 +72,16 @@ func (w *memberClient) handleUnauthorized(transport http.RoundTripper, req *http
 // rejectedToken returns the response or error for a member that rejects the current token. If the
 // request is for a proxy subresource in the member, the response may come from an application that
 // requires a login.
-func (w *memberClient) rejectedToken(resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
+func (m *memberClient) rejectedToken(resp *http.Response, info *genericrequest.RequestInfo) (*http.Response, error) {
 	if info.Subresource == "proxy" {
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	ref, remedy := w.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
-	if w.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+	ref, remedy := m.cluster.Spec.ImpersonatorSecretRef, "join the cluster again"
+	if m.cluster.Spec.SyncMode == clusterv1alpha1.Pull {
 		remedy = "restart its agent"
 	}
-	return nil, newUnavailableError(w.cluster, fmt.Errorf(
+	return nil, newUnavailableError(m.cluster, fmt.Errorf(
 		"the member rejects the token of the control plane: replace key %q of Secret %s/%s by a token of the service account karmada-impersonator of the member, or %s",
 		clusterv1alpha1.SecretTokenKey, ref.Namespace, ref.Name, remedy))
 }
@@ -93,7 +93,7 @@ var impersonationDenied = regexp.MustCompile(`(users|groups|serviceaccounts) \\?
 // explainForbidden returns an error with a remedy if the impersonator is not allowed to
 // impersonate the caller. If the caller has no rights in the member, it returns the original
 // response.
-func (w *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
+func (m *memberClient) explainForbidden(resp *http.Response) (*http.Response, error) {
 	// Ignore a read error, because it occurs again when the rest of the body is read.
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	found := impersonationDenied.FindSubmatch(head)
@@ -108,7 +108,7 @@ func (w *memberClient) explainForbidden(resp *http.Response) (*http.Response, er
 	subject := subjectKinds[string(found[1])]
 	return nil, newStatusError(http.StatusForbidden, metav1.StatusReasonForbidden,
 		"cluster %q does not let the control plane impersonate %s %q yet: in the control plane, bind the subject with a ClusterRoleBinding to a ClusterRole that allows clusters/proxy (%s); members are updated within seconds",
-		w.cluster.Name, subject.kind, found[2], subject.hint)
+		m.cluster.Name, subject.kind, found[2], subject.hint)
 }
 
 // subjectKinds are the kinds of subjects that can be impersonated, with a hint for each.

@@ -34,17 +34,17 @@ func newSharedBudgets(budgets Budgets) sharedBudgets {
 
 // acquireSlots acquires a slot in the budget of the member and a slot in the shared budget.
 // release releases both slots.
-func (w *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade bool) (release func(), err error) {
-	memberSlots, sharedSlots, budget := w.member.requests, w.sharedBudgets.requests, "requests"
+func (m *memberClient) acquireSlots(req *http.Request, target *url.URL, upgrade bool) (release func(), err error) {
+	memberSlots, sharedSlots, budget := m.member.requests, m.sharedBudgets.requests, "requests"
 	switch {
 	case upgrade:
-		memberSlots, sharedSlots, budget = w.member.upgrades, w.sharedBudgets.longRunning, "streams"
-	case isLongRunning(req, w.requestInfo(&http.Request{Method: req.Method, URL: target})):
-		memberSlots, sharedSlots, budget = w.member.longRunning, w.sharedBudgets.longRunning, "watches and logs"
+		memberSlots, sharedSlots, budget = m.member.upgrades, m.sharedBudgets.longRunning, "streams"
+	case isLongRunning(req, m.requestInfo(&http.Request{Method: req.Method, URL: target})):
+		memberSlots, sharedSlots, budget = m.member.longRunning, m.sharedBudgets.longRunning, "watches and logs"
 	}
 	releaseMember, ok := tryAcquire(memberSlots)
 	if !ok {
-		return nil, memberBudgetExceeded(w.cluster, cap(memberSlots), budget)
+		return nil, memberBudgetExceeded(m.cluster, cap(memberSlots), budget)
 	}
 	releaseShared, ok := tryAcquire(sharedSlots)
 	if !ok {

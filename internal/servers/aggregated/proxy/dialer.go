@@ -21,9 +21,9 @@ type proxyError struct {
 	cause  error
 }
 
-func (e *proxyError) Error() string { return e.action + ": " + e.cause.Error() }
+func (p *proxyError) Error() string { return p.action + ": " + p.cause.Error() }
 
-func (e *proxyError) Unwrap() error { return e.cause }
+func (p *proxyError) Unwrap() error { return p.cause }
 
 // dialFunc opens a connection to an address.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -83,19 +83,19 @@ type httpProxy struct {
 	direct dialFunc
 }
 
-func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := p.connect(ctx, network)
+func (h httpProxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := h.connect(ctx, network)
 	if err != nil {
-		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
+		return nil, &proxyError{"reaching proxy " + h.url.Redacted(), err}
 	}
 	// The handshake ends after the dial timeout, or when the context ends.
 	deadline := time.Now().Add(dialTimeout)
 	if err := conn.SetDeadline(deadline); err != nil {
 		_ = conn.Close()
-		return nil, &proxyError{"reaching proxy " + p.url.Redacted(), err}
+		return nil, &proxyError{"reaching proxy " + h.url.Redacted(), err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	err = p.tunnel(conn, address)
+	err = h.tunnel(conn, address)
 	if !stop() {
 		err = errors.Join(ctx.Err(), err)
 	}
@@ -104,20 +104,20 @@ func (p httpProxy) dial(ctx context.Context, network, address string) (net.Conn,
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, &proxyError{fmt.Sprintf("reaching %s through proxy %s", address, p.url.Redacted()), err}
+		return nil, &proxyError{fmt.Sprintf("reaching %s through proxy %s", address, h.url.Redacted()), err}
 	}
 	return conn, nil
 }
 
-func (p httpProxy) connect(ctx context.Context, network string) (net.Conn, error) {
-	if p.url.Scheme == "http" {
-		return p.direct(ctx, network, withPort(p.url, "80"))
+func (h httpProxy) connect(ctx context.Context, network string) (net.Conn, error) {
+	if h.url.Scheme == "http" {
+		return h.direct(ctx, network, withPort(h.url, "80"))
 	}
-	conn, err := p.direct(ctx, network, withPort(p.url, "443"))
+	conn, err := h.direct(ctx, network, withPort(h.url, "443"))
 	if err != nil {
 		return nil, err
 	}
-	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: p.url.Hostname()})
+	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: h.url.Hostname()})
 	handshakeCtx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := secured.HandshakeContext(handshakeCtx); err != nil {
@@ -128,16 +128,16 @@ func (p httpProxy) connect(ctx context.Context, network string) (net.Conn, error
 }
 
 // tunnel sends the CONNECT request for address.
-func (p httpProxy) tunnel(conn net.Conn, address string) error {
+func (h httpProxy) tunnel(conn net.Conn, address string) error {
 	req := &http.Request{
 		Method: http.MethodConnect,
 		URL:    &url.URL{Opaque: address},
 		Host:   address,
-		Header: p.header.Clone(),
+		Header: h.header.Clone(),
 	}
-	if p.url.User != nil && req.Header.Get("Proxy-Authorization") == "" {
-		password, _ := p.url.User.Password()
-		credentials := base64.StdEncoding.EncodeToString([]byte(p.url.User.Username() + ":" + password))
+	if h.url.User != nil && req.Header.Get("Proxy-Authorization") == "" {
+		password, _ := h.url.User.Password()
+		credentials := base64.StdEncoding.EncodeToString([]byte(h.url.User.Username() + ":" + password))
 		req.Header.Set("Proxy-Authorization", "Basic "+credentials)
 	}
 	if err := req.Write(conn); err != nil {

@@ -228,7 +228,7 @@ func TestBodyOfCanceledRequestIsIncomplete(t *testing.T) {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 // A client that does not read must not keep its slot.
 func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {

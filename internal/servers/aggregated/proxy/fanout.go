@@ -55,9 +55,9 @@ type clusterResponse struct {
 }
 
 // discard deletes the body and releases its memory.
-func (r *clusterResponse) discard() {
-	r.body = nil
-	r.memory.release()
+func (c *clusterResponse) discard() {
+	c.body = nil
+	c.memory.release()
 }
 
 func discardAll(responses []clusterResponse) {

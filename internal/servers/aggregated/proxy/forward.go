@@ -36,31 +36,31 @@ type forwarder struct {
 	responder rest.Responder
 }
 
-func (p *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	member, upgrade := p.client.member, isUpgrade(req)
-	target, err := targetURL(p.client.cluster, p.path, req.URL)
+func (f *forwarder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	member, upgrade := f.client.member, isUpgrade(req)
+	target, err := targetURL(f.client.cluster, f.path, req.URL)
 	if err != nil {
-		p.responder.Error(err)
+		f.responder.Error(err)
 		return
 	}
-	release, err := p.client.acquireSlots(req, target, upgrade)
+	release, err := f.client.acquireSlots(req, target, upgrade)
 	if err != nil {
-		p.responder.Error(err)
+		f.responder.Error(err)
 		return
 	}
 	defer release()
 	ctx, end := withLinkedCancel(req.Context(), member.ctx)
 	defer end(nil)
 	if upgrade {
-		p.upgrade(w, req.WithContext(ctx), target)
+		f.upgrade(w, req.WithContext(ctx), target)
 		return
 	}
-	if redirectToSlash(strings.TrimSuffix(p.path, "/")+trailingSlash(req.URL), w, req) {
+	if redirectToSlash(strings.TrimSuffix(f.path, "/")+trailingSlash(req.URL), w, req) {
 		return
 	}
-	client := *p.client
+	client := *f.client
 	client.clientWriter = w
-	forward(w, req.WithContext(ctx), target, client.sendPlain, p.responder)
+	forward(w, req.WithContext(ctx), target, client.sendPlain, f.responder)
 }
 
 // trailingSlash returns the slash at the end of a URL, if there is one.
@@ -94,16 +94,16 @@ func forward(w http.ResponseWriter, req *http.Request, target *url.URL, send rou
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
 
 // sendPlain sends a request without an upgrade. The idle timeout applies unless the request is
 // long-running.
-func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
-	info := w.requestInfo(req)
+func (m *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
+	info := m.requestInfo(req)
 	ctx, end := context.WithCancelCause(req.Context())
 	var dog *watchdog
 	if !isLongRunning(req, info) {
-		dog = newWatchdog(w.timeouts.idle, func() { end(errIdle) })
+		dog = newWatchdog(m.timeouts.idle, func() { end(errIdle) })
 	}
 	stopClientLimit := func() {}
 	done := func() {
@@ -115,24 +115,24 @@ func (w *memberClient) sendPlain(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = watchedBody{ReadCloser: req.Body, watchdog: dog}
 	}
-	resp, err := w.send(w.member.transport.requests, req, info)
+	resp, err := m.send(m.member.transport.requests, req, info)
 	if err != nil {
 		done()
 		return nil, err
 	}
 	dog.reset()
-	stopClientLimit = limitClientWrites(ctx, w.clientWriter)
+	stopClientLimit = limitClientWrites(ctx, m.clientWriter)
 	resp.Body = watchedBody{ReadCloser: completeBody{resp.Body, ctx}, watchdog: dog, onClose: done}
 	return resp, nil
 }
 
 // send sends a request with the identity of the caller, and explains errors.
-func (w *memberClient) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
-	resp, err := w.sendAuthenticated(lateResponseFilter{transport}, req, info)
+func (m *memberClient) send(transport http.RoundTripper, req *http.Request, info *genericrequest.RequestInfo) (*http.Response, error) {
+	resp, err := m.sendAuthenticated(lateResponseFilter{transport}, req, info)
 	if err != nil {
-		return nil, explainError(req.Context(), w.cluster, w.timeouts, err)
+		return nil, explainError(req.Context(), m.cluster, m.timeouts, err)
 	}
-	return w.filterResponse(resp)
+	return m.filterResponse(resp)
 }
 
 // lateResponseFilter rejects responses to canceled requests. Over HTTP/1.1, the closed connection
@@ -141,8 +141,8 @@ func (w *memberClient) send(transport http.RoundTripper, req *http.Request, info
 type lateResponseFilter struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (t lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTripper.RoundTrip(req)
+func (l lateResponseFilter) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(req)
 	if err == nil && req.Context().Err() != nil {
 		_ = resp.Body.Close()
 		return nil, context.Cause(req.Context())
@@ -157,17 +157,17 @@ type completeBody struct {
 	request context.Context //nolint:containedctx // it is that of the request
 }
 
-func (w completeBody) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) && w.request.Err() != nil {
-		err = context.Cause(w.request)
+func (c completeBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) && c.request.Err() != nil {
+		err = context.Cause(c.request)
 	}
 	return n, err
 }
 
 // requestInfo parses a request to the member. It returns an empty result if parsing fails.
-func (w *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInfo {
-	info, err := requestInfoFactory.NewRequestInfo(memberRequest(w, req))
+func (m *memberClient) requestInfo(req *http.Request) *genericrequest.RequestInfo {
+	info, err := requestInfoFactory.NewRequestInfo(memberRequest(m, req))
 	if err != nil {
 		return &genericrequest.RequestInfo{}
 	}

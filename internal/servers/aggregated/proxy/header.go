@@ -32,12 +32,12 @@ var removedHeaders = []string{
 }
 
 // filterResponse removes from the response of a member what must not reach clients.
-func (w *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
+func (m *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
 	for _, name := range removedHeaders {
 		resp.Header.Del(name)
 	}
-	limitWarnings(resp.Header, w.cluster.Name)
-	if err := w.rewriteLocation(resp); err != nil {
+	limitWarnings(resp.Header, m.cluster.Name)
+	if err := m.rewriteLocation(resp); err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
@@ -74,17 +74,17 @@ func limitWarnings(header http.Header, cluster string) {
 // rewriteLocation rewrites redirects to the proxy path of the cluster, and rejects all other
 // redirects, because clients follow redirects with the credentials of their user, also to the
 // control plane.
-func (w *memberClient) rewriteLocation(resp *http.Response) error {
+func (m *memberClient) rewriteLocation(resp *http.Response) error {
 	if resp.Header.Get("Location") == "" {
 		return nil
 	}
-	location, ok := w.memberLocation(resp)
+	location, ok := m.memberLocation(resp)
 	switch {
 	case ok:
 		resp.Header.Set("Location", location)
 	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
 		return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
-			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", w.cluster.Name, resp.StatusCode)
+			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", m.cluster.Name, resp.StatusCode)
 	default:
 		resp.Header.Del("Location")
 	}
@@ -92,8 +92,8 @@ func (w *memberClient) rewriteLocation(resp *http.Response) error {
 }
 
 // memberLocation returns the path in the control plane for the Location of a response.
-func (w *memberClient) memberLocation(resp *http.Response) (string, bool) {
-	endpoint, err := url.Parse(w.cluster.Spec.APIEndpoint)
+func (m *memberClient) memberLocation(resp *http.Response) (string, bool) {
+	endpoint, err := url.Parse(m.cluster.Spec.APIEndpoint)
 	if err != nil {
 		return "", false
 	}
@@ -105,6 +105,6 @@ func (w *memberClient) memberLocation(resp *http.Response) (string, bool) {
 	if !below || rest != "" && !strings.HasPrefix(rest, "/") || validatePath(to.Path) != nil {
 		return "", false
 	}
-	location := url.URL{Path: proxyPath(w.cluster), RawQuery: to.RawQuery}
+	location := url.URL{Path: proxyPath(m.cluster), RawQuery: to.RawQuery}
 	return strings.Replace(location.String(), location.Path, location.Path+rest, 1), true
 }

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(cleanupRunner{m}) }
 // cleanupRunner closes the idle connections of the tests, which are not leaks of the proxy.
 type cleanupRunner struct{ *testing.M }
 
-func (q cleanupRunner) Run() int {
+func (c cleanupRunner) Run() int {
 	defer http.DefaultClient.CloseIdleConnections()
-	return q.M.Run()
+	return c.M.Run()
 }

@@ -50,7 +50,7 @@ func memoryExhausted(limit int64) error {
 type omittedError struct{ reason string }
 
 // Error implements error.
-func (e *omittedError) Error() string { return e.reason }
+func (o *omittedError) Error() string { return o.reason }
 
 func newOmittedError(format string, args ...any) error {
 	return &omittedError{fmt.Sprintf(format, args...)}
@@ -75,49 +75,49 @@ type memoryReservation struct {
 // reserve reserves memory for n more bytes. It waits for a limited time while other requests use
 // the memory. If it returns errMemoryExhausted, the whole request must fail. If it returns another
 // error, only the response of this member is omitted.
-func (g *memoryReservation) reserve(ctx context.Context, n int64) error {
-	if g.used+n > g.limit {
-		return newOmittedError("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", g.cluster, g.limit, g.cluster)
+func (m *memoryReservation) reserve(ctx context.Context, n int64) error {
+	if m.used+n > m.limit {
+		return newOmittedError("cluster %q is omitted: its response exceeds %d bytes: select fewer objects, or use clusters/%s/proxy", m.cluster, m.limit, m.cluster)
 	}
-	g.used += n
-	if g.request.Add(-n) < 0 {
-		return newOmittedError("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", g.cluster, g.limits.request)
+	m.used += n
+	if m.request.Add(-n) < 0 {
+		return newOmittedError("cluster %q is omitted: the responses of all clusters exceed %d bytes: select fewer objects", m.cluster, m.limits.request)
 	}
-	if g.used <= g.held {
+	if m.used <= m.held {
 		return nil
 	}
-	more := (g.used - g.held + reservationBlock - 1) / reservationBlock * reservationBlock
-	if !g.acquire(ctx, g.member, more) {
-		return newOmittedError("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", g.cluster, g.limits.perMember)
+	more := (m.used - m.held + reservationBlock - 1) / reservationBlock * reservationBlock
+	if !m.acquire(ctx, m.member, more) {
+		return newOmittedError("cluster %q is omitted: its responses to other requests take %d bytes: try again later, or select fewer objects", m.cluster, m.limits.perMember)
 	}
-	if !g.acquire(ctx, g.all, more) {
-		g.member.Release(more)
+	if !m.acquire(ctx, m.all, more) {
+		m.member.Release(more)
 		return errMemoryExhausted
 	}
-	g.held += more
+	m.held += more
 	return nil
 }
 
-func (g *memoryReservation) acquire(ctx context.Context, limit *semaphore.Weighted, n int64) bool {
+func (m *memoryReservation) acquire(ctx context.Context, limit *semaphore.Weighted, n int64) bool {
 	if limit.TryAcquire(n) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.limits.wait)
+	ctx, cancel := context.WithTimeout(ctx, m.limits.wait)
 	defer cancel()
 	return limit.Acquire(ctx, n) == nil
 }
 
 // release releases all memory. Later reads reserve memory again.
-func (g *memoryReservation) release() {
-	if g == nil {
+func (m *memoryReservation) release() {
+	if m == nil {
 		return
 	}
-	if g.held > 0 {
-		g.member.Release(g.held)
-		g.all.Release(g.held)
+	if m.held > 0 {
+		m.member.Release(m.held)
+		m.all.Release(m.held)
 	}
-	g.request.Add(g.used)
-	g.used, g.held = 0, 0
+	m.request.Add(m.used)
+	m.used, m.held = 0, 0
 }
 
 // reservingReader reserves memory while the body is read.
@@ -127,9 +127,9 @@ type reservingReader struct {
 	reservation *memoryReservation
 }
 
-func (g reservingReader) Read(p []byte) (int, error) {
-	n, err := g.Reader.Read(p)
-	if reserveErr := g.reservation.reserve(g.ctx, int64(n)); reserveErr != nil {
+func (r reservingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if reserveErr := r.reservation.reserve(r.ctx, int64(n)); reserveErr != nil {
 		return 0, reserveErr
 	}
 	return n, err

@@ -38,7 +38,7 @@ type mergedList struct {
 // add appends the list of a cluster and annotates each element with the name of the cluster. If
 // the response is invalid, add changes nothing. add first calls reserve with the memory that the
 // elements need in addition to their text.
-func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) error) error {
+func (m *mergedList) add(cluster string, body []byte, reserve func(bytes int64) error) error {
 	response, err := parseFields(body)
 	if err != nil {
 		return fmt.Errorf("parsing the list of cluster %q: %w", cluster, err)
@@ -47,7 +47,7 @@ func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) 
 	if string(response["kind"]) == `"Table"` {
 		key = "rows"
 	}
-	if l.first != nil && l.key != key {
+	if m.first != nil && m.key != key {
 		return fmt.Errorf("cluster %q is omitted: its response has another format than those of other clusters", cluster)
 	}
 	if err := reserve(elementOverhead * int64(countElements(response[key]))); err != nil {
@@ -57,10 +57,10 @@ func (l *mergedList) add(cluster string, body []byte, reserve func(bytes int64) 
 	if err != nil {
 		return fmt.Errorf("parsing the list of cluster %q: %w", cluster, err)
 	}
-	if l.first == nil {
-		l.first, l.key = response, key
+	if m.first == nil {
+		m.first, m.key = response, key
 	}
-	l.elements = append(l.elements, elements...)
+	m.elements = append(m.elements, elements...)
 	return nil
 }
 
@@ -153,43 +153,43 @@ func countElements(text []byte) int {
 
 // writeTo writes the merged list without copying it. It removes the continue token, because the
 // list is complete.
-func (l *mergedList) writeTo(to io.Writer) error {
-	if l.first == nil {
+func (m *mergedList) writeTo(to io.Writer) error {
+	if m.first == nil {
 		return errors.New("no cluster has returned a list")
 	}
-	metadata, err := parseFields(l.first["metadata"])
+	metadata, err := parseFields(m.first["metadata"])
 	if errors.Is(err, errTooManyFields) {
 		metadata = jsonFields{}
 	}
 	if metadata != nil {
 		delete(metadata, "continue")
 		delete(metadata, "remainingItemCount")
-		if l.first["metadata"], err = json.Marshal(metadata); err != nil {
+		if m.first["metadata"], err = json.Marshal(metadata); err != nil {
 			return err
 		}
 	}
-	delete(l.first, l.key)
-	head, err := json.Marshal(l.first)
+	delete(m.first, m.key)
+	head, err := json.Marshal(m.first)
 	if err != nil {
 		return err
 	}
-	key, err := json.Marshal(l.key)
+	key, err := json.Marshal(m.key)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(to, 64<<10)
 	separator := ","
-	if len(l.first) == 0 {
+	if len(m.first) == 0 {
 		separator = ""
 	}
 	// Ignore the error, because the writer returns it again in Flush.
 	_, _ = fmt.Fprintf(out, "%s%s%s:[", bytes.TrimSuffix(head, []byte("}")), separator, key)
-	for i, element := range l.elements {
+	for i, element := range m.elements {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
 		_, _ = out.Write(element)
-		l.elements[i] = nil
+		m.elements[i] = nil
 	}
 	_, _ = out.WriteString("]}")
 	return out.Flush()

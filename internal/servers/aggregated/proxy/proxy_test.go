@@ -291,10 +291,10 @@ type tunnelProxy struct {
 	headers []http.Header
 }
 
-func (p *tunnelProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	p.mu.Lock()
-	p.headers = append(p.headers, req.Header.Clone())
-	p.mu.Unlock()
+func (t *tunnelProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	t.mu.Lock()
+	t.headers = append(t.headers, req.Header.Clone())
+	t.mu.Unlock()
 	if req.Method != http.MethodConnect || req.Header.Get("X-Refuse") != "" {
 		http.Error(w, "no", http.StatusForbidden)
 		return

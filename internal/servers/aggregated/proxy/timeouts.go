@@ -44,15 +44,15 @@ func newWatchdog(limit time.Duration, end func()) *watchdog {
 }
 
 // reset restarts the idle time.
-func (d *watchdog) reset() {
-	if d != nil {
-		d.timer.Reset(d.limit)
+func (w *watchdog) reset() {
+	if w != nil {
+		w.timer.Reset(w.limit)
 	}
 }
 
-func (d *watchdog) stop() {
-	if d != nil {
-		d.timer.Stop()
+func (w *watchdog) stop() {
+	if w != nil {
+		w.timer.Stop()
 	}
 }
 

@@ -59,9 +59,9 @@ func newConnectionSettings(cluster *clusterv1alpha1.Cluster, caBundle []byte) co
 	}
 }
 
-func (r connectionSettings) header() http.Header {
+func (c connectionSettings) header() http.Header {
 	header := http.Header{}
-	for line := range strings.SplitSeq(r.proxyHeader, "\n") {
+	for line := range strings.SplitSeq(c.proxyHeader, "\n") {
 		if name, value, ok := strings.Cut(line, "\x00"); ok {
 			header.Add(name, value)
 		}
@@ -69,13 +69,13 @@ func (r connectionSettings) header() http.Header {
 	return header
 }
 
-func (r connectionSettings) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: r.insecure}
-	if r.insecure || r.caBundle == "" {
+func (c connectionSettings) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}
+	if c.insecure || c.caBundle == "" {
 		return config, nil
 	}
 	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM([]byte(r.caBundle)) {
+	if !config.RootCAs.AppendCertsFromPEM([]byte(c.caBundle)) {
 		return nil, errors.New("the CA bundle contains no certificate")
 	}
 	return config, nil
@@ -134,15 +134,15 @@ func (t *transport) closeIdle() {
 // dialer returns the function that connects to the cluster, directly or through the proxy of the
 // cluster. It connects to the proxy itself, because http.Transport does not use its proxy setting
 // for upgrades.
-func (r connectionSettings) dialer() (dialFunc, error) {
+func (c connectionSettings) dialer() (dialFunc, error) {
 	alive := net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: keepAliveProbes}
 	direct := (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: alive}).DialContext
-	if r.proxyURL == "" {
+	if c.proxyURL == "" {
 		return direct, nil
 	}
-	proxyURL, err := url.Parse(r.proxyURL)
+	proxyURL, err := url.Parse(c.proxyURL)
 	if err != nil {
 		return nil, fmt.Errorf("parsing spec.proxyURL: %w", err)
 	}
-	return dialThrough(proxyURL, r.header(), direct)
+	return dialThrough(proxyURL, c.header(), direct)
 }

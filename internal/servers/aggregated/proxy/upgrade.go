@@ -30,42 +30,42 @@ func isUpgrade(req *http.Request) bool {
 }
 
 // upgrade forwards a request to switch protocols, and then copies bytes in both directions.
-func (p *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
-	if !hasNoBody(w, req, p.client.timeouts.errorBody) {
+func (f *forwarder) upgrade(w http.ResponseWriter, req *http.Request, target *url.URL) {
+	if !hasNoBody(w, req, f.client.timeouts.errorBody) {
 		// Reject the body, because its bytes could not be distinguished from the bytes of the
 		// stream. Close the connection, so that the error response does not wait for the rest of
 		// the body.
 		w.Header().Set("Connection", "close")
-		p.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
+		f.responder.Error(apierrors.NewBadRequest("a request to switch protocols must not have a body"))
 		return
 	}
 	ctx, end := context.WithCancelCause(req.Context())
 	defer end(nil)
 	// The idle timeout applies until the member responds.
-	dog := newWatchdog(p.client.timeouts.idle, func() { end(errIdle) })
+	dog := newWatchdog(f.client.timeouts.idle, func() { end(errIdle) })
 	defer dog.stop()
 	out := upgradeRequest(req.WithContext(ctx), target)
-	resp, err := p.client.send(p.client.member.transport.upgrades, out, p.client.requestInfo(out))
+	resp, err := f.client.send(f.client.member.transport.upgrades, out, f.client.requestInfo(out))
 	if err != nil {
-		p.responder.Error(err)
+		f.responder.Error(err)
 		return
 	}
 	defer resp.Body.Close()
 	dog.stop()
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		if err := p.stream(ctx, w, resp); err != nil {
-			p.responder.Error(err)
+		if err := f.stream(ctx, w, resp); err != nil {
+			f.responder.Error(err)
 		}
 	case resp.StatusCode >= http.StatusBadRequest:
 		// The body of the error response has its own timeout.
-		dog := newWatchdog(p.client.timeouts.errorBody, func() { end(errIdle) })
+		dog := newWatchdog(f.client.timeouts.errorBody, func() { end(errIdle) })
 		defer dog.stop()
 		defer limitClientWrites(ctx, w)()
 		resp.Body = completeBody{resp.Body, ctx}
 		copyErrorResponse(w, resp)
 	default:
-		p.responder.Error(p.invalidUpgrade(resp.Status))
+		f.responder.Error(f.invalidUpgrade(resp.Status))
 	}
 }
 
@@ -83,9 +83,9 @@ func hasNoBody(w http.ResponseWriter, req *http.Request, limit time.Duration) bo
 	return n == 0 && errors.Is(err, io.EOF) && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-func (p *forwarder) invalidUpgrade(reason string) error {
+func (f *forwarder) invalidUpgrade(reason string) error {
 	return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
-		"invalid upgrade response of cluster %q: %s", p.client.cluster.Name, reason)
+		"invalid upgrade response of cluster %q: %s", f.client.cluster.Name, reason)
 }
 
 // upgradeRequest returns the request to the member. The request contains no identity.
@@ -120,10 +120,10 @@ func copyErrorResponse(w http.ResponseWriter, resp *http.Response) {
 
 // stream sends the 101 response to the client and then copies bytes in both directions until
 // both have ended. It returns an error only while the client can still receive it.
-func (p *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *http.Response) error {
+func (f *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *http.Response) error {
 	member, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
-		return p.invalidUpgrade("the connection is not writable")
+		return f.invalidUpgrade("the connection is not writable")
 	}
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *forwarder) stream(ctx context.Context, w http.ResponseWriter, resp *htt
 		// read the rest from the connection. If the buffer read the rest, the end of the data of
 		// the client would end the request.
 		early := io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered()))
-		copyStream(client, io.MultiReader(early, client), member, p.client.timeouts.halfClosed)
+		copyStream(client, io.MultiReader(early, client), member, f.client.timeouts.halfClosed)
 	}
 	return nil
 }

@@ -40,17 +40,17 @@ func tableColumns() []metav1.TableColumnDefinition {
 }
 
 // ConvertToTable returns a row for each Cluster of an object or list.
-func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
+func (t tableConvertor) ConvertToTable(_ context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	switch o := object.(type) {
 	case *clusterv1alpha1.Cluster:
 		table.ResourceVersion = o.ResourceVersion
-		table.Rows = []metav1.TableRow{c.row(o)}
+		table.Rows = []metav1.TableRow{t.row(o)}
 	case *clusterv1alpha1.ClusterList:
 		table.ListMeta = o.ListMeta
 		table.Rows = make([]metav1.TableRow, len(o.Items))
 		for i := range o.Items {
-			table.Rows[i] = c.row(&o.Items[i])
+			table.Rows[i] = t.row(&o.Items[i])
 		}
 	default:
 		return nil, fmt.Errorf("printing clusters: got a %T", object)
@@ -61,14 +61,14 @@ func (c tableConvertor) ConvertToTable(_ context.Context, object, tableOptions r
 	return table, nil
 }
 
-func (c tableConvertor) row(cluster *clusterv1alpha1.Cluster) metav1.TableRow {
+func (t tableConvertor) row(cluster *clusterv1alpha1.Cluster) metav1.TableRow {
 	return metav1.TableRow{
 		Cells: []any{
 			cluster.Name,
 			cluster.Status.KubernetesVersion,
 			string(cluster.Spec.SyncMode),
 			readyStatus(cluster),
-			c.age(cluster),
+			t.age(cluster),
 			orNone(strings.Join(cluster.Spec.Zones, ",")),
 			orNone(cluster.Spec.Region),
 			orNone(cluster.Spec.Provider),
@@ -98,11 +98,11 @@ func readyStatus(cluster *clusterv1alpha1.Cluster) string {
 	return string(metav1.ConditionUnknown)
 }
 
-func (c tableConvertor) age(cluster *clusterv1alpha1.Cluster) string {
+func (t tableConvertor) age(cluster *clusterv1alpha1.Cluster) string {
 	if cluster.CreationTimestamp.IsZero() {
 		return "<unknown>"
 	}
-	return duration.HumanDuration(c.now().Sub(cluster.CreationTimestamp.Time))
+	return duration.HumanDuration(t.now().Sub(cluster.CreationTimestamp.Time))
 }
 
 func orNone(value string) string {

@@ -36,8 +36,8 @@ type withUniqueIDs struct {
 }
 
 // GetRESTOptions returns the options with the wrapped storage.
-func (g withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+func (w withUniqueIDs) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := w.RESTOptionsGetter.GetRESTOptions(resource, example)
 	if err != nil {
 		return options, err
 	}

@@ -56,23 +56,23 @@ func Create(path string, now func() time.Time) (*File, error) {
 }
 
 // Stream returns a writer for one of the output streams of the program.
-func (l *File) Stream(name string) *Stream { return &Stream{log: l, name: name} }
+func (f *File) Stream(name string) *Stream { return &Stream{log: f, name: name} }
 
-func (l *File) writeLine(stream, tag string, text []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+func (f *File) writeLine(stream, tag string, text []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return os.ErrClosed
 	}
-	if l.size >= maxFileBytes {
-		if err := l.rotate(); err != nil {
+	if f.size >= maxFileBytes {
+		if err := f.rotate(); err != nil {
 			return err
 		}
 	}
-	n, err := fmt.Fprintf(l.file, "%s %s %s %s\n", l.now().UTC().Format(timeFormat), stream, tag, text)
-	l.size += n
-	close(l.written)
-	l.written = make(chan struct{})
+	n, err := fmt.Fprintf(f.file, "%s %s %s %s\n", f.now().UTC().Format(timeFormat), stream, tag, text)
+	f.size += n
+	close(f.written)
+	f.written = make(chan struct{})
 	if err != nil {
 		return fmt.Errorf("writing the log of a container: %w", err)
 	}
@@ -81,30 +81,30 @@ func (l *File) writeLine(stream, tag string, text []byte) error {
 
 // rotate starts a new file and keeps the previous file. The file may be renamed already, because
 // an earlier rotation failed after the rename.
-func (l *File) rotate() error {
-	if err := os.Rename(l.path, l.path+rotatedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (f *File) rotate() error {
+	if err := os.Rename(f.path, f.path+rotatedSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("rotating the log of a container: %w", err)
 	}
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the log of a container: %w", err)
 	}
-	_ = l.file.Close()
-	l.file, l.size = file, 0
-	l.rotations++
+	_ = f.file.Close()
+	f.file, f.size = file, 0
+	f.rotations++
 	return nil
 }
 
 // Close closes the log. Calls of Read that follow the log then return.
-func (l *File) Close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+func (f *File) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
 		return
 	}
-	l.closed = true
-	_ = l.file.Close()
-	close(l.written)
+	f.closed = true
+	_ = f.file.Close()
+	close(f.written)
 }
 
 // Remove deletes a closed log.
@@ -121,10 +121,10 @@ func removeFile(path string) error {
 
 // state returns the number of rotations, a channel that is closed at the next change, and
 // whether the log is closed.
-func (l *File) state() (rotations int, written <-chan struct{}, closed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rotations, l.written, l.closed
+func (f *File) state() (rotations int, written <-chan struct{}, closed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rotations, f.written, f.closed
 }
 
 // Stream splits the output of a program into lines.

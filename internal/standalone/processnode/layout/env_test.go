@@ -54,8 +54,8 @@ type fakeObjects struct {
 	configMaps map[string]map[string]string
 }
 
-func (s fakeObjects) Secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
-	data, ok := s.secrets[name]
+func (f fakeObjects) Secret(_ context.Context, name string, optional *bool) (*corev1.Secret, error) {
+	data, ok := f.secrets[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("secrets"), name)
 		if IsOptionalNotFound(err, optional) {
@@ -66,8 +66,8 @@ func (s fakeObjects) Secret(_ context.Context, name string, optional *bool) (*co
 	return &corev1.Secret{Data: data}, nil
 }
 
-func (s fakeObjects) ConfigMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
-	data, ok := s.configMaps[name]
+func (f fakeObjects) ConfigMap(_ context.Context, name string, optional *bool) (*corev1.ConfigMap, error) {
+	data, ok := f.configMaps[name]
 	if !ok {
 		err := apierrors.NewNotFound(corev1.Resource("configmaps"), name)
 		if IsOptionalNotFound(err, optional) {

@@ -24,13 +24,13 @@ type fakeIssuer struct {
 	err   error
 }
 
-func (i *fakeIssuer) Token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
-	if i.err != nil {
-		return nil, i.err
+func (f *fakeIssuer) Token(_ context.Context, _ []string, seconds *int64) (*authenticationv1.TokenRequestStatus, error) {
+	if f.err != nil {
+		return nil, f.err
 	}
-	i.count++
+	f.count++
 	return &authenticationv1.TokenRequestStatus{
-		Token: "token-" + strconv.Itoa(i.count), ExpirationTimestamp: metav1.NewTime(i.now.Add(time.Duration(*seconds) * time.Second)),
+		Token: "token-" + strconv.Itoa(f.count), ExpirationTimestamp: metav1.NewTime(f.now.Add(time.Duration(*seconds) * time.Second)),
 	}, nil
 }
 
