@@ -142,9 +142,9 @@ func epochEntry(t *testing.T) (key, value string) {
 	return "/registry/configmaps/" + clusterv1alpha1.NamespaceKarmadaSystem + "/" + clusterv1alpha1.EpochName, string(encoded)
 }
 
-// isDeletionHeld returns an error unless the deletion of the Work waits until a user confirms the
+// checkDeletionHeld returns an error unless the deletion of the Work waits until a user confirms the
 // restore.
-func isDeletionHeld(memberWork *workv1alpha1.Work) error {
+func checkDeletionHeld(memberWork *workv1alpha1.Work) error {
 	return checkCondition(memberWork.Status.Conditions, workv1alpha1.WorkDeletionHeld, metav1.ConditionTrue, workv1alpha1.WorkRestoreNotConfirmedReason, "The control plane is restored from a backup of ")
 }
 
@@ -187,7 +187,7 @@ func TestRestoredControlPlaneDeletesNothingUntilConfirmed(t *testing.T) {
 	deleted := stay[0]
 	deleteObject(t, env.Karmada, emptyObject(deleted))
 	for _, cluster := range r.clusters() {
-		await(t, env.Karmada, workOf(t, cluster, deleted), isDeletionHeld)
+		await(t, env.Karmada, workOf(t, cluster, deleted), checkDeletionHeld)
 		r.awaitRestoreWarning(cluster)
 	}
 	testenv.Holds(t, "nothing is deleted before the confirmation", quietPeriod, func(ctx context.Context) error { return r.checkNoneDeleted(ctx, before) })

@@ -17,14 +17,15 @@ const (
 	// CertificateSigningRequest of the agent.
 	AgentRequesterAnnotation = "cluster.karmada.io/agent-requester"
 
-	// AgentRecordClusterAnnotation, AgentRecordRequestAnnotation and
-	// AgentRecordRequesterAnnotation, on the execution namespace of a cluster with an agent, are
-	// a copy of the annotations of the agent's ClusterRole, in case the ClusterRole is lost. No
-	// agent can write this namespace. The values are the UID of the Cluster for which the copy
-	// is valid, the UID of the CertificateSigningRequest, and the user that sent it.
-	// ClusterNamespaceAnnotation on the execution namespace belongs to the copy.
-	AgentRecordClusterAnnotation   = "cluster.karmada.io/agent-record-cluster"
-	AgentRecordRequestAnnotation   = "cluster.karmada.io/agent-record-request"
+	// The next annotations, together with ClusterNamespaceAnnotation, copy the annotations of an
+	// agent's ClusterRole to the execution namespace of its cluster, in case the ClusterRole is
+	// lost. Agents cannot write this namespace.
+
+	// AgentRecordClusterAnnotation is the UID of the Cluster for which the copy is valid.
+	AgentRecordClusterAnnotation = "cluster.karmada.io/agent-record-cluster"
+	// AgentRecordRequestAnnotation is the copy of AgentRequestAnnotation.
+	AgentRecordRequestAnnotation = "cluster.karmada.io/agent-record-request"
+	// AgentRecordRequesterAnnotation is the copy of AgentRequesterAnnotation.
 	AgentRecordRequesterAnnotation = "cluster.karmada.io/agent-record-requester"
 )
 

@@ -185,9 +185,9 @@ func (g *Guard) StopTrackingCluster(name string) {
 	g.outages.removeCluster(name)
 }
 
-// RepeatHeldEvent makes the next held deletion in a cluster record an event again, because the
-// cluster changed.
-func (g *Guard) RepeatHeldEvent(cluster string) { g.counts.swapAnnouncedReason(cluster, "") }
+// AllowHeldEventAgain lets the next held deletion in a cluster record an event again, even for the
+// same reason. Callers call it when the cluster changed.
+func (g *Guard) AllowHeldEventAgain(cluster string) { g.counts.swapAnnouncedReason(cluster, "") }
 
 // readError wraps the error of a read that was needed to explain a deletion.
 func readError(subject string, karmadaWork *workv1alpha1.Work, err error) error {

@@ -179,7 +179,7 @@ func TestHeldDeletionIsReportedOnce(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
 		held  int
-	}{{0, 0}, {conditionDelay, 1}, {time.Minute, 1}} {
+	}{{0, 0}, {heldConditionDelay, 1}, {time.Minute, 1}} {
 		w.now = func() time.Time { return noon.Add(test.after) }
 		decision, err := w.Decide(t.Context(), readyCluster(), karmadaWork, true)
 		if err != nil {

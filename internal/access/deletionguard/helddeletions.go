@@ -24,10 +24,10 @@ import (
 // ErrDeletionHeld reports that a deletion waits for a confirmation or an explanation.
 var ErrDeletionHeld = errors.New("the deletion of the Work waits for a confirmation or an explanation")
 
-// conditionDelay is how long a deletion may be held without a condition. A template and its binding
+// heldConditionDelay is how long a deletion may be held without a condition. A template and its binding
 // are deleted at about the same time, so the deletion of the template usually explains the deletion
 // of the Work within this delay.
-const conditionDelay = 5 * time.Second
+const heldConditionDelay = 5 * time.Second
 
 // ReportHeld writes a condition and an event that say why a deletion is held and what the user can
 // do. It returns an error so that the caller retries.
@@ -35,7 +35,7 @@ func (g *Guard) ReportHeld(cluster *clusterv1alpha1.Cluster, karmadaWork *workv1
 	heldErr := fmt.Errorf("cluster(%s): %w", cluster.Name, ErrDeletionHeld)
 	g.counts.removeWork(client.ObjectKeyFromObject(karmadaWork))
 	mass := isMassDeletion(decision.Reason)
-	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && g.now().Sub(karmadaWork.DeletionTimestamp.Time) < conditionDelay {
+	if !mass && decision.Reason != guard.ReasonRestoreUnconfirmed && g.now().Sub(karmadaWork.DeletionTimestamp.Time) < heldConditionDelay {
 		return heldErr
 	}
 	condition := newHeldCondition(cluster, karmadaWork, decision)

@@ -50,7 +50,7 @@ func finishWorkDeletion(ctx context.Context, others client.Client) error {
 	return nil
 }
 
-func noExecutor(context.Context, client.Client) error { return nil }
+func withoutExecutor(context.Context, client.Client) error { return nil }
 
 func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 	tests := map[string]struct {
@@ -59,7 +59,7 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 		executor func(context.Context, client.Client) error
 		end      string
 	}{
-		"a new cluster": {executor: noExecutor, end: "Cluster member1 [karmada.io/cluster-controller] cluster.karmada.io/not-ready:NoSchedule, Namespace karmada-es-member1"},
+		"a new cluster": {executor: withoutExecutor, end: "Cluster member1 [karmada.io/cluster-controller] cluster.karmada.io/not-ready:NoSchedule, Namespace karmada-es-member1"},
 		"a cluster in removal": {
 			cluster:  newClusterInDeletion(clusterv1alpha1.Push, metav1.ConditionTrue),
 			stored:   []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member1", "db", false)},
@@ -68,7 +68,7 @@ func TestAdditionAndRemovalSurviveCrashesAroundWrites(t *testing.T) {
 		"a cluster in removal with a lost agent": {
 			cluster:  newClusterInDeletion(clusterv1alpha1.Pull, metav1.ConditionUnknown),
 			stored:   []client.Object{withFinalizer(newNamespace("karmada-es-member1")), newWork("member1", "web", false), newWork("member1", "db", false)},
-			executor: noExecutor,
+			executor: withoutExecutor,
 		},
 	}
 	for name, tc := range tests {

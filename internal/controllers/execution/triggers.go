@@ -84,7 +84,7 @@ func (c *controller) onClusterUpdate(ctx context.Context, older, newer *clusterv
 		c.enqueueAllWorks(ctx, newer)
 	case shouldRetryWorks(older, newer):
 		if c.judge != nil {
-			c.judge.RepeatHeldEvent(newer.Name)
+			c.judge.AllowHeldEventAgain(newer.Name)
 		}
 		c.pools.RetryNow(newer.Name)
 	}

@@ -119,7 +119,7 @@ func onlyDecisiveChanges(judge *deletionguard.Guard) predicate.Predicate {
 			if !ok || !ok2 || !isDecisive(before, after) {
 				return false
 			}
-			judge.RepeatHeldEvent(after.Name)
+			judge.AllowHeldEventAgain(after.Name)
 			return true
 		},
 	}

@@ -20,7 +20,7 @@ func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) in
 	limit = min(limit, maxSetsPerComponent(grades, parts))
 	groups := divideRoundingUp(countNodes(grades, parts, limit), maxNodes)
 	if groups <= 1 {
-		return placeSetsInBundles(grades, parts, limit)
+		return countSetsInBundles(grades, parts, limit)
 	}
 	group := make([]grade, len(grades))
 	for i, g := range grades {
@@ -28,14 +28,14 @@ func placeSetsOnGroups(grades []grade, parts []componentRequest, limit int64) in
 		group[i] = g
 	}
 	// Either every group gets whole sets, or every group gets an equal part of each set.
-	whole := multiplySaturated(groups, placeSetsInBundles(group, parts, divideRoundingUp(limit, groups)))
-	shares := placeSetsInBundles(group, scaleReplicas(parts, func(replicas int64) int64 { return divideRoundingUp(replicas, groups) }), limit)
+	whole := multiplySaturated(groups, countSetsInBundles(group, parts, divideRoundingUp(limit, groups)))
+	shares := countSetsInBundles(group, scaleReplicas(parts, func(replicas int64) int64 { return divideRoundingUp(replicas, groups) }), limit)
 	return min(limit, max(whole, shares))
 }
 
-// placeSetsInBundles does what placeSets does, but for any number of sets. More sets than maxSets
+// countSetsInBundles does what placeSets does, but for any number of sets. More sets than maxSets
 // are placed in bundles of several sets.
-func placeSetsInBundles(grades []grade, parts []componentRequest, limit int64) int64 {
+func countSetsInBundles(grades []grade, parts []componentRequest, limit int64) int64 {
 	bundleSize := divideRoundingUp(limit, maxSets)
 	if bundleSize <= 1 {
 		return placeSets(grades, parts, limit)

@@ -20,10 +20,9 @@ type Outages struct {
 
 type outage struct{ began, ended time.Time }
 
-// Observe records whether the cluster is ready now. since is the time since when the cluster is in
-// this state according to its condition. Conditions contain times of several clocks, including the
-// clock of an agent. An outage is therefore never recorded as longer than it was observed. Only an
-// outage that is present at the first observation begins at the time in the condition.
+// Observe records whether the cluster is ready now. since is the transition time of the condition.
+// It may come from another clock, such as the clock of an agent, so an outage begins when Observe
+// first sees it. An outage that is present in the first observation begins at since.
 func (o Outages) Observe(ready bool, since, now time.Time) Outages {
 	first := !o.hasObserved
 	o.hasObserved = true

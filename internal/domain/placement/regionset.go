@@ -88,8 +88,9 @@ func (r *regionSearch) walk(from int, chosen []*region, clusters int) {
 	}
 }
 
-// canComplete reports whether a set with that many regions and clusters can still satisfy the
-// bounds by adding regions at or after the index from. The largest regions are at the end.
+// canComplete reports whether a set that already has the given numbers of regions and clusters can
+// still satisfy the bounds by adding elements of r.regions[from:]. r.regions is sorted by ascending
+// size.
 func (r *regionSearch) canComplete(from, regions, clusters int) bool {
 	more := min(r.bounds.maxRegions-regions, len(r.regions)-from)
 	if more < 0 || regions+more < r.bounds.minRegions {

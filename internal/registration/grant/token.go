@@ -63,8 +63,8 @@ func checkTokenSecret(have client.Object, want *corev1.Secret) error {
 }
 
 // awaitToken waits until the Secret contains the token of the account with this UID. It returns
-// nil if the watch ends or the Secret is deleted. The member deletes a Secret that belongs to a
-// deleted account with the same name.
+// nil if the watch ends or the Secret is deleted: the token controller of the member deletes a
+// Secret that names an earlier account with the same name. The caller then creates the Secret again.
 func awaitToken(ctx context.Context, s *clusterclient.Client, request *corev1.Secret, account types.UID) (*corev1.Secret, error) {
 	// A watch without a resource version first returns the existing objects.
 	events, err := s.API.Watch(ctx, &corev1.SecretList{}, client.InNamespace(request.Namespace), client.MatchingFields{"metadata.name": request.Name})
