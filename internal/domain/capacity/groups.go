@@ -61,7 +61,7 @@ func maxSetsPerComponent(grades []grade, parts []componentRequest) int64 {
 	return limit
 }
 
-// countNodes returns the number of nodes that placeSets would simulate.
+// countNodes returns how many nodes placeSets would simulate, so that callers can limit the cost.
 func countNodes(grades []grade, parts []componentRequest, limit int64) int64 {
 	replicas, nodes := totalReplicas(parts, limit), int64(0)
 	for _, g := range grades {

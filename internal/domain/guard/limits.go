@@ -11,9 +11,9 @@ type Burst struct {
 
 // Bursts holds the bursts of the same period.
 type Bursts struct {
-	// Cluster is the burst in the cluster of the Work.
+	// Cluster counts the deletions and Works of the cluster of the deleted Work.
 	Cluster Burst
-	// Fleet is the sum of the bursts in all clusters with unexplained deletions.
+	// Fleet counts the deletions and Works of all clusters with unexplained deletions.
 	Fleet Burst
 	// Clusters is the number of clusters with unexplained deletions.
 	Clusters int

@@ -69,8 +69,8 @@ func containsAny(list []string, wanted ...string) bool {
 	return slices.ContainsFunc(wanted, func(value string) bool { return slices.Contains(list, value) })
 }
 
-// SubjectsOf returns the subjects of all bindings to roles that allow access to the
-// cluster. Bindings to roles that are not given are ignored.
+// SubjectsOf returns the subjects of all bindings to roles that allow access to the cluster.
+// Bindings whose role is not in roles are ignored.
 func SubjectsOf(roles []rbacv1.ClusterRole, bindings []rbacv1.ClusterRoleBinding, cluster string) Subjects {
 	allowed := map[string]bool{}
 	for i := range roles {

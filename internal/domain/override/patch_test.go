@@ -46,9 +46,9 @@ func FuzzPatchOperation(f *testing.F) {
 	const document = `{"a":1,"l":[1,{"deep":"x"},3],"o":{"x/y":true},"n":null,"s":"text"}`
 	f.Fuzz(func(t *testing.T, path string, choice uint8, raw string) {
 		operator := []policyv1alpha1.OverriderOperator{"add", "replace", "remove"}[choice%3]
-		// The two implementations differ on purpose in these cases: patchOperation rejects relative
-		// paths, replaces a whole document only if the caller allows it, and rejects an empty token
-		// for a list.
+		// patchOperation differs from the JSON patch library on purpose: it rejects relative paths,
+		// replaces a whole document only if the caller allows it, and rejects an empty token for a
+		// list.
 		if !strings.HasPrefix(path, "/") || path == "/" || strings.Contains(path, "//") || strings.HasSuffix(path, "/") {
 			return
 		}

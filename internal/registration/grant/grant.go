@@ -107,7 +107,8 @@ func (g Grant) CheckMemberRole(ctx context.Context) error {
 	return nil
 }
 
-// bindRoles gives the account of the control plane all rights, or only the rights of MemberRole.
+// bindRoles gives the control plane's account in the member the rights of MemberRole, or all rights
+// if MemberRole is empty.
 func (g Grant) bindRoles(ctx context.Context) error {
 	role, binding := NewClusterRole(g.Cluster), NewClusterRoleBinding(g.Cluster, g.Namespace)
 	if g.MemberRole != "" {
