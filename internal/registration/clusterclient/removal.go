@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
@@ -94,7 +95,10 @@ func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 		return err
 	}
 	err := c.awaitRemoval(waiting, removal)
-	if err == nil || waiting.Err() == nil {
+	if err == nil {
+		return c.deleteUnprocessedNamespace(waiting, removal)
+	}
+	if waiting.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -103,6 +107,21 @@ func (c *Client) DeleteCluster(ctx context.Context, removal Removal) error {
 	reading, cancel := context.WithTimeout(ctx, blockersTimeout)
 	defer cancel()
 	return &BlockedRemovalError{Cluster: removal.Cluster.Name, Wait: removal.Wait, Blockers: c.blockers(reading, removal)}
+}
+
+// deleteUnprocessedNamespace deletes the execution namespace of a Cluster that was deleted before
+// the cluster controller added its finalizer. For such a Cluster, the controller keeps the
+// namespace for minutes, because it cannot distinguish the namespace from one that a registration
+// has just created.
+func (c *Client) deleteUnprocessedNamespace(ctx context.Context, removal Removal) error {
+	if controllerutil.ContainsFinalizer(removal.Cluster, clusterv1alpha1.ClusterControllerFinalizer) || removal.DeniedMeansGone {
+		return nil
+	}
+	namespace, err := c.Get(ctx, registration.NewExecutionNamespace(removal.Cluster.Name))
+	if err != nil || namespace == nil || !namespace.GetDeletionTimestamp().IsZero() {
+		return err
+	}
+	return c.Delete(ctx, namespace)
 }
 
 // awaitRemoval waits until a Cluster is gone. During the wait, it logs the blocking objects

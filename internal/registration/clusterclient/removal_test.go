@@ -108,6 +108,33 @@ func TestRemoveClusterLogsBlockersWhileWaiting(t *testing.T) {
 }
 
 // An agent is not allowed to list bindings, and loses all its rights together with its Cluster.
+// The cluster controller deletes the namespace of a Cluster that has its finalizer.
+func TestDeleteClusterDeletesUnprocessedNamespace(t *testing.T) {
+	for name, test := range map[string]struct {
+		finalizers []string
+		agent      bool
+		remains    bool
+	}{
+		"without the finalizer": {},
+		"without the finalizer, with the credentials of the agent": {agent: true, remains: true},
+		"with the finalizer": {finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}, remains: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := clusterclienttest.NewCluster("east", "id", clusterv1alpha1.Pull)
+			namespace := registration.NewExecutionNamespace("east")
+			karmada := clusterclienttest.NewClient(t, "", &stored, namespace)
+			read := stored.DeepCopy()
+			read.Finalizers = test.finalizers
+			if err := karmada.DeleteCluster(t.Context(), clusterclient.Removal{Cluster: read, Wait: time.Minute, DeniedMeansGone: test.agent}); err != nil {
+				t.Fatal(err)
+			}
+			if have, err := karmada.Get(t.Context(), namespace); err != nil || (have != nil) != test.remains {
+				t.Errorf("the namespace remains: %t, want %t (%v)", have != nil, test.remains, err)
+			}
+		})
+	}
+}
+
 func TestDeleteClusterWithAgentCredentials(t *testing.T) {
 	karmada, east := newUnreachableCluster(t, 0)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "", errors.New("no"))
