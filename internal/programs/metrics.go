@@ -106,7 +106,7 @@ func newOfflineHost(ctx context.Context, o HostOptions) (*Host, error) {
 		return nil, err
 	}
 	watch := epoch.New(epoch.Options{Reader: mgr.GetAPIReader(), Metrics: epochMetrics}) // is not started
-	reports := statuswriter.NewWriter(mgr.GetClient(), statuswriter.DefaultOptions())
+	reports := statuswriter.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), statuswriter.DefaultOptions())
 	judge, err := newJudge(mgr, reports, watch, o)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 		Karmada: mgr.GetClient(), Secrets: mgr.GetAPIReader(), SecretMetadata: secretWatcher, LocalConfig: o.LocalMember, Throttle: o.MemberThrottle, WrapTransport: o.WrapMemberTransport, Metrics: memberMetrics,
 		Delivered: newDeliveredCounter(ctx, mgr.GetClient()),
 	})
-	reports := statuswriter.NewWriter(mgr.GetClient(), statuswriter.DefaultOptions())
+	reports := statuswriter.NewWriter(mgr.GetClient(), mgr.GetAPIReader(), statuswriter.DefaultOptions())
 	if err := mgr.Add(reports); err != nil {
 		return nil, fmt.Errorf("adding the writer of Work statuses: %w", err)
 	}

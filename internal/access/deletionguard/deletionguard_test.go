@@ -85,7 +85,7 @@ func newGuardFixture(t *testing.T, objects ...client.Object) *guardFixture {
 	w.Guard, err = New(Options{
 		Karmada: w.store, APIReader: w.store, Discovery: &w.discovery, Registry: prometheus.NewRegistry(), Limits: guard.DefaultLimits(),
 		Now: func() time.Time { return noon }, Events: loop.NewEvents(record.NewFakeRecorder(100)),
-		Reports: statuswriter.NewWriter(w.store, statuswriter.DefaultOptions()),
+		Reports: statuswriter.NewWriter(w.store, w.store, statuswriter.DefaultOptions()),
 	})
 	if err != nil {
 		t.Fatal(err)

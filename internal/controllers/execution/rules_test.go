@@ -136,7 +136,7 @@ func TestRuleThatChangesDuringAPassIsAppliedByTheNext(t *testing.T) {
 
 func TestDeletedWorkIsNotEnqueuedForRules(t *testing.T) {
 	f := newRulesFixture(t)
-	f.reports = statuswriter.NewWriter(fake.NewClientBuilder().Build(), statuswriter.DefaultOptions())
+	f.reports = statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions())
 	f.stopTracking(workKey(f.work))
 	if got := f.interpreted.Works(interpreter.AllKinds()); len(got) != 0 {
 		t.Errorf("indexed Works %v", got)

@@ -24,7 +24,7 @@ func TestWorksOfUnservedKindsAreCountedAsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &controller{judge: ruling, now: now, reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), statuswriter.DefaultOptions())}
+	c := &controller{judge: ruling, now: now, reports: statuswriter.NewWriter(fake.NewClientBuilder().Build(), nil, statuswriter.DefaultOptions())}
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}
 	stored := newDeletedWork("")
 

@@ -137,7 +137,7 @@ func TestVerdictsOnDeletedWorksOfPullClusters(t *testing.T) {
 				ReadEpoch: func(context.Context) (epoch.Epoch, error) {
 					return cmp.Or(test.epoch, epoch.Epoch{ID: "a", Cause: epoch.CauseInstalled}), nil
 				},
-				Events: loop.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, statuswriter.DefaultOptions()),
+				Events: loop.NewEvents(record.NewFakeRecorder(10)), Reports: statuswriter.NewWriter(karmada, karmada, statuswriter.DefaultOptions()),
 			})
 			if err != nil {
 				t.Fatal(err)

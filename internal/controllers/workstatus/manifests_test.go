@@ -70,7 +70,7 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
 					rules: fixedRules{interpreter.Rules{}}, events: loop.NewEvents(record.NewFakeRecorder(10)),
-					reports: statuswriter.NewWriter(store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
+					reports: statuswriter.NewWriter(store, store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				finished := make(chan error)

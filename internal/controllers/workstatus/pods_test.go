@@ -91,7 +91,7 @@ func TestPodFailuresOfUnhealthyWorkloadsAreReported(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
-			c := &controller{reports: statuswriter.NewWriter(nil, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(func() time.Time { return now })}
+			c := &controller{reports: statuswriter.NewWriter(nil, nil, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(func() time.Time { return now })}
 			stored := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "web"}}
 			runPass := func() (string, time.Duration) {
 				entry := &workv1alpha1.ManifestStatus{Health: tc.health, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}}

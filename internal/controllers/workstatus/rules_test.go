@@ -49,7 +49,7 @@ func newRulesFixture(t *testing.T) *rulesFixture {
 	f := &rulesFixture{store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()}
 	f.controller = &controller{
 		karmada: f.store, rules: &f.table, events: loop.NewEvents(record.NewFakeRecorder(10)),
-		reports: statuswriter.NewWriter(f.store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
+		reports: statuswriter.NewWriter(f.store, f.store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 	}
 	f.pools = fanout.New(fanout.Options{Name: Name, Workers: 1}, func(ctx context.Context, _ string, key types.NamespacedName) (reconcile.Result, error) {
 		f.passes++

@@ -31,7 +31,7 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := NewWriter(nil, DefaultOptions())
+			w := NewWriter(nil, nil, DefaultOptions())
 			defer w.queue.ShutDown()
 			now := noon
 			w.now = func() time.Time { return now }
@@ -60,7 +60,7 @@ func TestPutBackAfterFailedWrite(t *testing.T) {
 }
 
 func TestPendingUpdateOfFormerWorkIsDropped(t *testing.T) {
-	w := NewWriter(nil, DefaultOptions())
+	w := NewWriter(nil, nil, DefaultOptions())
 	defer w.queue.ShutDown()
 	w.Submit(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}, "a", pacing.InProgress, nil)
 	w.Submit(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "2"}}, "b", pacing.InProgress, nil)

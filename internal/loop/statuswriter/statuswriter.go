@@ -64,9 +64,11 @@ type Writer struct {
 	// progress.
 	progressLimiter *rate.Limiter
 	karmada         client.Client
-	queue           workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	now             func() time.Time
-	cacheSyncDelay  time.Duration
+	// live reads Works from the API server.
+	live           client.Reader
+	queue          workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	now            func() time.Time
+	cacheSyncDelay time.Duration
 
 	mu         sync.Mutex
 	deliveries pacing.Rate
@@ -81,6 +83,9 @@ type pendingUpdate struct {
 	uid             types.UID
 	changes         map[Part]partChange
 	firstAt, lastAt time.Time
+	// hasFailed is true after a failed write. The API server may have stored this write, or may
+	// have a newer state than the cache.
+	hasFailed bool
 }
 
 type partChange struct {
@@ -107,10 +112,11 @@ const (
 	retryMax  = 10 * time.Second
 )
 
-// NewWriter returns a writer that reads and writes with a cached client.
-func NewWriter(karmada client.Client, o Options) *Writer {
+// NewWriter returns a writer that reads and writes with a cached client. After a failed write, it
+// reads the Work from live, the API server.
+func NewWriter(karmada client.Client, live client.Reader, o Options) *Writer {
 	w := &Writer{
-		options: o, karmada: karmada, now: time.Now, cacheSyncDelay: cacheSyncDelay,
+		options: o, karmada: karmada, live: live, now: time.Now, cacheSyncDelay: cacheSyncDelay,
 		progressLimiter: rate.NewLimiter(rate.Limit(o.Pacing.WorkProgressPerSecond), o.Pacing.WorkProgressPerSecond),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)),
@@ -225,6 +231,7 @@ func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
 	if newer.uid != entry.uid {
 		return
 	}
+	newer.hasFailed = true
 	for part, change := range entry.changes {
 		if _, replaced := newer.changes[part]; !replaced {
 			newer.changes[part] = change
@@ -234,14 +241,13 @@ func (w *Writer) putBack(key types.NamespacedName, entry *pendingUpdate) {
 }
 
 func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) error {
-	cached := &workv1alpha1.Work{}
-	if err := w.karmada.Get(ctx, key, cached); err != nil {
+	before, err := w.read(ctx, key, entry)
+	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if cached.UID != entry.uid {
+	if before.UID != entry.uid {
 		return nil
 	}
-	before := w.Latest(cached)
 	after := before.DeepCopy()
 	for _, part := range slices.Sorted(maps.Keys(entry.changes)) {
 		entry.changes[part].change(&after.Status)
@@ -251,11 +257,7 @@ func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pen
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		if apierrors.IsConflict(err) {
-			// The last write is dropped, because after the restore of a backup it is no longer a
-			// state of the Work.
-			w.lastWrites.Forget(key)
-		}
+		entry.hasFailed = true
 		return fmt.Errorf("writing the status of Work %s: %w", key, err)
 	}
 	if changed {
@@ -263,6 +265,28 @@ func (w *Writer) write(ctx context.Context, key types.NamespacedName, entry *pen
 		w.queue.AddAfter(key, w.cacheSyncDelay)
 	}
 	return nil
+}
+
+// read returns the state of a Work to which the changes are applied. After a failed write, it reads
+// from the API server: if a change brings back the state that an outdated cache still shows, the
+// comparison with the cache would find no difference, and the change would be lost.
+func (w *Writer) read(ctx context.Context, key types.NamespacedName, entry *pendingUpdate) (*workv1alpha1.Work, error) {
+	stored := &workv1alpha1.Work{}
+	if !entry.hasFailed {
+		if err := w.karmada.Get(ctx, key, stored); err != nil {
+			return nil, err
+		}
+		if stored.UID != entry.uid {
+			return stored, nil
+		}
+		return w.Latest(stored), nil
+	}
+	if err := w.live.Get(ctx, key, stored); err != nil {
+		return nil, err
+	}
+	w.lastWrites.RecordState(key, stored)
+	w.queue.AddAfter(key, w.cacheSyncDelay)
+	return stored, nil
 }
 
 // dropSyncedWrite drops the last write of a Work if the cache shows that write or the Work is

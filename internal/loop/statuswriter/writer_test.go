@@ -59,7 +59,7 @@ func (c *countingStore) awaitWrite(t *testing.T) {
 
 func startWriter(t *testing.T, s *countingStore, o Options) *Writer {
 	t.Helper()
-	w := NewWriter(s, o)
+	w := NewWriter(s, s, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = w.Start(ctx) })
@@ -147,7 +147,7 @@ func TestDebounce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 			of := newWork()
-			w := NewWriter(newStore(t, of), Options{Pacing: pacing.Policy{Report: window(time.Second), Progress: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, BusyRate: 100}, Workers: 1})
+			w := NewWriter(newStore(t, of), nil, Options{Pacing: pacing.Policy{Report: window(time.Second), Progress: 1500 * time.Millisecond, MaxDelay: 2 * time.Second, BusyRate: 100}, Workers: 1})
 			w.now = func() time.Time { return clock }
 			for i, s := range steps {
 				clock = clock.Add(s.after)
@@ -163,7 +163,7 @@ func TestDebounce(t *testing.T) {
 func TestDeliveriesDelayStatusWrites(t *testing.T) {
 	start := time.Unix(1000, 0)
 	of := newWork()
-	w := NewWriter(nil, Options{Pacing: pacing.Policy{BusyRate: 3, MaxDelay: 2 * time.Second, MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second}})
+	w := NewWriter(nil, nil, Options{Pacing: pacing.Policy{BusyRate: 3, MaxDelay: 2 * time.Second, MaxBusyDelay: 5 * time.Second, BusyPollInterval: time.Second}})
 	defer w.queue.ShutDown()
 	w.now = func() time.Time { return start }
 	for i := range 4 {
@@ -188,7 +188,7 @@ func TestWritesOfProgressAreRateLimited(t *testing.T) {
 		"just below the maximum":   {age: pacing.DefaultPolicy().MaxProgressDelay - 1, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWriter(nil, Options{Pacing: pacing.DefaultPolicy()})
+			w := NewWriter(nil, nil, Options{Pacing: pacing.DefaultPolicy()})
 			w.now = func() time.Time { return start }
 			w.progressLimiter.AllowN(start, pacing.DefaultPolicy().WorkProgressPerSecond)
 			w.pending[key] = &pendingUpdate{
@@ -204,7 +204,7 @@ func TestWritesOfProgressAreRateLimited(t *testing.T) {
 func TestReadYourWrites(t *testing.T) {
 	of := newWork()
 	of.ResourceVersion = "7"
-	w := NewWriter(nil, DefaultOptions())
+	w := NewWriter(nil, nil, DefaultOptions())
 	last := of.DeepCopy()
 	last.ResourceVersion = "9"
 	w.lastWrites.RecordState(client.ObjectKeyFromObject(of), last)
@@ -224,7 +224,7 @@ func TestLastWriteIsKeptUntilCacheSyncs(t *testing.T) {
 			of := newWork()
 			key := client.ObjectKeyFromObject(of)
 			s := newStore(t, of)
-			w := NewWriter(s, DefaultOptions())
+			w := NewWriter(s, s, DefaultOptions())
 			w.cacheSyncDelay = 0
 			update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}
 			if err := w.write(t.Context(), key, update); err != nil {
@@ -289,10 +289,61 @@ func TestLastWriteIsDroppedAfterRestore(t *testing.T) {
 			}
 			lost := of.DeepCopy()
 			lost.ResourceVersion += "000"
-			w := NewWriter(s, DefaultOptions())
+			w := NewWriter(s, s, DefaultOptions())
 			w.lastWrites.RecordState(key, lost)
 			forget(t, w, of, &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}})
 		})
+	}
+}
+
+// outdatedCache is a client whose reads return an outdated Work.
+type outdatedCache struct {
+	client.Client
+	outdated *workv1alpha1.Work
+}
+
+func (o outdatedCache) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	o.outdated.DeepCopyInto(into.(*workv1alpha1.Work)) // the writer reads only Works
+	return nil
+}
+
+// A change that brings back the state of an outdated cache must be written, although the cache
+// shows no difference.
+func TestChangeBackIsWrittenAfterFailure(t *testing.T) {
+	of := newWork()
+	setApplied(metav1.ConditionTrue)(&of.Status)
+	s := newStore(t, of)
+	key := client.ObjectKeyFromObject(of)
+	outdated := &workv1alpha1.Work{}
+	if err := s.Get(t.Context(), key, outdated); err != nil {
+		t.Fatal(err)
+	}
+	written := outdated.DeepCopy()
+	setApplied(metav1.ConditionFalse)(&written.Status)
+	if err := s.Status().Update(t.Context(), written); err != nil {
+		t.Fatal(err)
+	}
+	w := NewWriter(outdatedCache{s, outdated}, s, DefaultOptions())
+	w.lastWrites.RecordState(key, written)
+	// Another client changes the Work, and the cache shows neither of the two changes.
+	changed := written.DeepCopy()
+	changed.Labels = map[string]string{"by": "another client"}
+	if err := s.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	update := &pendingUpdate{uid: "1", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}
+	if err := w.write(t.Context(), key, update); !apierrors.IsConflict(err) {
+		t.Fatalf("the write over a newer Work: %v", err)
+	}
+	if err := w.write(t.Context(), key, update); err != nil {
+		t.Fatal(err)
+	}
+	stored := &workv1alpha1.Work{}
+	if err := s.Get(t.Context(), key, stored); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored.Status.Conditions[0].Status; got != metav1.ConditionTrue {
+		t.Errorf("the stored condition is %s", got)
 	}
 }
 
@@ -301,7 +352,7 @@ func TestChangeOfFormerWorkIsNotWritten(t *testing.T) {
 	s := newStore(t, of)
 	earlier := of.DeepCopy()
 	earlier.UID = "0"
-	w := NewWriter(s, DefaultOptions())
+	w := NewWriter(s, s, DefaultOptions())
 	if err := w.write(t.Context(), client.ObjectKeyFromObject(of), &pendingUpdate{uid: "0", changes: map[Part]partChange{ConditionPart(workv1alpha1.WorkApplied): {pacing.Failed, setApplied(metav1.ConditionTrue)}}}); err != nil {
 		t.Fatal(err)
 	}
