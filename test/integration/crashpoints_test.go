@@ -196,7 +196,7 @@ func (s *scenario) awaitSettled(step scenarioStep) {
 	s.t.Helper()
 	testenv.Eventually(s.t, "no writes after the step "+step.name, func(context.Context) error {
 		if s.run.allCrashed() {
-			return s.run.checkNoWritesFor(writePause)
+			return s.run.checkNoWritesFor(statusPause)
 		}
 		return s.run.checkNoWritesFor(maxWriteDelay)
 	})
@@ -204,6 +204,11 @@ func (s *scenario) awaitSettled(step scenarioStep) {
 
 // writePause is a time without writes after which most of a step is done.
 const writePause = time.Second
+
+// statusPause is more than the longest time between the last delivery of a step and its statuses.
+// While many Works are delivered, statuses wait. The rate of deliveries counts the last whole
+// second, and the status writer reads the rate once a second.
+const statusPause = 4 * time.Second
 
 // awaitWritePause waits until there was no write for writePause.
 func (s *scenario) awaitWritePause(step scenarioStep) {
