@@ -25,24 +25,24 @@ func flagPages() []Page {
 		addFlags(text, command.New(program).Flags())
 		pages = append(pages, newFlagsPage(program.Name, text))
 	}
-	return append(pages, newFlagsPage(cli.Karmadactl, commandsPage(cli.New(&clicommand.Program{
+	return append(pages, CommandsPage(cli.New(&clicommand.Program{
 		Name: cli.Karmadactl, IOStreams: genericiooptions.NewTestIOStreamsDiscard(),
-	}), "`karmadactl` and `kubectl karmada` are the same program. [karmadactl](../../karmadactl.md) explains the commands.")))
+	}), "`karmadactl` and `kubectl karmada` are the same program. [karmadactl](../../karmadactl.md) explains the commands."))
 }
 
 func newFlagsPage(program string, text *markdown) Page {
 	return newPage(path.Join("flags", program+".md"), text)
 }
 
-// commandsPage returns the page of a program that has subcommands.
-func commandsPage(root *cobra.Command, introduction string) *markdown {
+// CommandsPage returns the page of a program that has subcommands. introduction is Markdown text.
+func CommandsPage(root *cobra.Command, introduction string) Page {
 	text := newMarkdown(root.Name(), introduction)
 	if flags := ownFlags(root); flags.HasAvailableFlags() {
 		text.addSection("Flags of all commands", "")
 		addFlags(text, flags)
 	}
 	addCommands(text, root)
-	return text
+	return newFlagsPage(root.Name(), text)
 }
 
 // addCommands adds a section for each subcommand of a command.

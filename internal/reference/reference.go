@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 
+	"karmada.io/karmada/internal/cli"
 	"karmada.io/karmada/internal/programs/components"
 )
 
@@ -22,9 +23,9 @@ type Page struct {
 	Content string
 }
 
-// Pages returns all pages. root is the root directory of the repository. There is no page for the
-// flags of karmada, because its command links kube-apiserver, and then the generator would link it
-// too.
+// Pages returns all pages except the page of karmada. root is the root directory of the repository.
+// The command of karmada links kube-apiserver, and the generator must not link it. A test of
+// internal/standalone/up writes and compares the page of karmada.
 func Pages(root string) ([]Page, error) {
 	source, err := readSource(root)
 	if err != nil {
@@ -54,9 +55,10 @@ func indexPage() *markdown {
 	for _, program := range components.Programs() {
 		rows = append(rows, []string{"[" + program.Name + "](flags/" + program.Name + ".md)", "flags"})
 	}
-	rows = append(rows, []string{"[karmadactl](flags/karmadactl.md)", "commands and flags"})
+	for _, program := range []string{cli.Karmadactl, "karmada"} {
+		rows = append(rows, []string{"[" + program + "](flags/" + program + ".md)", "commands and flags"})
+	}
 	text.addTable([]string{"page", "content"}, rows)
-	text.addParagraph("The flags of `karmada` are in `karmada up --help`: the generator does not link its API server. [Try it](../try-it.md) explains them.")
 	return text
 }
 
