@@ -135,8 +135,8 @@ func (c *Clusters) publishEvent(event Event) {
 }
 
 // OnWatchRestored makes Clusters call notify for every kind whose watch in a member was restored,
-// because the member serves the kind again or allows the watch again. Objects of the kind may have
-// changed meanwhile. OnWatchRestored must be called before the first Get. notify must return
+// because the member serves the kind again or allows the watch again, or that was watched before the
+// connection to the member was replaced. Objects of the kind may have changed meanwhile. OnWatchRestored must be called before the first Get. notify must return
 // quickly.
 func (c *Clusters) OnWatchRestored(notify func(name string, kind schema.GroupVersionKind)) {
 	c.mu.Lock()
@@ -232,11 +232,18 @@ func (c *Clusters) openEntry(ctx context.Context, e *memberEntry, cluster *clust
 	opened.configureBounds(c.options)
 	opened.onWatchRestored = func(kind schema.GroupVersionKind) { c.publishRestoredWatch(cluster.Name, kind) }
 	c.options.Metrics.countOpened()
+	var watched []schema.GroupVersionKind
 	if e.member != nil {
+		watched = e.member.kinds.list()
 		c.closeEntry(e)
 	}
 	e.member, e.source, e.credentials = opened, source, creds
 	c.recordSecret(e, cluster, secret)
+	// The new connection watches a kind only after the next pass over a Work with this kind. Without
+	// such a pass, no change of these objects would be observed.
+	for _, kind := range watched {
+		c.publishRestoredWatch(cluster.Name, kind)
+	}
 	return opened, nil
 }
 

@@ -2,6 +2,8 @@ package member
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +60,13 @@ type kindWatch struct {
 
 func newWatchedKinds() watchedKinds {
 	return watchedKinds{watches: map[schema.GroupVersionKind]*kindWatch{}, absenceDelay: defaultAbsenceDelay, minDelay: minReviewDelay}
+}
+
+// list returns the watched kinds.
+func (w *watchedKinds) list() []schema.GroupVersionKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.watches))
 }
 
 // isReviewDue reports whether a kind whose watch ended should be reviewed now. It returns false

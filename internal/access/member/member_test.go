@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,13 +147,21 @@ func TestRemovedEntryDoesNotOpenMember(t *testing.T) {
 func TestChangedEndpointReopensMember(t *testing.T) {
 	first, second := newAPIServer(t, "token"), newAPIServer(t, "token")
 	w := newMemberFixture(t, first, "token")
+	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	var restored []schema.GroupVersionKind
+	w.members.OnWatchRestored(func(_ string, kind schema.GroupVersionKind) { restored = append(restored, kind) })
 	before := w.mustGet(t)
+	before.kinds.watches[pods] = &kindWatch{}
 	w.cluster.Spec.APIEndpoint = second.URL
 	if err := w.karmada.Update(t.Context(), w.cluster); err != nil {
 		t.Fatal(err)
 	}
 	if after := w.mustGet(t); after == before || after.Config().Host != second.URL {
 		t.Errorf("the member is still reached at %s", after.Config().Host)
+	}
+	// Without a notification, nothing would watch the Pods over the new connection.
+	if !slices.Equal(restored, []schema.GroupVersionKind{pods}) {
+		t.Errorf("subscribers are told to restore the watches of %v", restored)
 	}
 }
 
