@@ -2,7 +2,7 @@
 // programs with their commands and use the kubeconfigs that the programs write. The
 // commands of the README are read from its text.
 //
-// The tests share one installation with three members, of which two are joined. The tests
+// The tests share one installation with three members. Two of the members are joined. The tests
 // run in parallel, each in a separate namespace. Tests that stop or kill a process start
 // their own installation and run one after the other.
 package e2e
