@@ -74,6 +74,9 @@ var loadTypes = sync.OnceValues(func() (loaded struct {
 ) {
 	command := exec.Command("go", append([]string{"list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles"}, typeCheckedPackages...)...)
 	command.Dir = repositoryRoot
+	// The programs are built without cgo, too. With the cgo of the race detector, this command would
+	// compile all packages once more.
+	command.Env = append(command.Environ(), "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()

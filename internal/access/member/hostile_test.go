@@ -128,7 +128,7 @@ func TestHostileMemberIsBounded(t *testing.T) {
 				exerciseMember(attempt, bad)
 			}()
 			peak := int64(0)
-			err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+			err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 				peak = max(peak, liveHeapBytes()-before)
 				if tc.want != "" {
 					return hasExceeded(bad, tc.want), nil

@@ -20,9 +20,9 @@ import (
 
 // NewTransport returns a transport that limits the answers of the transport next. It must wrap the
 // transports that add credentials.
-func NewTransport(next http.RoundTripper, limits Limits, ledger *HitTracker) http.RoundTripper {
+func NewTransport(next http.RoundTripper, limits Limits, hits *HitTracker) http.RoundTripper {
 	limitHTTPTransport(next, limits.HeaderBytes)
-	return &transport{next: next, limits: limits, hits: ledger, largeSlots: make(chan struct{}, maxLargeAnswers)}
+	return &transport{next: next, limits: limits, hits: hits, largeSlots: make(chan struct{}, maxLargeAnswers)}
 }
 
 // maxStreamBuffer is the maximum number of unread bytes of one answer or watch. The default of
