@@ -43,20 +43,22 @@ type placement struct {
 	parts []Part
 	// current is the position of the current node of each part.
 	current []int
-	// demand is the request of a whole set on each current node, by the position of the node.
-	demand map[int]Vector
+	// demands are the requests of a whole set on each current node. Their nodes are the keys of
+	// demandOn, which has the position of the demand.
+	demands  []Vector
+	demandOn map[int]int
 }
 
 func newPlacement(nodes []Vector, parts []Part) *placement {
-	p := &placement{nodes: nodes, demand: make(map[int]Vector, len(parts))}
+	p := &placement{nodes: nodes, demandOn: make(map[int]int, len(parts))}
 	for _, part := range parts {
 		if part.Replicas > 0 {
 			p.parts = append(p.parts, part)
 		}
 	}
-	p.current = make([]int, len(p.parts))
+	p.current, p.demands = make([]int, len(p.parts)), make([]Vector, len(p.parts))
 	for i := range p.parts {
-		p.current[i] = -1
+		p.demands[i], p.current[i] = make(Vector, len(p.parts[i].Request)), -1
 		p.advance(i)
 	}
 	return p
@@ -73,17 +75,13 @@ func (p *placement) advance(part int) {
 
 // countSetsOnCurrentNodes returns how many whole sets fit if every part stays on its current node.
 func (p *placement) countSetsOnCurrentNodes() int64 {
-	clear(p.demand)
+	clear(p.demandOn)
 	for i, part := range p.parts {
 		node := p.current[i]
 		if node == len(p.nodes) {
 			return 0
 		}
-		demand, ok := p.demand[node]
-		if !ok {
-			demand = make(Vector, len(part.Request))
-			p.demand[node] = demand
-		}
+		demand := p.demand(node)
 		for column, requested := range part.Request {
 			demand[column] = Add(demand[column], Multiply(requested, part.Replicas))
 			if demand[column] == math.MaxInt64 {
@@ -92,15 +90,26 @@ func (p *placement) countSetsOnCurrentNodes() int64 {
 		}
 	}
 	sets := int64(math.MaxInt64)
-	for node, demand := range p.demand {
-		sets = min(sets, p.nodes[node].Fits(demand))
+	for node, at := range p.demandOn {
+		sets = min(sets, p.nodes[node].Fits(p.demands[at]))
 	}
 	return sets
 }
 
+// demand returns the demand on a node. A new demand is 0.
+func (p *placement) demand(node int) Vector {
+	at, ok := p.demandOn[node]
+	if !ok {
+		at = len(p.demandOn)
+		p.demandOn[node] = at
+		clear(p.demands[at])
+	}
+	return p.demands[at]
+}
+
 func (p *placement) reserveSets(sets int64) {
-	for node, demand := range p.demand {
-		p.nodes[node].reserve(demand, sets)
+	for node, at := range p.demandOn {
+		p.nodes[node].reserve(p.demands[at], sets)
 	}
 }
 
