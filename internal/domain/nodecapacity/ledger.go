@@ -14,11 +14,17 @@ import (
 // PodID identifies a Pod by a hash of its UID.
 type PodID [16]byte
 
+// maxResources is the largest number of different resources that a Ledger counts. No node has
+// capacity of further resources. The constant limits the memory of a node.
+const maxResources = 1024
+
 // Ledger holds the nodes of a cluster and the sum of the requests of the Pods on each node. It
 // stores a Pod as the node of the Pod and a reference to its request. It must not be used
 // concurrently.
 type Ledger struct {
-	entries map[string]*nodeEntry
+	// positions are the positions of resources in the amounts of nodes. They never change.
+	positions map[corev1.ResourceName]int
+	entries   map[string]*nodeEntry
 	// nodes are the entries of existing nodes, sorted by name.
 	nodes    []*nodeEntry
 	pods     map[PodID]podEntry
@@ -30,8 +36,10 @@ type nodeEntry struct {
 	name string
 	// node is nil if the node does not exist.
 	node *Node
-	used map[corev1.ResourceName]total
-	pods int64
+	// allocatable and used have the positions of the ledger. They may be shorter.
+	allocatable []int64
+	used        []total
+	pods        int64
 }
 
 type podEntry struct {
@@ -41,7 +49,16 @@ type podEntry struct {
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{entries: map[string]*nodeEntry{}, pods: map[PodID]podEntry{}, requests: requestPool{}}
+	return &Ledger{positions: map[corev1.ResourceName]int{}, entries: map[string]*nodeEntry{}, pods: map[PodID]podEntry{}, requests: requestPool{}}
+}
+
+// position returns the position of a resource. ok is false if the ledger does not count it.
+func (l *Ledger) position(name corev1.ResourceName) (at int, ok bool) {
+	if at, ok = l.positions[name]; !ok && len(l.positions) < maxResources {
+		at, ok = len(l.positions), true
+		l.positions[name] = at
+	}
+	return at, ok
 }
 
 // Counts returns the number of nodes, and the number of Pods on nodes.
@@ -54,7 +71,21 @@ func (l *Ledger) SetNode(node *Node) {
 		at, _ := slices.BinarySearchFunc(l.nodes, entry.name, compareName)
 		l.nodes = slices.Insert(l.nodes, at, entry)
 	}
-	entry.node = node
+	entry.node, entry.allocatable = node, nil
+	for name, value := range node.allocatable {
+		if at, ok := l.position(name); ok {
+			entry.allocatable = grow(entry.allocatable, at+1)
+			entry.allocatable[at] = value
+		}
+	}
+}
+
+// grow returns the slice with at least this length. New elements are 0.
+func grow[Element any](slice []Element, length int) []Element {
+	if missing := length - len(slice); missing > 0 {
+		slice = append(slice, make([]Element, missing)...)
+	}
+	return slice
 }
 
 // RemoveNode removes a node. Pods on the node stay in the ledger until they are removed.
@@ -62,7 +93,7 @@ func (l *Ledger) RemoveNode(name string) {
 	if at, ok := slices.BinarySearchFunc(l.nodes, name, compareName); ok {
 		entry := l.nodes[at]
 		l.nodes = slices.Delete(l.nodes, at, at+1)
-		entry.node = nil
+		entry.node, entry.allocatable = nil, nil
 		l.dropUnused(entry)
 	}
 }
@@ -80,7 +111,10 @@ func (l *Ledger) SetPod(id PodID, node string, request Request) {
 	entry, pooled := l.entry(node), l.requests.acquire(request)
 	entry.pods++
 	for name, value := range pooled.amounts {
-		entry.used[name] = entry.used[name].plus(value)
+		if at, ok := l.position(name); ok {
+			entry.used = grow(entry.used, at+1)
+			entry.used[at] = entry.used[at].plus(value)
+		}
 	}
 	if ok {
 		l.subtractPod(before)
@@ -99,10 +133,8 @@ func (l *Ledger) RemovePod(id PodID) {
 func (l *Ledger) subtractPod(pod podEntry) {
 	pod.node.pods--
 	for name, value := range pod.request.amounts {
-		if left := pod.node.used[name].minus(value); left == (total{}) {
-			delete(pod.node.used, name)
-		} else {
-			pod.node.used[name] = left
+		if at, ok := l.position(name); ok {
+			pod.node.used[at] = pod.node.used[at].minus(value)
 		}
 	}
 	l.requests.release(pod.request)
@@ -112,7 +144,7 @@ func (l *Ledger) subtractPod(pod podEntry) {
 func (l *Ledger) entry(name string) *nodeEntry {
 	entry, ok := l.entries[name]
 	if !ok {
-		entry = &nodeEntry{name: name, used: map[corev1.ResourceName]total{}}
+		entry = &nodeEntry{name: name}
 		l.entries[name] = entry
 	}
 	return entry
@@ -146,24 +178,44 @@ func (l *Ledger) PrunePods(keep func(id PodID) bool) {
 // does not change when the ledger changes.
 func (l *Ledger) Room(columns packing.Columns) *Room {
 	room := &Room{columns: columns, nodes: make([]*Node, len(l.nodes)), free: make([]packing.Vector, len(l.nodes))}
-	amounts := make(packing.Vector, len(l.nodes)*len(columns))
+	amounts, positions := make(packing.Vector, len(l.nodes)*len(columns)), l.positionsOf(columns)
 	for i, entry := range l.nodes {
 		room.nodes[i] = entry.node
 		room.free[i], amounts = amounts[:len(columns):len(columns)], amounts[len(columns):]
-		for column, name := range columns {
-			room.free[i][column] = entry.free(name)
+		for column, at := range positions {
+			room.free[i][column] = entry.free(at)
+		}
+		if column := slices.Index(columns, corev1.ResourcePods); column >= 0 {
+			room.free[i][column] = max(0, room.free[i][column]-entry.pods)
 		}
 	}
 	return room
 }
 
-// free returns the unused amount of a resource on an existing node, at least 0.
-func (n *nodeEntry) free(name corev1.ResourceName) int64 {
-	allocatable := n.node.allocatable[name]
-	if name == corev1.ResourcePods {
-		return max(0, allocatable-n.pods)
+// positionsOf returns the positions of the resources. The position of a resource that the ledger
+// does not count is -1.
+func (l *Ledger) positionsOf(columns packing.Columns) []int {
+	positions := make([]int, len(columns))
+	for column, name := range columns {
+		at, ok := l.positions[name]
+		if !ok {
+			at = -1
+		}
+		positions[column] = at
 	}
-	return n.used[name].remaining(allocatable)
+	return positions
+}
+
+// free returns the unused amount of the resource with this position, at least 0.
+func (n *nodeEntry) free(at int) int64 {
+	switch {
+	case at < 0 || at >= len(n.allocatable):
+		return 0
+	case at >= len(n.used):
+		return n.allocatable[at]
+	default:
+		return n.used[at].remaining(n.allocatable[at])
+	}
 }
 
 // total is a sum of non-negative numbers. It has 128 bits, so that subtraction is always the exact

@@ -1,6 +1,7 @@
 package nodecapacity
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -116,6 +117,23 @@ func TestRoomDoesNotChangeWithLedger(t *testing.T) {
 	ledger.RemoveNode("a")
 	if got := room.Replicas(room.Matching(nil), list("cpu=1")); got != 4 {
 		t.Errorf("%d replicas, want 4", got)
+	}
+}
+
+func TestLedgerCountsLimitedResources(t *testing.T) {
+	ledger := ledgerOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
+	for i := range maxResources + 10 {
+		ledger.SetPod(podID(i), "a", RequestOf(podWith(fmt.Sprintf("example.com/resource-%d=1", i))))
+	}
+	ledger.SetNode(node("b", "cpu=4 pods=10 example.com/new=1"))
+	if len(ledger.positions) != maxResources {
+		t.Errorf("%d resources are counted, want %d", len(ledger.positions), maxResources)
+	}
+	if got := replicasOf(ledger, requirements("example.com/new=1", nil)); got != 0 {
+		t.Errorf("%d replicas request a resource that is not counted", got)
+	}
+	if got := replicasOf(ledger, requirements("cpu=1", nil)); got != 4 {
+		t.Errorf("%d replicas fit onto the node without Pods, want 4", got)
 	}
 }
 

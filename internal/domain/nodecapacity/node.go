@@ -19,7 +19,7 @@ type Node struct {
 	allocatable map[corev1.ResourceName]int64
 }
 
-// NewNode returns the relevant part of a node. It keeps no reference to the node.
+// NewNode returns the relevant part of a node. It shares only the labels with the node.
 func NewNode(node *corev1.Node) *Node {
 	n := &Node{identity: corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels}}}
 	for _, taint := range node.Spec.Taints {

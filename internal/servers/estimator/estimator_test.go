@@ -162,11 +162,21 @@ func (r *runningServer) client(t *testing.T, security credentials.TransportCrede
 	return estimatorpb.NewEstimatorClient(connection)
 }
 
-func replicas(t *testing.T, client estimatorpb.EstimatorClient, cluster, request string, assumed ...capacity.AssumedWorkload) (int32, error) {
-	t.Helper()
+func demandOfReplicas(request string) capacity.Demand {
 	demand := capacity.Demand{Requirements: &workv1alpha2.ReplicaRequirements{ResourceRequest: list(request)}}
 	demand.Workload.Namespace = "shop"
-	message, err := estimatorwire.EncodeReplicas(cluster, demand, assumed)
+	return demand
+}
+
+func demandOfSets(components ...workv1alpha2.Component) capacity.Demand {
+	demand := capacity.Demand{Components: components}
+	demand.Workload.Namespace = "shop"
+	return demand
+}
+
+func replicas(t *testing.T, client estimatorpb.EstimatorClient, cluster, request string, assumed ...capacity.AssumedWorkload) (int32, error) {
+	t.Helper()
+	message, err := estimatorwire.EncodeReplicas(cluster, demandOfReplicas(request), assumed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +192,7 @@ func component(replicas int32, request string) workv1alpha2.Component {
 
 func sets(t *testing.T, client estimatorpb.EstimatorClient, components ...workv1alpha2.Component) (int32, error) {
 	t.Helper()
-	demand := capacity.Demand{Components: components}
-	demand.Workload.Namespace = "shop"
-	message, err := estimatorwire.EncodeSets("east", demand, nil)
+	message, err := estimatorwire.EncodeSets("east", demandOfSets(components...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
