@@ -20,6 +20,7 @@ const (
 	Agent               = "karmada-agent"
 	Webhook             = "karmada-webhook"
 	AggregatedAPIServer = "karmada-aggregated-apiserver"
+	SchedulerEstimator  = "karmada-scheduler-estimator"
 )
 
 // Component is one row of the table of components: a program of Karmada that runs controllers or a

@@ -1,6 +1,7 @@
 package programs_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,12 +18,25 @@ import (
 	"karmada.io/karmada/internal/programs/controllermanager"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
+	"karmada.io/karmada/internal/servers/estimator"
 )
 
-// registeredMetrics returns the metrics of a component by name.
-func registeredMetrics(t *testing.T, component programs.Component) map[string]metricSpec {
+// describeFunc describes the metrics of a program.
+type describeFunc func(context.Context) ([]programs.Metric, error)
+
+// describeEstimator describes the metrics of karmada-scheduler-estimator, which has no host.
+func describeEstimator(context.Context) ([]programs.Metric, error) {
+	collectors, err := estimator.Metrics()
+	if err != nil {
+		return nil, err
+	}
+	return programs.DescribeMetrics(collectors...)
+}
+
+// registeredMetrics returns the metrics of a program by name.
+func registeredMetrics(t *testing.T, describe describeFunc) map[string]metricSpec {
 	t.Helper()
-	described, err := component.Metrics(t.Context())
+	described, err := describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +116,12 @@ func parseBuckets(column string) ([]float64, error) {
 
 func TestMetricsMatchUpstream(t *testing.T) {
 	known := readMetricTable(t)
-	for program, component := range map[string]programs.Component{
-		"manager": controllermanager.New(gates.New()), "scheduler": scheduling.New(gates.New()), "agent": agent.Default(gates.New()).Component(),
+	for program, describe := range map[string]describeFunc{
+		"manager": controllermanager.New(gates.New()).Metrics, "scheduler": scheduling.New(gates.New()).Metrics, "agent": agent.Default(gates.New()).Component().Metrics,
+		"estimator": describeEstimator,
 	} {
 		t.Run(program, func(t *testing.T) {
-			got := registeredMetrics(t, component)
+			got := registeredMetrics(t, describe)
 			for name, measured := range got {
 				want, ok := known[name]
 				if !ok || !slices.Contains(want.programs, program) {

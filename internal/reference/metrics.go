@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	assembly "karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/webhook"
+	"karmada.io/karmada/internal/servers/estimator"
 )
 
 // registeredMetrics returns the metrics of all programs, and the names of the programs by the name
@@ -33,15 +36,17 @@ func registeredMetrics() (metrics []assembly.Metric, owners map[string][]string,
 		}
 		add(component.Name, described)
 	}
-	collectors, err := webhook.Metrics()
-	if err != nil {
-		return nil, nil, err
+	for program, collect := range map[string]func() ([]prometheus.Collector, error){assembly.Webhook: webhook.Metrics, assembly.SchedulerEstimator: estimator.Metrics} {
+		collectors, err := collect()
+		if err != nil {
+			return nil, nil, err
+		}
+		described, err := assembly.DescribeMetrics(collectors...)
+		if err != nil {
+			return nil, nil, err
+		}
+		add(program, described)
 	}
-	described, err := assembly.DescribeMetrics(collectors...)
-	if err != nil {
-		return nil, nil, err
-	}
-	add(assembly.Webhook, described)
 	slices.SortFunc(metrics, func(a, b assembly.Metric) int { return strings.Compare(a.Name, b.Name) })
 	return metrics, owners, nil
 }

@@ -54,6 +54,8 @@ var layers = []layer{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
 			"github.com/evanphx/json-patch/v5", "gomodules.xyz/jsonpatch/v2",
 			"github.com/yuin/gopher-lua", "layeh.com/gopher-json", "k8s.io/client-go/util/jsonpath",
+			// The rules of kube-scheduler for the requests and the node affinity of a Pod.
+			"k8s.io/component-helpers/resource", "k8s.io/component-helpers/scheduling/corev1/nodeaffinity",
 		},
 		forbidden: []string{"net/http", "os", "os/exec", "net", "log"},
 		reason:    "decisions depend on their arguments only: the caller reads the state and passes it in",

@@ -20,6 +20,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/access/reducedwatch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -77,24 +78,30 @@ func (i *inventory) startWatches(ctx context.Context, m *Member) error {
 		return fmt.Errorf("making client for the inventory of member %q: %w", m.Name, err)
 	}
 	nodes, pods := client.Nodes(), client.Pods("")
+	nodeBounds := inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists}
+	podBounds := inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists}
 	i.watches.Go(func() {
-		runReflector(ctx, "nodes of "+m.Name, reducedSource[countedNode]{
-			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
-			readPage: m.bounds.ReadPage,
-			reduce:   i.reduceNode,
-			bounds:   inventoryBounds{member: m, inventory: i, bound: bounds.Nodes, subject: "nodes.v1", limit: m.bounds.Limits.Nodes, lists: &i.tally.NodeLists},
-		}, nodeStore{i})
+		reducedwatch.Run(ctx, "nodes of "+m.Name, reducedwatch.Source[countedNode]{
+			ListPage:    func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
+			WatchEvents: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return nodes.Watch(ctx, o) },
+			Reduce: func(object runtime.Object) (countedNode, bool, error) {
+				node, ok, err := i.reduceNode(object)
+				return node, ok, nodeBounds.objectError(err)
+			},
+			Limits: nodeBounds.limits(),
+		}, &i.mu, nodeStore{i})
 	})
 	i.watches.Go(func() {
-		runReflector(ctx, "Pods of "+m.Name, reducedSource[countedPod]{
-			list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-			watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
-			readPage: m.bounds.ReadPage,
-			selector: unfinishedPods(),
-			reduce:   i.reducePod,
-			bounds:   inventoryBounds{member: m, inventory: i, bound: bounds.Pods, subject: "pods.v1", limit: m.bounds.Limits.Pods, lists: &i.tally.PodLists},
-		}, podStore{i})
+		reducedwatch.Run(ctx, "Pods of "+m.Name, reducedwatch.Source[countedPod]{
+			ListPage:      func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
+			WatchEvents:   func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return pods.Watch(ctx, o) },
+			FieldSelector: unfinishedPods(),
+			Reduce: func(object runtime.Object) (countedPod, bool, error) {
+				pod, ok, err := i.reducePod(object)
+				return pod, ok, podBounds.objectError(err)
+			},
+			Limits: podBounds.limits(),
+		}, &i.mu, podStore{i})
 	})
 	return nil
 }
@@ -178,36 +185,38 @@ func podIDOf(uid types.UID) (id domain.PodID) {
 
 type nodeStore struct{ *inventory }
 
-func (n nodeStore) set(node countedNode) { n.tally.SetNode(node.name, node.ready, node.allocatable) }
+// Set implements reducedwatch.Sink, as do the methods below.
+func (n nodeStore) Set(node countedNode) { n.tally.SetNode(node.name, node.ready, node.allocatable) }
 
-func (n nodeStore) remove(node countedNode) { n.tally.RemoveNode(node.name) }
+// Remove removes a deleted node.
+func (n nodeStore) Remove(node countedNode) { n.tally.RemoveNode(node.name) }
 
-func (n nodeStore) replace(nodes []countedNode) {
+// Replace stores all nodes of a list.
+func (n nodeStore) Replace(nodes []countedNode) {
 	listed := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
-		n.set(node)
+		n.Set(node)
 		listed[node.name] = true
 	}
 	n.tally.PruneNodes(func(name string) bool { return listed[name] })
 	n.nodesListed = true
 }
 
-func (n nodeStore) lock() *sync.Mutex { return &n.mu }
-
 type podStore struct{ *inventory }
 
-func (p podStore) set(pod countedPod) { p.tally.SetPod(pod.id, pod.node, pod.requests) }
+// Set implements reducedwatch.Sink, as do the methods below.
+func (p podStore) Set(pod countedPod) { p.tally.SetPod(pod.id, pod.node, pod.requests) }
 
-func (p podStore) remove(pod countedPod) { p.tally.RemovePod(pod.id) }
+// Remove removes a deleted Pod.
+func (p podStore) Remove(pod countedPod) { p.tally.RemovePod(pod.id) }
 
-func (p podStore) replace(pods []countedPod) {
+// Replace stores all Pods of a list.
+func (p podStore) Replace(pods []countedPod) {
 	listed := make(map[domain.PodID]bool, len(pods))
 	for _, pod := range pods {
-		p.set(pod)
+		p.Set(pod)
 		listed[pod.id] = true
 	}
 	p.tally.PrunePods(func(id domain.PodID) bool { return listed[id] })
 	p.podsListed = true
 }
-
-func (p podStore) lock() *sync.Mutex { return &p.mu }

@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/access/reducedwatch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -53,7 +54,7 @@ func TestPodRequests(t *testing.T) {
 			if !ok || err != nil {
 				t.Fatalf("a Pod does not count: %v", err)
 			}
-			podStore{i}.set(pod)
+			podStore{i}.Set(pod)
 			_, sum := i.tally.Summary(nil)
 			cpu := sum.Allocated[corev1.ResourceCPU]
 			if cpu.Cmp(resource.MustParse(test.want)) != 0 {
@@ -207,11 +208,11 @@ func wantCounts(nodes, pods int) func(*clusterv1alpha1.NodeSummary, *clusterv1al
 }
 
 func TestInventoryListsPagesAndWatches(t *testing.T) {
-	f := newInventoryServer(t, 3, 2*inventoryPageSize+1)
+	f := newInventoryServer(t, 3, 2*reducedwatch.PageSize+1)
 	f.isExpired = true
 	m := openAt(t, f.URL)
-	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize+1))
-	if f.largestPage != inventoryPageSize {
+	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize+1))
+	if f.largestPage != reducedwatch.PageSize {
 		t.Errorf("%d objects were requested at once", f.largestPage)
 	}
 	tell := func(kind string, pod *corev1.Pod) {
@@ -225,17 +226,17 @@ func TestInventoryListsPagesAndWatches(t *testing.T) {
 		f.events <- event
 	}
 	tell("DELETED", f.newPod(0))
-	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize))
-	tell("ADDED", f.newPod(2*inventoryPageSize+1))
-	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize+1))
+	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize))
+	tell("ADDED", f.newPod(2*reducedwatch.PageSize+1))
+	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize+1))
 	waiting := f.newPod(1)
 	waiting.Spec.NodeName = ""
 	tell("MODIFIED", waiting)
-	waitForInventory(t, m, wantCounts(3, 2*inventoryPageSize))
+	waitForInventory(t, m, wantCounts(3, 2*reducedwatch.PageSize))
 }
 
 func TestInventoryRecoversFromExceededBounds(t *testing.T) {
-	f := newInventoryServer(t, 3, inventoryPageSize)
+	f := newInventoryServer(t, 3, reducedwatch.PageSize)
 	f.hasDistinctRequests = true
 	m := openAt(t, f.URL)
 	m.bounds.Limits.ResourceListBytes = 1000
@@ -257,7 +258,7 @@ func TestInventoryRecoversFromExceededBounds(t *testing.T) {
 	f.mu.Lock()
 	f.hasDistinctRequests = false
 	f.mu.Unlock()
-	waitForInventory(t, m, wantCounts(3, inventoryPageSize))
+	waitForInventory(t, m, wantCounts(3, reducedwatch.PageSize))
 }
 
 // BenchmarkInventoryOfLargeMember measures the memory of the inventory of a member with 5 000 nodes

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"karmada.io/karmada/internal/access/member/bounds"
+	"karmada.io/karmada/internal/access/reducedwatch"
 	domain "karmada.io/karmada/internal/domain/cluster"
 )
 
@@ -20,6 +21,13 @@ type inventoryBounds struct {
 	// limit is the maximum number of objects.
 	limit int
 	lists *domain.ResourceListPool
+}
+
+// limits returns the functions that limit a watch.
+func (i inventoryBounds) limits() reducedwatch.Limits {
+	return reducedwatch.Limits{
+		ReadPage: i.member.bounds.ReadPage, BeginList: i.beginList, AbortList: i.abortList, CheckList: i.checkList, CheckHeld: i.checkHeld,
+	}
 }
 
 // beginList is called before the first page of a list is read.

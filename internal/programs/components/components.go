@@ -10,6 +10,7 @@ import (
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
+	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
 	"karmada.io/karmada/internal/programs/webhook"
@@ -22,6 +23,7 @@ var rows = []func(*gates.Set) programs.Component{
 	webhook.New,
 	aggregatedapiserver.New,
 	agent.New,
+	estimator.New,
 }
 
 // All returns all components with their default options, for the feature gates of one process.

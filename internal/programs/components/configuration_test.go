@@ -106,6 +106,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 		programs.Webhook:             {configurable: true, serves: true},
 		programs.AggregatedAPIServer: {serves: true},
 		programs.Agent:               {},
+		programs.SchedulerEstimator:  {},
 	}
 	for name, test := range tests {
 		if got := slices.Contains(HostedNames(), name); got != test.hosted {

@@ -4,6 +4,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connection configures the client of the API server of the control plane.
+// Connection configures the client of one API server.
 type Connection struct {
 	// Kubeconfig is the path of a kubeconfig file. If it is empty, $KUBECONFIG is used, and if that
 	// is empty too, the service account of the Pod.
@@ -23,21 +24,31 @@ type Connection struct {
 	Master string
 	// Rate limits the rate of the requests.
 	Rate Rate
+
+	// server names the server in the help. Empty means the control plane.
+	server string
 }
 
-// DefaultConnection returns a connection without a kubeconfig.
+// DefaultConnection returns a connection to the control plane without a kubeconfig.
 func DefaultConnection() Connection { return Connection{Rate: DefaultRate()} }
+
+// MemberConnection returns a connection to a member without a kubeconfig.
+func MemberConnection(rate Rate) Connection {
+	return Connection{Rate: rate, server: "the member cluster"}
+}
+
+func (c *Connection) serverName() string { return cmp.Or(c.server, "the control plane") }
 
 // AddFlags adds the flags that all components have.
 func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig,
-		"Kubeconfig file of the control plane. If empty, $KUBECONFIG, else the service account of the Pod that the program runs in.")
-	c.Rate.AddFlags(flags, "kube-api", "the API server of the control plane")
+		"Kubeconfig file of "+c.serverName()+". If empty, $KUBECONFIG, else the service account of the Pod that the program runs in.")
+	c.Rate.AddFlags(flags, "kube-api", "the API server of "+c.serverName())
 }
 
 // AddMasterFlag adds --master, which some components have.
 func (c *Connection) AddMasterFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of the control plane, instead of the one in the kubeconfig.")
+	flags.StringVar(&c.Master, "master", c.Master, "URL of the API server of "+c.serverName()+", instead of the one in the kubeconfig.")
 }
 
 // Validate returns the errors in the values of the flags.

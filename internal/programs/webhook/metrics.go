@@ -2,17 +2,13 @@ package webhook
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/httpserver"
 )
 
 // metrics contains the metrics of the webhook in a separate registry. The metrics have the names
@@ -24,8 +20,12 @@ type metrics struct {
 }
 
 func newMetrics() (*metrics, error) {
+	registry, err := httpserver.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: registry,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "controller_runtime_webhook_requests_total",
 			Help: "Admission and conversion requests by path and HTTP status code; a denied request has code 200.",
@@ -36,9 +36,8 @@ func newMetrics() (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 		}, []string{"webhook"}),
 	}
-	m.registry.MustRegister(m.requests, m.latency,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m, command.RegisterBuildInfo(m.registry)
+	m.registry.MustRegister(m.requests, m.latency)
+	return m, nil
 }
 
 // Metrics returns the metrics of the program, without those of its libraries.
@@ -48,24 +47,6 @@ func Metrics() ([]prometheus.Collector, error) {
 		return nil, err
 	}
 	return []prometheus.Collector{m.requests, m.latency}, nil
-}
-
-func (m *metrics) handler() http.Handler {
-	gatherers := prometheus.Gatherers{m.registry, prometheus.GathererFunc(libraryMetrics(ctrlmetrics.Registry.Gather))}
-	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{})
-}
-
-// libraryMetrics keeps only the metrics of client-go requests and of the certificate watcher. All
-// other metrics in the registry of the process belong to other programs.
-func libraryMetrics[Family interface{ GetName() string }](gather func() ([]Family, error)) func() ([]Family, error) {
-	isOther := func(family Family) bool {
-		name := family.GetName()
-		return !strings.HasPrefix(name, "rest_client_") && !strings.HasPrefix(name, "certwatcher_")
-	}
-	return func() ([]Family, error) {
-		families, err := gather()
-		return slices.DeleteFunc(families, isOther), err
-	}
 }
 
 // observe measures requests with a registered path. It does not measure other requests, because a

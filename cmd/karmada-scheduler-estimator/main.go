@@ -1,0 +1,13 @@
+// Command karmada-scheduler-estimator reports to the scheduler how many replicas fit into one
+// member cluster.
+package main
+
+import (
+	"os"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/estimator"
+)
+
+func main() { os.Exit(command.Main(programs.Program(estimator.New))) }

@@ -1,0 +1,124 @@
+// Package nodecapacity answers: how many more replicas, or sets of components, fit onto the nodes
+// and into the quotas of one cluster, and how many replicas of a workload cannot be scheduled?
+//
+// Unlike package capacity, which knows only the sums over all nodes, this package considers each
+// node with its labels and taints, as kube-scheduler does.
+//
+// Invariants:
+//   - A Ledger holds exact sums, in whatever order nodes and Pods are added and removed. A change of
+//     a Pod costs the same, whatever the size of the cluster.
+//   - All other functions are pure, except that a Room decreases with each workload that is placed
+//     in it.
+//   - A requirement that cannot be evaluated, such as an invalid node affinity, matches no node.
+package nodecapacity
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/capacity"
+	"karmada.io/karmada/internal/domain/packing"
+)
+
+// Unlimited is the number of replicas or sets if nothing limits them.
+const Unlimited int32 = math.MaxInt32
+
+// Room is the free part of all nodes of a cluster at one moment. It must not be used concurrently.
+type Room struct {
+	nodes   []*Node
+	columns packing.Columns
+	free    []packing.Vector
+}
+
+// RequestedResources returns the names of the resources that limit how many of the demand and the
+// assumed workloads fit onto a node. A Room needs the amounts of no other resources.
+func RequestedResources(demand *capacity.Demand, assumed []capacity.AssumedWorkload) packing.Columns {
+	names := map[corev1.ResourceName]struct{}{corev1.ResourcePods: {}}
+	add := func(list corev1.ResourceList) {
+		for name := range list {
+			if packing.IsNodeResource(name) {
+				names[name] = struct{}{}
+			}
+		}
+	}
+	addComponents := func(components []workv1alpha2.Component) {
+		for i := range components {
+			add(componentRequirements(&components[i]).ResourceRequest)
+		}
+	}
+	if demand.Requirements != nil {
+		add(demand.Requirements.ResourceRequest)
+	}
+	addComponents(demand.Components)
+	for i := range assumed {
+		addComponents(assumed[i].Components)
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// componentRequirements returns the requirements of a component, which may have none.
+func componentRequirements(component *workv1alpha2.Component) *workv1alpha2.ComponentReplicaRequirements {
+	if component.ReplicaRequirements == nil {
+		return &workv1alpha2.ComponentReplicaRequirements{}
+	}
+	return component.ReplicaRequirements
+}
+
+// Matching returns the positions of the nodes on which a Pod with this claim may run. The claim may
+// be nil: then a Pod may run on every node without a taint.
+func (r *Room) Matching(claim *workv1alpha2.NodeClaim) []int {
+	matcher, positions := newMatcher(claim), make([]int, 0, len(r.nodes))
+	for i, node := range r.nodes {
+		if matcher.matches(node) {
+			positions = append(positions, i)
+		}
+	}
+	return positions
+}
+
+// Replicas returns how many replicas with this request fit onto the nodes with these positions.
+func (r *Room) Replicas(positions []int, request corev1.ResourceList) int32 {
+	vector, total := r.vector(request), int64(0)
+	for _, position := range positions {
+		total = packing.Add(total, r.free[position].Fits(vector))
+	}
+	return packing.Clamp(total)
+}
+
+// Sets returns how many whole sets of components fit onto the nodes, and places them. It returns
+// Unlimited if the components have no replicas and the cluster has nodes.
+func (r *Room) Sets(components []workv1alpha2.Component) int32 {
+	if len(r.nodes) == 0 {
+		return 0
+	}
+	return packing.Clamp(packing.PlaceSets(r.free, r.parts(components), int64(Unlimited)))
+}
+
+// Place places one set of the components of an assumed workload. If some replicas do not fit, the
+// others stay placed.
+func (r *Room) Place(workload *capacity.AssumedWorkload) {
+	packing.PlaceSets(r.free, r.parts(workload.Components), 1)
+}
+
+// parts returns the components in the form in which they are placed.
+func (r *Room) parts(components []workv1alpha2.Component) []packing.Part {
+	parts := make([]packing.Part, len(components))
+	for i := range components {
+		requirements := componentRequirements(&components[i])
+		matcher := newMatcher(requirements.NodeClaim)
+		parts[i] = packing.Part{
+			Replicas: int64(max(0, components[i].Replicas)), Request: r.vector(requirements.ResourceRequest),
+			IsAllowed: func(node int) bool { return matcher.matches(r.nodes[node]) },
+		}
+	}
+	return parts
+}
+
+// vector returns what one replica with this request consumes.
+func (r *Room) vector(request corev1.ResourceList) packing.Vector {
+	return r.columns.Vector(packing.PodRequest(packing.Amounts(request)))
+}

@@ -1,0 +1,65 @@
+package nodecapacity
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	podresources "k8s.io/component-helpers/resource"
+
+	"karmada.io/karmada/internal/domain/packing"
+)
+
+// Request contains the amounts of node resources that a Pod requests.
+type Request struct {
+	// amounts contains only positive amounts, without the Pod itself.
+	amounts map[corev1.ResourceName]int64
+	// key is equal for equal amounts.
+	key string
+}
+
+// RequestOf returns the amounts that kube-scheduler reserves for the Pod: the larger one of the sum
+// of all containers and the largest init container, with the overhead. While a Pod is resized, the
+// larger one of the old and the new request counts.
+func RequestOf(pod *corev1.Pod) Request {
+	list := podresources.PodRequests(pod, podresources.PodResourcesOptions{
+		UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
+	})
+	request := Request{amounts: packing.Amounts(list)}
+	delete(request.amounts, corev1.ResourcePods)
+	var key []byte
+	for _, name := range slices.Sorted(maps.Keys(request.amounts)) {
+		if !packing.IsNodeResource(name) {
+			delete(request.amounts, name)
+			continue
+		}
+		key = binary.AppendVarint(append(append(key, name...), 0), request.amounts[name])
+	}
+	request.key = string(key)
+	return request
+}
+
+// requestPool holds each request once, by its key, because many Pods have equal requests.
+type requestPool map[string]*pooledRequest
+
+type pooledRequest struct {
+	Request
+	uses int
+}
+
+func (r requestPool) acquire(request Request) *pooledRequest {
+	pooled, ok := r[request.key]
+	if !ok {
+		pooled = &pooledRequest{Request: request}
+		r[request.key] = pooled
+	}
+	pooled.uses++
+	return pooled
+}
+
+func (r requestPool) release(pooled *pooledRequest) {
+	if pooled.uses--; pooled.uses == 0 {
+		delete(r, pooled.key)
+	}
+}
