@@ -24,8 +24,11 @@ import (
 // Without requirements only the number of Pods limits the result. If models is true and the cluster
 // reports grades of nodes, the grades are used instead of the sum over all nodes.
 func AvailableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.ReplicaRequirements, models bool) int32 {
-	summary := cluster.Status.ResourceSummary
-	pods := freePods(summary)
+	return newRoom(cluster, models, nil).availableReplicas(requirements)
+}
+
+func (r room) availableReplicas(requirements *workv1alpha2.ReplicaRequirements) int32 {
+	pods := freePods(r.summary)
 	if pods <= 0 {
 		return 0
 	}
@@ -33,12 +36,10 @@ func AvailableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alp
 		return packing.Clamp(pods)
 	}
 	request := packing.Amounts(requirements.ResourceRequest)
-	if models {
-		if replicas, ok := replicasByGrade(cluster, request); ok {
-			return packing.Clamp(min(pods, replicas))
-		}
+	if r.hasGrades {
+		return packing.Clamp(min(pods, replicasByGrade(r.grades, request)))
 	}
-	return packing.Clamp(min(pods, countFits(summary, request)))
+	return packing.Clamp(min(pods, countFits(r.summary, request)))
 }
 
 // freePods returns how many more pods the cluster may have.

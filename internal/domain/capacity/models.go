@@ -51,14 +51,10 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 
 // replicasByGrade counts the replicas that fit onto each node. Unlike a sum over all nodes, the
 // result does not include free resources on a node that are too small for a whole replica.
-func replicasByGrade(cluster *clusterv1alpha1.Cluster, request map[corev1.ResourceName]int64) (int64, bool) {
-	grades, ok := nodeGrades(cluster)
-	if !ok {
-		return 0, false
-	}
+func replicasByGrade(grades []grade, request map[corev1.ResourceName]int64) int64 {
 	request = packing.PodRequest(request)
 	columns := packing.ColumnsOf(request)
-	return countReplicas(grades, columns, columns.Vector(request)), true
+	return countReplicas(grades, columns, columns.Vector(request))
 }
 
 // countReplicas returns how many replicas fit onto the nodes of all grades.

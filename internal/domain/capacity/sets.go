@@ -13,8 +13,11 @@ import (
 // AvailableSets returns how many more whole sets of components fit into the cluster. If models is
 // true, the sets must also fit onto nodes of the reported grades.
 func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
-	summary := cluster.Status.ResourceSummary
-	pods := freePods(summary)
+	return newRoom(cluster, models, nil).availableSets(components)
+}
+
+func (r room) availableSets(components []workv1alpha2.Component) int32 {
+	pods := freePods(r.summary)
 	if pods <= 0 {
 		return 0
 	}
@@ -29,11 +32,9 @@ func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.C
 	if wantedPods <= 0 {
 		return packing.Clamp(pods)
 	}
-	limit := min(pods/wantedPods, countFits(summary, wanted))
-	if models {
-		if grades, ok := nodeGrades(cluster); ok {
-			limit = placeSetsOnGroups(grades, parts, int64(packing.Clamp(limit)))
-		}
+	limit := min(pods/wantedPods, countFits(r.summary, wanted))
+	if r.hasGrades {
+		limit = placeSetsOnGroups(r.grades, parts, int64(packing.Clamp(limit)))
 	}
 	return packing.Clamp(limit)
 }
