@@ -13,6 +13,9 @@ type Removal struct {
 	Replicas int32
 }
 
+// String returns the cluster and its removed replicas in the form CLUSTER:REPLICAS.
+func (r Removal) String() string { return fmt.Sprintf("%s:%d", r.Cluster, r.Replicas) }
+
 // Removals returns the replicas that the candidates lose, in the order of the candidates.
 // unschedulable contains the number of unschedulable replicas by cluster. A cluster without a number
 // loses no replicas.

@@ -166,3 +166,20 @@ func TestExplainsRemoval(t *testing.T) {
 }
 
 func statusWithReady(replicas int64) string { return fmt.Sprintf(`{"readyReplicas":%d}`, replicas) }
+
+func FuzzRecord(f *testing.F) {
+	for _, seed := range []string{"", "null", "[]", "{}", `{"m1":null}`, `{"m1":"2030-05-01T12:00:00Z"}`, `{"m1":"0000-01-01T00:00:00Z"}`, `{"m1":1}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, record string) {
+		bound := newBinding()
+		bound.Annotations[workv1alpha2.DescheduledFromAnnotation] = record
+		after, err := Apply(bound, []Removal{{"m1", 5}}, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ExplainsRemoval(after, "m1", noon) {
+			t.Errorf("the record %s does not contain m1", after.GetAnnotations()[workv1alpha2.DescheduledFromAnnotation])
+		}
+	})
+}
