@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -20,15 +19,12 @@ type ignoredFlag struct {
 	// value is the default of the flag, and determines the type of the flag. nil means that a group
 	// of flags declares the flag, because other programs read it.
 	value any
-	// maximum is the largest valid value of an integer. 0 means that every integer is valid.
-	maximum int
-	help    string
+	help  string
 }
 
 const (
 	noEffect       = " Has no effect in this version."
 	noEffectAgents = " Has no effect: an agent serves one cluster."
-	maxPort        = 65535
 )
 
 // ignoredFlags is the table of all flags without effect. When a component starts to read one of
@@ -47,16 +43,6 @@ var ignoredFlags = []ignoredFlag{
 
 	{program: Scheduler, name: flags.BackoffBucketSize},
 	{program: Scheduler, name: flags.BackoffQPS},
-	{program: Scheduler, name: "disable-scheduler-estimator-in-pull-mode", value: false, help: "Do not call the estimators of pull mode clusters." + noEffect},
-	{program: Scheduler, name: "enable-scheduler-estimator", value: false, help: "Call the estimators of clusters for the number of replicas that fit." + noEffect},
-	{program: Scheduler, name: "insecure-skip-estimator-verify", value: false, help: "Do not verify the certificates of estimators." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-ca-file", value: "", help: "File with the CA of the certificates of estimators." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-cert-file", value: "", help: "File with the client certificate for estimators." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-key-file", value: "", help: "File with the key of the client certificate." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-port", value: 10352, maximum: maxPort, help: "Port of estimators." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-service-namespace", value: clusterv1alpha1.NamespaceKarmadaSystem, help: "Namespace of the Services of estimators." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-service-prefix", value: "karmada-scheduler-estimator", help: "Prefix of the names of the Services of estimators, before -CLUSTER." + noEffect},
-	{program: Scheduler, name: "scheduler-estimator-timeout", value: 3 * time.Second, help: "Timeout of requests to estimators." + noEffect},
 
 	{program: Agent, name: "concurrent-cluster-syncs", value: 5, help: "Number of clusters that are reconciled in parallel." + noEffectAgents},
 	{program: Agent, name: flags.BackoffBucketSize},
@@ -114,10 +100,6 @@ func (i *IgnoredFlags) Validate() error {
 
 func (i *ignoredFlag) validate(set *pflag.FlagSet) error {
 	switch i.value.(type) {
-	case int:
-		if value, err := set.GetInt(i.name); err != nil || i.maximum > 0 && (value < 0 || value > i.maximum) {
-			return errors.Join(err, fmt.Errorf("--%s %d: must be between 0 and %d", i.name, value, i.maximum))
-		}
 	case float64:
 		if value, err := set.GetFloat64(i.name); err != nil || value < 0 {
 			return errors.Join(err, fmt.Errorf("--%s %v: must not be negative", i.name, value))

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"k8s.io/klog/v2"
 
@@ -9,18 +11,61 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/capacity"
+	"karmada.io/karmada/internal/domain/causes"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// estimate returns a function that asks all estimators and returns the lowest estimate for each
-// cluster.
-func (s *scheduler) estimate(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec) func([]*clusterv1alpha1.Cluster) map[string]int32 {
-	demand := placement.DemandOf(spec, s.options.Features)
-	return func(clusters []*clusterv1alpha1.Cluster) map[string]int32 {
-		limits := estimators.Ask(ctx, s.estimators, demand, clusters)
-		logLimits(ctx, clusters, limits)
-		return capacity.Counts(clusters, limits)
+// estimation estimates the capacity for one pass, and collects the clusters whose estimators failed.
+type estimation struct {
+	table    []estimators.Row
+	demand   capacity.Demand
+	failures map[string]string
+}
+
+func (s *scheduler) newEstimation(spec *workv1alpha2.ResourceBindingSpec) *estimation {
+	return &estimation{table: s.estimators, demand: placement.DemandOf(spec, s.options.Features), failures: map[string]string{}}
+}
+
+// estimate asks all estimators and returns the lowest estimate for each cluster.
+func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) map[string]int32 {
+	limits := estimators.Ask(ctx, e.table, e.demand, clusters)
+	logLimits(ctx, clusters, limits)
+	for i, cluster := range clusters {
+		if len(limits[i].Failures) > 0 {
+			e.failures[cluster.Name] = describeFailures(limits[i].Failures)
+		}
 	}
+	return capacity.Counts(clusters, limits)
+}
+
+func describeFailures(failures []capacity.Failure) string {
+	texts := make([]string, len(failures))
+	for i, failure := range failures {
+		texts[i] = fmt.Sprintf("%s: %s", failure.Estimator, failure.Err)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// estimatorNotePrefix begins the note about failed estimators, which is the end of a message.
+const estimatorNotePrefix = "Failed estimators are ignored, and the resource summary is used: "
+
+// withEstimatorNote returns the message with a note about the clusters whose estimators failed. The
+// result is not longer than the message of a condition.
+func withEstimatorNote(message string, failures map[string]string) string {
+	if len(failures) == 0 {
+		return message
+	}
+	return causes.Enumerate(withSentence(message, estimatorNotePrefix), failures)
+}
+
+// isSameExceptNote reports whether two messages differ at most in their notes about failed
+// estimators.
+func isSameExceptNote(a, b string) bool {
+	withoutNote := func(message string) string {
+		before, _, _ := strings.Cut(message, estimatorNotePrefix)
+		return strings.TrimRight(before, ". ")
+	}
+	return withoutNote(a) == withoutNote(b)
 }
 
 // logLimits logs one line if estimators have no estimate for some clusters. With a high verbosity

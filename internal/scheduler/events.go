@@ -18,7 +18,7 @@ func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict
 		return
 	}
 	template := binding.TemplateReference(desired)
-	s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", successMessage(desired))
+	s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", withEstimatorNote(successMessage(desired), v.failedEstimators))
 }
 
 func successMessage(bound binding.Object) string {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
@@ -42,13 +43,15 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 		s.workloadGroupMu.Lock()
 		defer s.workloadGroupMu.Unlock()
 	}
-	input, err := s.placementInput(ctx, p)
+	capacities := s.newEstimation(p.stored.BindingSpec())
+	input, err := s.placementInput(ctx, p, capacities)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)
 		return desired, failedVerdict(p.stored, err), changed
 	}
 	result, err := placement.Schedule(input)
 	desired, v = desiredBinding(p.stored, result, err)
+	v.failedEstimators = capacities.failures
 	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
 	if err != nil {
 		if apierrors.IsConflict(err) {
@@ -90,15 +93,16 @@ func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desir
 	return desired, changed
 }
 
-func (s *scheduler) placementInput(ctx context.Context, p pass) (placement.Input, error) {
+func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *estimation) (placement.Input, error) {
 	peers, err := s.peers(ctx, p)
 	if err != nil {
 		return placement.Input{}, err
 	}
 	return placement.Input{
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: appliedPlacement(p.stored),
-		Clusters: p.snapshot.clusters, EstimateReplicas: s.estimate(ctx, p.stored.BindingSpec()),
-		Features: s.options.Features, Plugins: s.options.Plugins, Peers: peers,
+		Clusters:         p.snapshot.clusters,
+		EstimateReplicas: func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return capacities.estimate(ctx, clusters) },
+		Features:         s.options.Features, Plugins: s.options.Plugins, Peers: peers,
 		AvoidClusters: failover.ReadFailures(p.stored, p.started).AvoidedClusters(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
 		Observer: s.metrics.observer(s.now),
 	}, nil
@@ -113,7 +117,7 @@ func (s *scheduler) finish(ctx context.Context, p pass, v verdict) reconcile.Res
 		s.stopTracking(p.request)
 		return reconcile.Result{}
 	}
-	v = v.withUnknownClusters(p.stored, p.snapshot.find)
+	v = v.withUnknownClusters(p.stored, p.snapshot.find).withFailedEstimators(p.stored)
 	if err := s.writeStatus(ctx, p, v); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}

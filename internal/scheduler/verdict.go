@@ -51,6 +51,9 @@ type verdict struct {
 	affinityGroup string
 	// failedGroups are the affinity groups for which scheduling failed.
 	failedGroups []placement.GroupFailure
+	// failedEstimators are the errors of estimators, by the names of the clusters that could have
+	// been chosen.
+	failedEstimators map[string]string
 	// isPlaced reports whether this pass chose the clusters. It is false if the current clusters
 	// are still correct.
 	isPlaced bool
@@ -176,6 +179,25 @@ func (v verdict) withUnknownClusters(stored binding.Object, find placement.Clust
 	return v
 }
 
+// withFailedEstimators adds the clusters whose estimators failed to the message. A success keeps the
+// note of the stored condition if nothing else in the condition changes, so that an estimator that
+// fails only sometimes causes no writes. A binding that is not scheduled in this pass keeps the note
+// about its last scheduling.
+func (v verdict) withFailedEstimators(stored binding.Object) verdict {
+	if v.message == "" {
+		return v
+	}
+	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	keepsNote := v.err == nil && condition != nil && condition.Status == metav1.ConditionTrue &&
+		(!v.isPlaced || condition.ObservedGeneration == stored.GetGeneration()) && isSameExceptNote(condition.Message, v.message)
+	if keepsNote {
+		v.message = condition.Message
+	} else {
+		v.message = withEstimatorNote(v.message, v.failedEstimators)
+	}
+	return v
+}
+
 // withSentence returns the message with the sentence appended. The sentence may be empty.
 func withSentence(message, sentence string) string {
 	switch {
@@ -192,7 +214,7 @@ func withSentence(message, sentence string) string {
 // because clusters of its placement were added or removed.
 func isConditionOutdated(stored binding.Object, find placement.ClusterLookup) bool {
 	condition := conditions.Get(stored.BindingStatus().Conditions, workv1alpha2.Scheduled)
-	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Message != unchangedVerdict(stored).withUnknownClusters(stored, find).message
+	return condition != nil && condition.Status == metav1.ConditionTrue && !isSameExceptNote(condition.Message, unchangedVerdict(stored).withUnknownClusters(stored, find).message)
 }
 
 // decide returns the action for a binding. A scheduler stores the clusters with one write and the

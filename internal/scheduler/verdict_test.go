@@ -2,7 +2,9 @@ package scheduler
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -302,5 +304,57 @@ func TestRescheduleUpdatesLastScheduledTime(t *testing.T) {
 	_, again, _ := runPass(t, reported, noonPlus(2), member("member1"))
 	if diff := cmp.Diff(new(noonPlus(2)), again.BindingStatus().LastScheduledTime); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNoteAboutFailedEstimators(t *testing.T) {
+	const note = " Failed estimators are ignored, and the resource summary is used: m1: estimator: no answer within 3s"
+	scheduled := func(generation int64, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionTrue, Reason: workv1alpha2.BindingReasonSuccess, Message: message, ObservedGeneration: generation}}
+	}
+	failed := map[string]string{"m1": "estimator: no answer within 3s"}
+	tests := map[string]struct {
+		stored  []metav1.Condition
+		verdict verdict
+		want    string
+	}{
+		"a first success":                         {nil, verdict{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
+		"a success of a new generation":           {scheduled(1, messageScheduled), verdict{isPlaced: true, failedEstimators: failed}, messageScheduled + note},
+		"a success without failed estimators":     {scheduled(1, messageScheduled+note), verdict{isPlaced: true}, messageScheduled},
+		"the same success does not get a note":    {scheduled(2, messageScheduled), verdict{isPlaced: true, failedEstimators: failed}, messageScheduled},
+		"the same success keeps its note":         {scheduled(2, messageScheduled+note), verdict{isPlaced: true}, messageScheduled + note},
+		"a binding that is not scheduled":         {scheduled(1, messageScheduled+note), verdict{}, messageScheduled + note},
+		"a failure has the current note":          {scheduled(2, messageScheduled), verdict{err: errors.New("x"), message: "No room", failedEstimators: failed}, "No room." + note},
+		"the end of the failure of the estimator": {scheduled(2, "No room."+note), verdict{err: errors.New("x"), message: "No room"}, "No room"},
+		"a condition that is not changed":         {scheduled(2, messageScheduled+note), verdict{message: "-"}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bound := newBinding(func(b *workv1alpha2.ResourceBinding) { b.Generation, b.Status.Conditions = 2, test.stored })
+			v := test.verdict
+			switch v.message {
+			case "":
+				v.message = messageScheduled
+			case "-":
+				v.message = ""
+			}
+			if diff := cmp.Diff(test.want, v.withFailedEstimators(bound).message); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoteIsBounded(t *testing.T) {
+	failures := map[string]string{}
+	for i := range 1000 {
+		failures[fmt.Sprintf("member-%d", i)] = fmt.Sprintf("estimator: connecting to 10.0.0.%d: connection refused", i)
+	}
+	message := withEstimatorNote(messageScheduled, failures)
+	if len(message) > conditions.MaxMessageBytes || !strings.HasSuffix(message, " more clusters") {
+		t.Errorf("%d bytes: %s", len(message), message)
+	}
+	if !isSameExceptNote(message, messageScheduled) {
+		t.Error("the note changes the message before it")
 	}
 }

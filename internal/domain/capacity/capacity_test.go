@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"math"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -190,24 +189,4 @@ func TestHasGrown(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzArithmeticSaturates(f *testing.F) {
-	f.Add(int64(math.MaxInt64), int64(2))
-	f.Add(int64(0), int64(math.MaxInt64))
-	f.Fuzz(func(t *testing.T, a, b int64) {
-		a, b = max(a, 0), max(b, 0)
-		if sum := addSaturated(a, b); sum < a || sum < b {
-			t.Errorf("%d + %d = %d", a, b, sum)
-		}
-		if product := multiplySaturated(a, b); product < 0 || a > 0 && product/a > b || a > 0 && b > 0 && product < max(a, b) {
-			t.Errorf("%d * %d = %d", a, b, product)
-		}
-		if difference := subtractSaturated(a, b); a >= b != (difference >= 0) {
-			t.Errorf("%d - %d = %d", a, b, difference)
-		}
-		if n := clamp(a); n < 0 {
-			t.Errorf("%d became %d", a, n)
-		}
-	})
 }

@@ -16,6 +16,9 @@ type Demand struct {
 	// Components are the components of one set. If there are components, the estimate is a number
 	// of whole sets and Requirements are not used. Otherwise the estimate is a number of replicas.
 	Components []workv1alpha2.Component
+	// Assumed are the workloads that are scheduled to clusters but may not be visible there yet, by
+	// the names of the clusters. Their resources are not available to this demand.
+	Assumed map[string][]AssumedWorkload
 }
 
 // CountsSets reports whether an estimate counts sets of components. Otherwise an estimate counts
@@ -23,10 +26,11 @@ type Demand struct {
 func (d *Demand) CountsSets() bool { return len(d.Components) > 0 }
 
 // Available returns how many sets (AvailableSets) or replicas (AvailableReplicas) of the demand fit
-// into the cluster, according to the status of the Cluster.
+// into the cluster in addition to the assumed workloads, according to the status of the Cluster.
 func (d *Demand) Available(cluster *clusterv1alpha1.Cluster, models bool) int32 {
+	available := newRoom(cluster, models, d.Assumed[cluster.Name])
 	if d.CountsSets() {
-		return AvailableSets(cluster, d.Components, models)
+		return available.availableSets(d.Components)
 	}
-	return AvailableReplicas(cluster, d.Requirements, models)
+	return available.availableReplicas(d.Requirements)
 }

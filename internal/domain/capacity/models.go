@@ -2,13 +2,12 @@ package capacity
 
 import (
 	"cmp"
-	"maps"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/packing"
 )
 
 // podsPerNode is the default limit of Pods on a node in Kubernetes. It is needed because grades do
@@ -42,7 +41,7 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 		}
 		least := map[corev1.ResourceName]int64{corev1.ResourcePods: podsPerNode}
 		for _, modelRange := range model.Ranges {
-			least[modelRange.Name] = amount(modelRange.Name, modelRange.Min)
+			least[modelRange.Name] = packing.Amount(modelRange.Name, modelRange.Min)
 		}
 		grades = append(grades, grade{number: model.Grade, nodes: nodes[model.Grade], free: least})
 	}
@@ -50,32 +49,19 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 	return grades, true
 }
 
-// nodeRequest returns the part of a request that consumes resources of nodes.
-func nodeRequest(request map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
-	kept := maps.Clone(request)
-	maps.DeleteFunc(kept, func(name corev1.ResourceName, _ int64) bool { return !isNodeResource(name) })
-	return kept
-}
-
 // replicasByGrade counts the replicas that fit onto each node. Unlike a sum over all nodes, the
 // result does not include free resources on a node that are too small for a whole replica.
-func replicasByGrade(cluster *clusterv1alpha1.Cluster, request map[corev1.ResourceName]int64) (int64, bool) {
-	grades, ok := nodeGrades(cluster)
-	if !ok {
-		return 0, false
-	}
-	request, total := nodeRequest(request), int64(0)
-	for _, g := range grades {
-		total = addSaturated(total, multiplySaturated(g.nodes, min(podsPerNode, countFitsOnNode(g.free, request))))
-	}
-	return total, true
+func replicasByGrade(grades []grade, request map[corev1.ResourceName]int64) int64 {
+	request = packing.PodRequest(request)
+	columns := packing.ColumnsOf(request)
+	return countReplicas(grades, columns, columns.Vector(request))
 }
 
-// countFitsOnNode returns how many times the request fits into the free resources of a node.
-func countFitsOnNode(free, request map[corev1.ResourceName]int64) int64 {
-	count := int64(math.MaxInt64)
-	for name, requested := range request {
-		count = min(count, max(0, free[name])/requested)
+// countReplicas returns how many replicas fit onto the nodes of all grades.
+func countReplicas(grades []grade, columns packing.Columns, request packing.Vector) int64 {
+	total := int64(0)
+	for _, g := range grades {
+		total = packing.Add(total, packing.Multiply(g.nodes, columns.Vector(g.free).Fits(request)))
 	}
-	return count
+	return total
 }

@@ -15,9 +15,16 @@ import (
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/estimatorclient"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/scheduler"
+)
+
+// The names of the flags that only the scheduler has.
+const (
+	flagEnableEstimators = "enable-scheduler-estimator"
+	flagSkipPullMode     = "disable-scheduler-estimator-in-pull-mode"
 )
 
 // Options are the options of the scheduler that flags set.
@@ -28,6 +35,10 @@ type Options struct {
 	// Backoff is the backoff of the queue. It has no effect if the feature gate
 	// PriorityBasedScheduling is enabled.
 	Backoff flags.Backoff
+	// EnableEstimators makes the scheduler call accurate estimators. SkipPullModeEstimators
+	// excludes clusters in pull mode.
+	EnableEstimators, SkipPullModeEstimators bool
+	Estimators                               estimatorclient.Options
 
 	gates   *gates.Set
 	ignored *programs.IgnoredFlags
@@ -38,7 +49,7 @@ type Options struct {
 // to a host.
 func Default(set *gates.Set) *Options {
 	return &Options{
-		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(),
+		Scheduler: scheduler.DefaultOptions(), Backoff: flags.DefaultBackoff(), Estimators: estimatorclient.Default(),
 		gates: set, ignored: programs.NewIgnoredFlags(programs.Scheduler),
 	}
 }
@@ -57,9 +68,20 @@ func (o *Options) Component() programs.Component {
 }
 
 func (o *Options) add(h *programs.Host) error {
-	return scheduler.Add(h.Manager, []estimators.Row{
+	table := []estimators.Row{
 		{Name: "resource summary", Estimator: estimators.Summary{Models: h.Gates.Enabled(gates.CustomizedClusterResourceModeling)}},
-	}, o.schedulerOptions(h.Gates))
+	}
+	if _, err := estimatorclient.RegisterMetrics(); err != nil {
+		return err
+	}
+	if o.EnableEstimators {
+		pool, err := o.Estimators.AddPool(h, o.SkipPullModeEstimators)
+		if err != nil {
+			return err
+		}
+		table = append(table, estimators.Row{Name: "estimator", Timeout: o.Estimators.RequestTimeout(), Estimator: pool})
+	}
+	return scheduler.Add(h.Manager, table, o.schedulerOptions(h.Gates))
 }
 
 // schedulerOptions returns the options of the scheduler for the feature gates of a process.
@@ -101,12 +123,16 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	set.StringSliceVar((*[]string)(&o.Scheduler.Plugins), "plugins", o.Scheduler.Plugins, fmt.Sprintf(
 		"Filters and scores to use: * enables all, name enables a plugin, -name disables it.\nAll plugins: %s; the last two require the feature gate WorkloadAffinity.",
 		strings.Join(knownPlugins(), ", ")))
+	set.BoolVar(&o.EnableEstimators, flagEnableEstimators, o.EnableEstimators,
+		"Call the accurate estimators of clusters for the number of replicas that fit. Without them, only the resource summaries of clusters are used.")
+	set.BoolVar(&o.SkipPullModeEstimators, flagSkipPullMode, o.SkipPullModeEstimators, "Do not call the estimators of clusters in pull mode.")
+	o.Estimators.AddFlags(set)
 	o.ignored.AddFlags(set)
 }
 
 // Validate implements programs.Options.
 func (o *Options) Validate() error {
-	errs := []error{o.Backoff.Validate(), programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins()), o.ignored.Validate()}
+	errs := []error{o.Backoff.Validate(), o.Estimators.Validate(), programs.ValidateSelection("plugins", "plugin", o.Scheduler.Plugins, knownPlugins()), o.ignored.Validate()}
 	if o.Scheduler.Name == "" {
 		errs = append(errs, errors.New("--scheduler-name must not be empty: omit the flag for default-scheduler"))
 	}
@@ -118,6 +144,10 @@ func (o *Options) ineffectiveFlags() []string {
 	given := o.ignored.Given(o.gates)
 	if o.gates.Enabled(gates.PriorityBasedScheduling) {
 		given = append(given, flags.GivenFlags(o.flags, "rate-limiter-base-delay", "rate-limiter-max-delay")...)
+	}
+	if !o.EnableEstimators {
+		given = append(given, flags.GivenFlags(o.flags, flagSkipPullMode)...)
+		given = append(given, o.Estimators.Given()...)
 	}
 	if !o.gates.Enabled(gates.WorkloadAffinity) {
 		for _, plugin := range gatedPlugins() {

@@ -88,8 +88,9 @@ func TestIneffectiveFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no flags":                                                 {},
-		"flags of estimators are reported":                         {[]string{"--enable-scheduler-estimator"}, []string{"--enable-scheduler-estimator"}},
+		"no flags":                               {},
+		"flags of estimators require estimators": {[]string{"--scheduler-estimator-port=1", "--disable-scheduler-estimator-in-pull-mode"}, []string{"--disable-scheduler-estimator-in-pull-mode", "--scheduler-estimator-port"}},
+		"flags of estimators have an effect with estimators":       {[]string{"--enable-scheduler-estimator", "--scheduler-estimator-port=1", "--disable-scheduler-estimator-in-pull-mode"}, nil},
 		"plugins require their gate":                               {[]string{"--plugins=*,WorkloadAntiAffinity"}, []string{"--plugins=WorkloadAntiAffinity"}},
 		"plugins have an effect with their gate":                   {[]string{"--plugins=*,WorkloadAntiAffinity", "--feature-gates=WorkloadAffinity=true"}, nil},
 		"each binding has its own backoff":                         {[]string{"--rate-limiter-qps=5"}, []string{"--rate-limiter-qps"}},

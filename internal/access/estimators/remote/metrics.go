@@ -1,0 +1,62 @@
+package remote
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"karmada.io/karmada/internal/loop"
+)
+
+// Metrics show which estimators fail. A nil *Metrics counts nothing.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	failing  *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics, or returns the metrics that another component in this process
+// has registered.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karmada_estimator_client_requests_total",
+			Help: "Number of requests to the estimator of a member, by their result (success or error).",
+		}, []string{"member_cluster", "result"}),
+		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "karmada_estimator_client_failing",
+			Help: "1 while the estimator of a member fails or does not answer, so that its estimates are not used, otherwise 0. Absent for members without an estimator.",
+		}, []string{"member_cluster"}),
+	}
+	return m, errors.Join(loop.RegisterMetric(registry, &m.requests), loop.RegisterMetric(registry, &m.failing))
+}
+
+func (m *Metrics) countRequest(cluster string, err error) {
+	if m == nil {
+		return
+	}
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	m.requests.WithLabelValues(cluster, result).Inc()
+}
+
+func (m *Metrics) setFailing(cluster string, isFailing bool) {
+	if m == nil {
+		return
+	}
+	value := 0.0
+	if isFailing {
+		value = 1
+	}
+	m.failing.WithLabelValues(cluster).Set(value)
+}
+
+// forget removes the metrics of a cluster that is deleted or has no estimator.
+func (m *Metrics) forget(cluster string) {
+	if m == nil {
+		return
+	}
+	m.failing.DeleteLabelValues(cluster)
+	m.requests.DeletePartialMatch(prometheus.Labels{"member_cluster": cluster})
+}
