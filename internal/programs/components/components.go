@@ -10,6 +10,7 @@ import (
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
+	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
 	"karmada.io/karmada/internal/programs/webhook"
@@ -19,6 +20,7 @@ import (
 var rows = []func(*gates.Set) programs.Component{
 	controllermanager.New,
 	scheduling.New,
+	descheduling.New,
 	webhook.New,
 	aggregatedapiserver.New,
 	agent.New,
