@@ -95,7 +95,7 @@ var commands = []commandRow{
 var unsupportedCommands = []console.MissingCommand{
 	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
 	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
-	{Name: "addons", Instead: "The descheduler, estimator, search and metrics adapter are not part of this version."},
+	{Name: "addons", Instead: "docs/reschedule.md says how to run the descheduler; the estimator, search and metrics adapter are not part of this version."},
 	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
 }
 

@@ -17,6 +17,7 @@ import (
 const (
 	ControllerManager   = "karmada-controller-manager"
 	Scheduler           = "karmada-scheduler"
+	Descheduler         = "karmada-descheduler"
 	Agent               = "karmada-agent"
 	Webhook             = "karmada-webhook"
 	AggregatedAPIServer = "karmada-aggregated-apiserver"
@@ -52,7 +53,8 @@ type Component struct {
 	// NewProgram returns the flags of the separate program that runs the component. Components that
 	// a host runs use Process.
 	NewProgram func(component Component, set *gates.Set) command.Options
-	// OwnGates means that the separate program adds its own flag --feature-gates.
+	// OwnGates means that the separate program adds its own flag --feature-gates, or has no such
+	// flag.
 	OwnGates bool
 }
 

@@ -37,7 +37,7 @@ var (
 // assemblyImports lists the allowed imports of packages that assemble programs: all folders
 // except main packages and commands.
 var assemblyImports = append([]string{
-	"internal/controllers", "internal/scheduler", "internal/servers",
+	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
 	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
 }, controllerImports...)
 
@@ -73,6 +73,7 @@ var layers = []layer{
 	},
 	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers communicate through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
+	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers are independent of each other: move shared code into internal/domain or internal/access"},
 	{folder: "internal/programs", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/programs"},
 	{folder: "internal/standalone", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/standalone"},

@@ -30,9 +30,15 @@ const (
 
 	// EventReasonScheduleBindingFailed, of type Warning, on the binding and its template: no
 	// cluster could be selected, or not for all replicas.
-	EventReasonScheduleBindingFailed    = "ScheduleBindingFailed"
+	EventReasonScheduleBindingFailed = "ScheduleBindingFailed"
+
+	// EventReasonDescheduleBindingSucceed, of type Normal, on the binding and its template: the
+	// descheduler took unschedulable replicas away from clusters.
 	EventReasonDescheduleBindingSucceed = "DescheduleBindingSucceed"
-	EventReasonDescheduleBindingFailed  = "DescheduleBindingFailed"
+
+	// EventReasonDescheduleBindingFailed, of type Warning, on the binding and its template: the
+	// descheduler could not take unschedulable replicas away from clusters.
+	EventReasonDescheduleBindingFailed = "DescheduleBindingFailed"
 
 	// EventReasonClusterRemoved, of type Normal or Warning, on the binding and its template: a
 	// Cluster is being deleted and was removed from the binding, or (Warning, on the binding) could

@@ -26,6 +26,7 @@ import (
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/descheduling"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/statuswriter"
@@ -298,6 +299,20 @@ func withRecordedChanges(number int, cluster string, prefix ...string) func(*gua
 	}
 }
 
+// descheduledFrom returns the change of a binding that lost all its replicas in the cluster, and
+// that the scheduler then moved to cluster m3.
+func descheduledFrom(t *testing.T, cluster string, at time.Time) func(*workv1alpha2.ResourceBinding) {
+	return func(bound *workv1alpha2.ResourceBinding) {
+		bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: cluster, Replicas: 2}}
+		after, err := descheduling.Apply(bound, []descheduling.Removal{{Cluster: cluster, Replicas: 2}}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound.Annotations = after.GetAnnotations()
+		bound.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m3", Replicas: 2}}
+	}
+}
+
 func TestMassDeletionNeedsExplanation(t *testing.T) {
 	const number = 30
 	dropped := func(change func(*workv1alpha2.ResourceBinding)) func(string) []client.Object {
@@ -325,6 +340,11 @@ func TestMassDeletionNeedsExplanation(t *testing.T) {
 			hold: dropped(asIs), want: guard.Delete, before: withRecordedChanges(number, "m1")},
 		"evictions from another cluster ended recently": {
 			hold: dropped(asIs), want: guard.Hold, before: withRecordedChanges(number, "m2")},
+		"the descheduler removed all replicas from the cluster recently": {hold: dropped(descheduledFrom(t, "m1", noon.Add(-time.Minute))), want: guard.Delete},
+		"the descheduler removed all replicas from another cluster":      {hold: dropped(descheduledFrom(t, "m2", noon.Add(-time.Minute))), want: guard.Hold},
+		"the descheduler removed all replicas from the cluster long ago": {hold: dropped(descheduledFrom(t, "m1", noon.Add(-time.Hour))), want: guard.Hold},
+		"attached, and the descheduler removed all replicas of the dependent": {
+			hold: attachedBinding(descheduledFrom(t, "m1", noon.Add(-time.Minute))), want: guard.Delete},
 		"attached, and a user changed an unrelated placement in the namespace": {
 			hold: attachedBinding(asIs), want: guard.Hold, before: func(w *guardFixture, _ *clusterv1alpha1.Cluster) {
 				w.changes.record(newBinding("unrelated"), "")

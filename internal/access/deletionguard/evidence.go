@@ -16,6 +16,7 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/kinds"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/descheduling"
 	"karmada.io/karmada/internal/domain/guard"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
@@ -81,7 +82,7 @@ func (e *evidenceCollector) findOwner(ctx context.Context, reader client.Reader,
 		if facts.Owner == guard.OwnerRequiresWork {
 			return nil
 		}
-		if err := e.recordDependents(ctx, reader, bound, cluster, facts); err != nil {
+		if err := e.recordDependents(ctx, reader, bound, cluster, karmadaWork, facts); err != nil {
 			return err
 		}
 	}
@@ -100,16 +101,22 @@ func (e *evidenceCollector) recordBinding(bound binding.Object, cluster *cluster
 		return
 	}
 	facts.Owner = guard.OwnerDropsWork
-	facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(bound, cluster.Name)
-	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, spec)
-	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, spec, bound.BindingStatus())
+	e.recordExplanations(bound, cluster, karmadaWork, facts)
 	facts.MovedWhileUnreachable = facts.MovedWhileUnreachable || len(binding.TargetClusters(spec)) > 0 && e.outages.wasUnreachableAt(cluster, karmadaWork.DeletionTimestamp.Time)
+}
+
+// recordExplanations records the explanations of a binding for its removal from a cluster.
+func (e *evidenceCollector) recordExplanations(bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) {
+	facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(bound, cluster.Name)
+	facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, bound.BindingSpec())
+	facts.Descheduled = facts.Descheduled || descheduling.ExplainsRemoval(bound, cluster.Name, karmadaWork.DeletionTimestamp.Time)
+	facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, bound.BindingSpec(), bound.BindingStatus())
 }
 
 // recordDependents adds the evidence of the dependents of an attached binding, which are the
 // bindings that require it. A dependent that is still assigned to the cluster, or that does not
 // exist, is no evidence.
-func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, facts *guard.Facts) error {
+func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.Reader, bound binding.Object, cluster *clusterv1alpha1.Cluster, karmadaWork *workv1alpha1.Work, facts *guard.Facts) error {
 	if bound.BindingSpec().Placement != nil {
 		return nil
 	}
@@ -122,9 +129,7 @@ func (e *evidenceCollector) recordDependents(ctx context.Context, reader client.
 		if err != nil {
 			return fmt.Errorf("reading binding %s, which depends on %s: %w", key, bound.GetName(), err)
 		}
-		facts.PlacementChanged = facts.PlacementChanged || e.changes.isExplained(dependent, cluster.Name)
-		facts.Excluded = facts.Excluded || guard.IsExcluded(cluster, dependent.BindingSpec())
-		facts.Unmatched = facts.Unmatched || guard.IsUnmatched(cluster, dependent.BindingSpec(), dependent.BindingStatus())
+		e.recordExplanations(dependent, cluster, karmadaWork, facts)
 	}
 	return nil
 }

@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/work"
 )
 
 // revising returns a rule that stores the replicas in a field of the template.
@@ -55,5 +57,31 @@ func TestChangedRuleReachesWorks(t *testing.T) {
 				t.Errorf("writes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The descheduler lowers the replicas of a target to 0. Only the scheduler removes the target.
+func TestTargetWithoutReplicasKeepsItsWork(t *testing.T) {
+	bound := bindingTo("m1", "m2")
+	bound.Spec.Replicas, bound.Spec.Clusters[0].Replicas, bound.Spec.Clusters[1].Replicas = 5, 3, 2
+	w, table := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound), &interpreters.Table{}
+	table.Set(appsv1.SchemeGroupVersion.WithKind("Deployment"), revising("replicas"))
+	w.rules = table
+	w.reconcile()
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 0 })
+	if _, writes := w.reconcile(); !cmp.Equal([]string{"update *v1alpha1.Work"}, writes) {
+		t.Errorf("writes %v", writes)
+	}
+	replicas := map[string]int64{}
+	for _, each := range w.works() {
+		manifest, err := work.DecodeManifest(each.Spec.Workload.Manifests[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _ := work.ClusterOf(each.Namespace)
+		replicas[name], _, _ = unstructured.NestedInt64(manifest.Object, "spec", "replicas")
+	}
+	if diff := cmp.Diff(map[string]int64{"m1": 0, "m2": 2}, replicas); diff != "" {
+		t.Errorf("replicas of the Works (-want +got):\n%s", diff)
 	}
 }

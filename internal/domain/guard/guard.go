@@ -62,6 +62,8 @@ type Facts struct {
 	// Excluded is true if users exclude the cluster: the placement excludes the cluster by name, or
 	// a taint or an eviction removes the workload from the cluster.
 	Excluded bool
+	// Descheduled is true if the descheduler recently removed all replicas from the cluster.
+	Descheduled bool
 	// Unmatched is true if a change of the Cluster may be the reason for the deletion, because its
 	// labels, provider, region or zones do not match the placement.
 	Unmatched bool
@@ -175,7 +177,7 @@ func IsUnexplained(f Facts) bool {
 	case f.ClusterUnregistering:
 		return false
 	case f.Owner == OwnerDropsWork:
-		return !f.PlacementChanged && !f.Excluded && (!f.MovedWhileUnreachable || f.WasHeld)
+		return !f.PlacementChanged && !f.Excluded && !f.Descheduled && (!f.MovedWhileUnreachable || f.WasHeld)
 	case f.Owner == OwnerGone:
 		return f.Template != TemplateDeleted && f.Template != TemplateUnclaimed
 	default:

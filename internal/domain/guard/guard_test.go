@@ -34,6 +34,9 @@ func TestDecide(t *testing.T) {
 		"half of a cluster, unexplained":                        {Facts{Owner: OwnerDropsWork}, massDeletion, Hold},
 		"half of a cluster after a change of the placement":     {Facts{Owner: OwnerDropsWork, PlacementChanged: true}, massDeletion, Delete},
 		"half of a cluster that the placement excludes":         {Facts{Owner: OwnerDropsWork, Excluded: true}, massDeletion, Delete},
+		"half of a cluster after its replicas were removed":     {Facts{Owner: OwnerDropsWork, Descheduled: true}, massDeletion, Delete},
+		"removed replicas, and the cluster is desired again":    {Facts{Owner: OwnerRequiresWork, Descheduled: true}, massDeletion, HandOver},
+		"removed replicas, and the binding is missing":          {Facts{Owner: OwnerGone, Descheduled: true, Template: TemplateInUse}, fewDeletions, Hold},
 		"half of a cluster that was unreachable":                {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true}, massDeletion, Delete},
 		"a held deletion, the cluster was unreachable":          {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true, WasHeld: true}, fewDeletions, Hold},
 		"held deletions of half a cluster that was unreachable": {Facts{Owner: OwnerDropsWork, MovedWhileUnreachable: true, WasHeld: true}, massDeletion, Hold},
@@ -101,6 +104,7 @@ func drawFacts(t *rapid.T) Facts {
 		Owner:                 Owner(rapid.IntRange(int(OwnerNone), int(OwnerGone)).Draw(t, "owner")),
 		PlacementChanged:      rapid.Bool().Draw(t, "asked"),
 		Excluded:              rapid.Bool().Draw(t, "excluded"),
+		Descheduled:           rapid.Bool().Draw(t, "descheduled"),
 		MovedWhileUnreachable: rapid.Bool().Draw(t, "moved"),
 		Template:              TemplateState(rapid.IntRange(int(TemplateNotRead), int(TemplateUnclaimed)).Draw(t, "template")),
 		WasHeld:               rapid.Bool().Draw(t, "held"),
@@ -143,7 +147,7 @@ func TestDecisionsAreSafe(t *testing.T) {
 		if verdict == Delete && IsUnexplained(facts) && !allowed && facts.Unmatched && limits.ChangedCluster.IsExceeded(scale.Cluster) {
 			t.Error("a change of the cluster deletes many workloads")
 		}
-		if verdict == Delete && facts.WasHeld && facts.Owner == OwnerDropsWork && !allowed && !facts.ClusterUnregistering && !facts.PlacementChanged && !facts.Excluded {
+		if verdict == Delete && facts.WasHeld && facts.Owner == OwnerDropsWork && !allowed && !facts.ClusterUnregistering && !facts.PlacementChanged && !facts.Excluded && !facts.Descheduled {
 			t.Error("a held deletion is executed although no user confirmed or explained it")
 		}
 		if verdict == Hold && !IsUnexplained(facts) && !facts.RestoreUnconfirmed {
@@ -163,6 +167,7 @@ func TestMoreEvidenceNeverHoldsADeletion(t *testing.T) {
 		}
 		more := facts
 		more.ClusterUnregistering = facts.ClusterUnregistering || rapid.Bool().Draw(t, "more leaves")
+		more.Descheduled = facts.Descheduled || rapid.Bool().Draw(t, "more descheduled")
 		more.PlacementChanged = facts.PlacementChanged || rapid.Bool().Draw(t, "more asked")
 		more.Excluded = facts.Excluded || rapid.Bool().Draw(t, "more excluded")
 		more.MovedWhileUnreachable = facts.MovedWhileUnreachable || rapid.Bool().Draw(t, "more moved")

@@ -22,7 +22,7 @@ func divideFuncFor(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (divideFu
 		case policyv1alpha1.ReplicaDivisionPreferenceAggregated:
 			return divideAggregated, nil
 		case policyv1alpha1.ReplicaDivisionPreferenceWeighted, "":
-			if dividesByCapacity(strategy) {
+			if DividesByCapacity(strategy) {
 				return divideByCapacity, nil
 			}
 			return divideByWeight, nil
@@ -32,9 +32,9 @@ func divideFuncFor(strategy *policyv1alpha1.ReplicaSchedulingStrategy) (divideFu
 		strategy.ReplicaSchedulingType, strategy.ReplicaDivisionPreference)
 }
 
-// dividesByCapacity reports whether the strategy divides replicas in proportion to the available
-// replicas of the clusters.
-func dividesByCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
+// DividesByCapacity reports whether the strategy divides replicas in proportion to the available
+// replicas of the clusters. A nil strategy does not.
+func DividesByCapacity(strategy *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	if strategy == nil || strategy.ReplicaSchedulingType != policyv1alpha1.ReplicaSchedulingTypeDivided {
 		return false
 	}

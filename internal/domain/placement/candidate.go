@@ -70,7 +70,7 @@ func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) map[string]
 }
 
 func (t *task) dependsOnCapacity() bool {
-	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || dividesByCapacity(t.spec.Placement.ReplicaScheduling)
+	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || DividesByCapacity(t.spec.Placement.ReplicaScheduling)
 }
 
 // allocatableReplicas returns the estimate for the cluster. Without an estimate it returns the

@@ -84,7 +84,7 @@ func TestScheduleIsStableAndModifiesNothing(t *testing.T) {
 func TestCapacityDivisionIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
-		if !dividesByCapacity(in.Spec.Placement.ReplicaScheduling) || len(in.Spec.Placement.SpreadConstraints) > 0 {
+		if !DividesByCapacity(in.Spec.Placement.ReplicaScheduling) || len(in.Spec.Placement.SpreadConstraints) > 0 {
 			return
 		}
 		first, err := Schedule(in)

@@ -40,7 +40,8 @@ type Program struct {
 	// New returns the options of the program with their defaults. gates are the feature gates of
 	// this process. --feature-gates sets them before Validate is called.
 	New func(gates *gates.Set) Options
-	// OwnGates means that the options add their own flag --feature-gates.
+	// OwnGates means that the options add their own flag --feature-gates, or that the program has no
+	// such flag.
 	OwnGates bool
 }
 

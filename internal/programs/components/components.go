@@ -10,6 +10,7 @@ import (
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/controllermanager"
+	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
@@ -20,6 +21,7 @@ import (
 var rows = []func(*gates.Set) programs.Component{
 	controllermanager.New,
 	scheduling.New,
+	descheduling.New,
 	webhook.New,
 	aggregatedapiserver.New,
 	agent.New,

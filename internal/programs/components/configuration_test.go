@@ -12,6 +12,7 @@ import (
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/controllermanager"
+	"karmada.io/karmada/internal/programs/descheduling"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
 	"karmada.io/karmada/internal/servers/admission"
@@ -24,6 +25,7 @@ func TestConfigureAppliesFlags(t *testing.T) {
 		"karmada-controller-manager.skipped-propagating-namespaces=kube-.*,test",
 		"karmada-controller-manager.resync-period=1h",
 		"karmada-scheduler.plugins=*,-ClusterLocality",
+		"karmada-descheduler.descheduling-interval=1m",
 		"karmada-webhook.allow-no-execute-taint-policy=true",
 	})
 	if err != nil {
@@ -38,6 +40,9 @@ func TestConfigureAppliesFlags(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"*", "-ClusterLocality"}, []string(optionsOf[*scheduling.Options](t, c).Scheduler.Plugins)); diff != "" {
 		t.Errorf("plugins (-want +got):\n%s", diff)
+	}
+	if interval := optionsOf[*descheduling.Options](t, c).Descheduler.Interval; interval != time.Minute {
+		t.Errorf("the descheduler searches every %s", interval)
 	}
 	if host := c.HostOptions(); host.Resync != time.Hour || host.Election.Enabled {
 		t.Errorf("the host has %+v", host)
@@ -103,6 +108,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 	tests := map[string]struct{ hosted, configurable, serves bool }{
 		programs.ControllerManager:   {hosted: true, configurable: true},
 		programs.Scheduler:           {hosted: true, configurable: true},
+		programs.Descheduler:         {hosted: true, configurable: true},
 		programs.Webhook:             {configurable: true, serves: true},
 		programs.AggregatedAPIServer: {serves: true},
 		programs.Agent:               {},
@@ -126,7 +132,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 
 func TestConfigureRejectsInvalidFlags(t *testing.T) {
 	tests := map[string]struct{ flag, want string }{
-		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-webhook"},
+		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-descheduler, karmada-webhook"},
 		"a component without a flag":  {"karmada-scheduler", "must be COMPONENT.FLAG=VALUE"},
 		"an unknown flag":             {"karmada-scheduler.speed=1", "unknown flag: --speed; karmada-scheduler --help"},
 		"a value of the wrong type":   {"karmada-controller-manager.graceful-eviction-timeout=soon", "graceful-eviction-timeout"},

@@ -175,7 +175,7 @@ func TestMemberReportsErrorEvent(t *testing.T) {
 
 func TestStatusFormats(t *testing.T) {
 	running, ended := 11, 0
-	found := status{DataDir: "/data", Kubeconfig: "/data/k", Hosted: selectedComponents([]string{programs.Scheduler, programs.Webhook}), Excluded: []string{programs.Scheduler, programs.Webhook}, Components: []statusRow{
+	found := status{DataDir: "/data", Kubeconfig: "/data/k", Hosted: selectedComponents([]string{programs.Scheduler, programs.Descheduler}), Excluded: []string{programs.Scheduler, programs.Descheduler}, Components: []statusRow{
 		{Kind: kindControlPlane, Name: "karmada", State: "Ready", Address: "https://a", Process: &running, Log: "/data/logs/karmada.log"},
 		{Kind: kindCluster, Name: "far", State: "NotReady", Address: "https://b"},
 		{Kind: kindMember, Name: "member3", State: "Not joined", Address: "https://c", Process: &ended, Log: "/data/logs/member3.log"},
@@ -207,7 +207,7 @@ func TestStatusFormats(t *testing.T) {
 dataDir: /data
 excluded:
 - karmada-scheduler
-- karmada-webhook
+- karmada-descheduler
 hosted:
 - karmada-controller-manager
 kubeconfig: /data/k

@@ -1,0 +1,13 @@
+// Karmada-descheduler takes replicas away from clusters that cannot run them, so that the
+// scheduler places them in other clusters.
+package main
+
+import (
+	"os"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/descheduling"
+)
+
+func main() { os.Exit(command.Main(programs.Program(descheduling.New))) }

@@ -1,0 +1,185 @@
+package descheduling
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+)
+
+func TestRemovals(t *testing.T) {
+	tests := map[string]struct {
+		assigned      int32
+		ready         int64
+		unschedulable int32
+		kept          int32
+	}{
+		"unschedulable replicas are removed":                      {5, 3, 2, 3},
+		"ready replicas stay":                                     {5, 4, 3, 4},
+		"all replicas are unschedulable":                          {5, UnknownReady, 5, 0},
+		"some replicas are unschedulable and the rest is unknown": {5, UnknownReady, 2, 3},
+		"no replica is ready":                                     {5, 0, 5, 0},
+		"no replica is unschedulable":                             {5, 3, 0, 5},
+		"the estimator has no number":                             {5, 3, -1, 5},
+		"more unschedulable replicas than assigned":               {5, 3, 6, 5},
+		"as many replicas as possible":                            {math.MaxInt32, UnknownReady, math.MaxInt32, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			removals := Removals([]Candidate{{"m1", test.assigned, test.ready}}, map[string]int32{"m1": test.unschedulable})
+			lowered := Lower([]workv1alpha2.TargetCluster{{Name: "m1", Replicas: test.assigned}}, removals)
+			if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "m1", Replicas: test.kept}}, lowered); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
+			}
+			if wantChange := test.kept != test.assigned; wantChange != (len(removals) > 0) {
+				t.Errorf("removals %+v", removals)
+			}
+		})
+	}
+}
+
+func TestClusterWithoutAnswerKeepsReplicas(t *testing.T) {
+	got := Removals([]Candidate{{"m1", 5, 3}, {"m2", 4, 0}, {"m3", 2, 1}}, map[string]int32{"m1": 2, "m3": 1, "m4": 9})
+	if diff := cmp.Diff([]Removal{{"m1", 2}, {"m3", 1}}, got); diff != "" {
+		t.Errorf("removals (-want +got):\n%s", diff)
+	}
+}
+
+func TestMessage(t *testing.T) {
+	const want = "Binding has been descheduled, 2 replica(s) in cluster(member1), 1 replica(s) in cluster(member2), 3 total descheduled replica(s)"
+	if diff := cmp.Diff(want, Message([]Removal{{"member1", 2}, {"member2", 1}})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTargetsAreOnlyLowered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bound := newBinding()
+		bound.Spec.Clusters, bound.Status.AggregatedStatus = nil, nil
+		sum, ready, unschedulable := int64(0), map[string]int64{}, map[string]int32{}
+		for _, name := range rapid.SliceOfDistinct(rapid.StringMatching(`m[0-9]`), rapid.ID).Draw(t, "clusters") {
+			replicas := rapid.Int32Range(0, 20).Draw(t, "assigned")
+			bound.Spec.Clusters = append(bound.Spec.Clusters, workv1alpha2.TargetCluster{Name: name, Replicas: replicas})
+			sum += int64(replicas)
+			ready[name] = UnknownReady
+			if rapid.Bool().Draw(t, "reported") {
+				ready[name] = rapid.Int64Range(0, 25).Draw(t, "ready")
+				bound.Status.AggregatedStatus = append(bound.Status.AggregatedStatus, newStatus(name, statusWithReady(ready[name])))
+			}
+			if rapid.Bool().Draw(t, "answered") {
+				unschedulable[name] = rapid.Int32Range(-1, 25).Draw(t, "unschedulable")
+			}
+		}
+		bound.Spec.Replicas = int32(sum)
+		removals := Removals(Candidates(bound, findReady), unschedulable)
+		after, err := Apply(bound, removals, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lowered := after.BindingSpec().Clusters
+		if len(lowered) != len(bound.Spec.Clusters) {
+			t.Fatalf("targets %v became %v", bound.Spec.Clusters, lowered)
+		}
+		removed := int64(0)
+		for i, target := range bound.Spec.Clusters {
+			loss := target.Replicas - lowered[i].Replicas
+			removed += int64(loss)
+			switch {
+			case lowered[i].Name != target.Name || loss < 0 || lowered[i].Replicas < 0:
+				t.Fatalf("target %v became %v", target, lowered[i])
+			case loss > 0 && int64(lowered[i].Replicas) < ready[target.Name]:
+				t.Fatalf("target %v with %d ready replicas became %v", target, ready[target.Name], lowered[i])
+			case loss > max(unschedulable[target.Name], 0):
+				t.Fatalf("target %v with %d unschedulable replicas became %v", target, unschedulable[target.Name], lowered[i])
+			}
+		}
+		if (removed > 0) != (len(removals) > 0) {
+			t.Fatalf("%d replicas removed by %v", removed, removals)
+		}
+	})
+}
+
+func TestRecordOfEmptiedClusters(t *testing.T) {
+	const m1AtNoon = `{"m1":"2030-05-01T12:00:00Z"}`
+	tests := map[string]struct {
+		before   string
+		removals []Removal
+		want     string
+	}{
+		"a cluster that keeps replicas is not recorded": {removals: []Removal{{"m1", 2}}},
+		"a cluster without replicas is recorded":        {removals: []Removal{{"m1", 5}, {"m2", 1}}, want: m1AtNoon},
+		"a recent record stays": {before: `{"m3":"2030-05-01T11:45:00Z"}`, removals: []Removal{{"m1", 5}},
+			want: `{"m1":"2030-05-01T12:00:00Z","m3":"2030-05-01T11:45:00Z"}`},
+		"an old record is dropped":                 {before: `{"m3":"2030-05-01T11:00:00Z"}`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
+		"a record of the same cluster is replaced": {before: `{"m1":"2030-05-01T11:45:00Z"}`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
+		"an invalid record is replaced":            {before: `[]`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
+		"a record of null is replaced":             {before: `null`, removals: []Removal{{"m1", 5}}, want: m1AtNoon},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bound := newBinding()
+			if test.before != "" {
+				bound.Annotations[workv1alpha2.DescheduledFromAnnotation] = test.before
+			}
+			after, err := Apply(bound, test.removals, noon.Add(300*time.Millisecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, after.GetAnnotations()[workv1alpha2.DescheduledFromAnnotation]); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestExplainsRemoval(t *testing.T) {
+	emptied, err := Apply(newBinding(), []Removal{{"m1", 5}}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		cluster string
+		after   time.Duration
+		want    bool
+	}{
+		"a deletion after the change":                 {"m1", time.Minute, true},
+		"a deletion in another cluster":               {"m2", time.Minute, false},
+		"a deletion much later":                       {"m1", 31 * time.Minute, false},
+		"the clock of the API server is a bit behind": {"m1", -30 * time.Second, true},
+		"a deletion before the change":                {"m1", -2 * time.Minute, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := ExplainsRemoval(emptied, test.cluster, noon.Add(test.after)); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if ExplainsRemoval(newBinding(), "m1", noon) {
+		t.Error("a binding without a record explains a deletion")
+	}
+}
+
+func statusWithReady(replicas int64) string { return fmt.Sprintf(`{"readyReplicas":%d}`, replicas) }
+
+func FuzzRecord(f *testing.F) {
+	for _, seed := range []string{"", "null", "[]", "{}", `{"m1":null}`, `{"m1":"2030-05-01T12:00:00Z"}`, `{"m1":"0000-01-01T00:00:00Z"}`, `{"m1":1}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, record string) {
+		bound := newBinding()
+		bound.Annotations[workv1alpha2.DescheduledFromAnnotation] = record
+		after, err := Apply(bound, []Removal{{"m1", 5}}, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ExplainsRemoval(after, "m1", noon) {
+			t.Errorf("the record %s does not contain m1", after.GetAnnotations()[workv1alpha2.DescheduledFromAnnotation])
+		}
+	})
+}
