@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -385,6 +386,7 @@ func dropFact[T any](t *rapid.T, name string, fact *Fact[T]) {
 }
 
 func TestMemberQueries(t *testing.T) {
+	web := types.NamespacedName{Namespace: "shop", Name: "web"}
 	rejected := healthyFacts()
 	rejected.reject("exceeded quota")
 	unhealthy := healthyFacts()
@@ -401,10 +403,10 @@ func TestMemberQueries(t *testing.T) {
 		facts Facts
 		want  []Query
 	}{
-		"all clusters of a small fleet":        {healthyFacts(), []Query{{Cluster: "east"}, {Cluster: "west"}}},
-		"a rejected Work":                      {rejected, []Query{{Cluster: "east"}, {Cluster: "west", NeedsNamespace: true}}},
-		"an unhealthy workload":                {unhealthy, []Query{{Cluster: "east", NeedsPods: true}, {Cluster: "west"}}},
-		"only the problems of a large fleet":   {large, []Query{{Cluster: "west", NeedsNamespace: true}}},
+		"all clusters of a small fleet":        {healthyFacts(), []Query{{Object: web, Cluster: "east"}, {Object: web, Cluster: "west"}}},
+		"a rejected Work":                      {rejected, []Query{{Object: web, Cluster: "east"}, {Object: web, Cluster: "west", NeedsNamespace: true}}},
+		"an unhealthy workload":                {unhealthy, []Query{{Object: web, Cluster: "east", NeedsPods: true}, {Object: web, Cluster: "west"}}},
+		"only the problems of a large fleet":   {large, []Query{{Object: web, Cluster: "west", NeedsNamespace: true}}},
 		"no binding":                           {Facts{}, nil},
 		"the Works could not be read, so none": {Facts{Binding: healthyFacts().Binding, Works: Fact[[]*workv1alpha1.Work]{Err: errors.New("forbidden")}}, nil},
 	}
