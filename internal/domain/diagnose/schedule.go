@@ -15,8 +15,13 @@ import (
 	"karmada.io/karmada/internal/domain/placement"
 )
 
-// maxNamedFailures is the maximum number of clusters that a message names one by one.
-const maxNamedFailures = 3
+const (
+	// maxNamedFailures is the maximum number of estimators without an answer in a message.
+	maxNamedFailures = 3
+	// maxNamedTargets is the maximum number of chosen clusters in a message. Diagnosis.Targets has
+	// all of them.
+	maxNamedTargets = 10
+)
 
 // checkSchedule checks that the scheduler chose clusters for the latest version of the binding.
 func checkSchedule(f *Facts) Link {
@@ -123,7 +128,8 @@ func describeUnknown(f *Facts) string {
 	return ""
 }
 
-// describeTargets lists the targets with their replicas, such as "east 4, west 2".
+// describeTargets lists the targets with their replicas, such as "east 4, west 2". It names at most
+// maxNamedTargets clusters.
 func describeTargets(bound binding.Object) string {
 	var texts []string
 	for _, target := range targetsOf(bound) {
@@ -132,6 +138,9 @@ func describeTargets(bound binding.Object) string {
 			text += fmt.Sprintf(" %d", *target.Replicas)
 		}
 		texts = append(texts, text)
+	}
+	if more := len(texts) - maxNamedTargets; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxNamedTargets], ", "), more)
 	}
 	return orNone(strings.Join(texts, ", "))
 }
