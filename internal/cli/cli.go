@@ -31,6 +31,8 @@ import (
 	"karmada.io/karmada/internal/cli/register"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
+	"karmada.io/karmada/internal/cli/trace"
+	"karmada.io/karmada/internal/cli/tree"
 	"karmada.io/karmada/internal/console"
 )
 
@@ -76,6 +78,8 @@ var commands = []commandRow{
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
+	{"troubleshooting", trace.New},
+	{"troubleshooting", tree.New},
 	{"troubleshooting", orphans.New},
 	{"advanced", apply.New},
 	{"advanced", promote.New},

@@ -68,6 +68,9 @@ func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 			remaining = append(remaining, cluster)
 		case t.affinitySelects(cluster):
 			terminating[newReason("being removed")] = append(terminating[newReason("being removed")], cluster.Name)
+			t.excludeByFilter(cluster.Name, "", newReason("being removed"))
+		default:
+			t.excludeByFilter(cluster.Name, PluginClusterAffinity, unselectedReason)
 		}
 	}
 	t.rejections = append(t.rejections, groupRejections(terminating)...)
@@ -84,6 +87,7 @@ func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) 
 		if reason == noReason {
 			return false
 		}
+		t.excludeByFilter(cluster.Name, filter.name, reason)
 		if filter.name != PluginClusterAffinity {
 			rejected[reason] = append(rejected[reason], cluster.Name)
 		}
@@ -147,11 +151,14 @@ func preventsScheduling(taint *corev1.Taint) bool {
 	return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
 }
 
+// unselectedReason is the reason of clusters that the affinity does not select.
+var unselectedReason = newReason("not selected by the cluster affinity")
+
 func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 	if matchesAny(t.affinityMatchers, cluster) {
 		return noReason
 	}
-	return newReason("not selected by the cluster affinity")
+	return unselectedReason
 }
 
 func matchesAny(matchers []clusteraffinity.Matcher, cluster *clusterv1alpha1.Cluster) bool {

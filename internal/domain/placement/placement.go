@@ -65,6 +65,9 @@ type Input struct {
 	Now time.Time
 	// Observer is notified of the steps of the scheduling.
 	Observer Observer
+
+	// exclusions collects the clusters that are left out. Only Explain sets it.
+	exclusions map[string]Exclusion
 }
 
 // Result is the result of Schedule.
@@ -274,15 +277,18 @@ func (t *task) useAffinityGroup(group *policyv1alpha1.ClusterAffinityTerm) {
 // placement.
 func (t *task) placeInGroup(group *policyv1alpha1.ClusterAffinityTerm) ([]workv1alpha2.TargetCluster, error) {
 	t.useAffinityGroup(group)
+	clear(t.input.exclusions)
 	feasible, err := t.runFilterStep()
 	if err != nil {
 		return nil, err
 	}
-	selected, err := t.runSelectStep(feasible, t.runScoreStep(feasible))
+	candidates, selected, err := t.runSelectStep(feasible, t.runScoreStep(feasible))
+	t.excludeUnselected(candidates, selected, err)
 	if err != nil {
 		return nil, stepError("failed to select clusters", err)
 	}
 	targets, err := t.runAssignStep(selected)
+	t.excludeUnassigned(selected, targets, err)
 	if err != nil {
 		return nil, stepError("failed to assign replicas", err)
 	}
@@ -299,9 +305,11 @@ func (t *task) runScoreStep(feasible []*clusterv1alpha1.Cluster) []int64 {
 	return t.clusterScores(feasible)
 }
 
-func (t *task) runSelectStep(feasible []*clusterv1alpha1.Cluster, scores []int64) ([]candidate, error) {
+func (t *task) runSelectStep(feasible []*clusterv1alpha1.Cluster, scores []int64) (candidates, selected []candidate, err error) {
 	defer t.input.Observer.startStep(StepSelect)()
-	return t.selectCandidates(t.rankedCandidates(feasible, scores))
+	candidates = t.rankedCandidates(feasible, scores)
+	selected, err = t.selectCandidates(candidates)
+	return candidates, selected, err
 }
 
 func (t *task) runAssignStep(selected []candidate) ([]workv1alpha2.TargetCluster, error) {

@@ -71,6 +71,23 @@ func NearestMiss(template *unstructured.Unstructured, candidates []Object) (Near
 	return nearest, nearest.Policy != nil
 }
 
+// NearMisses returns the candidates that are close to selecting the template, one NearMiss for each
+// policy, closest first, at most limit. It returns nil if a candidate selects the template. See
+// NearestMiss for the meaning of close. The order of the candidates is irrelevant.
+func NearMisses(template *unstructured.Unstructured, candidates []Object, limit int) []NearMiss {
+	var misses []NearMiss
+	for _, candidate := range candidates {
+		if !isTerminating(candidate) && inScope(candidate, template) && Selects(candidate, template) {
+			return nil
+		}
+		if miss, ok := NearestMiss(template, []Object{candidate}); ok {
+			misses = append(misses, miss)
+		}
+	}
+	slices.SortFunc(misses, func(a, b NearMiss) int { return a.Compare(&b) })
+	return misses[:min(len(misses), limit)]
+}
+
 // Compare returns a negative number if m is closer than other.
 func (n *NearMiss) Compare(other *NearMiss) int {
 	if n.distance == other.distance && IsCluster(n.Policy) != IsCluster(other.Policy) {

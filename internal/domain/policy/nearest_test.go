@@ -175,3 +175,32 @@ func TestNoMatchErrorLengthIsLimited(t *testing.T) {
 		t.Errorf("the message has %d bytes", length)
 	}
 }
+
+func TestNearMisses(t *testing.T) {
+	web := newDeployment("shop", "web", map[string]string{"app": "api"})
+	misspelled := newPolicy("shop", "misspelled", withSelectors(selectDeployment("web2")))
+	labelled := newPolicy("", "labelled", withSelectors(labelledWeb))
+	far := newPolicy("shop", "far", withSelectors(selectDeployment("database")))
+	tests := map[string]struct {
+		policies []Object
+		limit    int
+		want     []string
+	}{
+		"closest first":                {[]Object{far, labelled, misspelled}, 9, []string{"misspelled", "labelled", "far"}},
+		"at most the limit":            {[]Object{far, labelled, misspelled}, 1, []string{"misspelled"}},
+		"no policies":                  {nil, 9, nil},
+		"a policy selects the object":  {[]Object{far, newPolicy("", "all", withSelectors(allDeployments))}, 9, nil},
+		"policies for other namespace": {[]Object{newPolicy("dev", "p", withSelectors(selectDeployment("web2")))}, 9, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, miss := range NearMisses(web, test.policies, test.limit) {
+				got = append(got, miss.Policy.GetName())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("policies (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package chain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/diagnose"
+	"karmada.io/karmada/internal/domain/policy"
+)
+
+// pageSize is the maximum number of objects in one response.
+const pageSize = 500
+
+// Read reads the facts about the template in the control plane, in parallel.
+func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
+	facts := diagnose.Facts{Kind: r.Template.Kind(), Key: r.Template.Key, Now: now}
+	var reads sync.WaitGroup
+	reads.Go(func() { facts.Template = r.ReadTemplate(ctx) })
+	reads.Go(func() { facts.Policies = r.readPolicies(ctx) })
+	reads.Go(func() { facts.Clusters = r.readClusters(ctx) })
+	reads.Go(func() {
+		facts.Binding = r.ReadBinding(ctx)
+		if bound := facts.Binding.Value; bound != nil {
+			facts.Works = r.ReadWorks(ctx, bound)
+		}
+	})
+	reads.Wait()
+	facts.Overrides = r.readOverrides(ctx, &facts)
+	return facts
+}
+
+// ReadTemplate reads the template.
+func (r *Reader) ReadTemplate(ctx context.Context) diagnose.Fact[*unstructured.Unstructured] {
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(r.Template.Kind())
+	err := r.karmada.Get(ctx, r.Template.Key, template)
+	return factOf(template, err)
+}
+
+// ReadBinding reads the binding of the template.
+func (r *Reader) ReadBinding(ctx context.Context) diagnose.Fact[binding.Object] {
+	bound := binding.New(r.Template.Key.Namespace != "")
+	key := types.NamespacedName{Namespace: r.Template.Key.Namespace, Name: binding.Name(r.Template.Key.Name, r.Template.Kind().Kind)}
+	err := r.karmada.Get(ctx, key, bound)
+	return factOf(bound, err)
+}
+
+// factOf returns a fact without a value if the object could not be read or does not exist.
+func factOf[T any](object T, err error) diagnose.Fact[T] {
+	switch {
+	case apierrors.IsNotFound(err):
+		return diagnose.Fact[T]{}
+	case err != nil:
+		return diagnose.Fact[T]{Err: err}
+	default:
+		return diagnose.Fact[T]{Value: object}
+	}
+}
+
+// ReadWorks reads the Works of a binding in all clusters.
+func (r *Reader) ReadWorks(ctx context.Context, bound binding.Object) diagnose.Fact[[]*workv1alpha1.Work] {
+	id := binding.PermanentID(bound)
+	if id == "" {
+		return diagnose.Fact[[]*workv1alpha1.Work]{}
+	}
+	var works []*workv1alpha1.Work
+	err := forEachPage(ctx, r, func(list *workv1alpha1.WorkList) {
+		for i := range list.Items {
+			if binding.BelongsTo(&list.Items[i], bound) {
+				works = append(works, &list.Items[i])
+			}
+		}
+	}, client.MatchingLabels{binding.PermanentIDLabel(bound): id})
+	return listed(works, "Works", err)
+}
+
+// ReadAttached reads the bindings of the dependencies of a binding, ResourceBindings first.
+func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnose.Fact[[]binding.Object] {
+	label := workv1alpha2.DependedByLabelPrefix + binding.ReferenceKey(bound.GetNamespace(), bound.GetName())
+	var attached []binding.Object
+	// Labels contain hashes of names, so the label alone is no proof.
+	add := func(candidate binding.Object) {
+		if slices.ContainsFunc(candidate.BindingSpec().RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
+			return by.Namespace == bound.GetNamespace() && by.Name == bound.GetName()
+		}) {
+			attached = append(attached, candidate)
+		}
+	}
+	err := forEachPage(ctx, r, func(list *workv1alpha2.ResourceBindingList) {
+		for i := range list.Items {
+			add(&list.Items[i])
+		}
+	}, client.HasLabels{label})
+	if err != nil {
+		return listed(attached, "ResourceBindings", err)
+	}
+	err = forEachPage(ctx, r, func(list *workv1alpha2.ClusterResourceBindingList) {
+		for i := range list.Items {
+			add(&list.Items[i])
+		}
+	}, client.HasLabels{label})
+	return listed(attached, "ClusterResourceBindings", err)
+}
+
+func (r *Reader) readClusters(ctx context.Context) diagnose.Fact[[]*clusterv1alpha1.Cluster] {
+	var clusters []*clusterv1alpha1.Cluster
+	err := forEachPage(ctx, r, func(list *clusterv1alpha1.ClusterList) {
+		for i := range list.Items {
+			clusters = append(clusters, &list.Items[i])
+		}
+	})
+	return listed(clusters, "Clusters", err)
+}
+
+// readPolicies reads the policies that may select the template.
+func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object] {
+	var policies []policy.Object
+	if namespace := r.Template.Key.Namespace; namespace != "" {
+		err := forEachPage(ctx, r, func(list *policyv1alpha1.PropagationPolicyList) {
+			for i := range list.Items {
+				policies = append(policies, &list.Items[i])
+			}
+		}, client.InNamespace(namespace))
+		if err != nil {
+			return listed(policies, "PropagationPolicies", err)
+		}
+	}
+	err := forEachPage(ctx, r, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
+		for i := range list.Items {
+			policies = append(policies, &list.Items[i])
+		}
+	})
+	return listed(policies, "ClusterPropagationPolicies", err)
+}
+
+// readOverrides reads the names of the override policies on which a policy for the template depends.
+func (r *Reader) readOverrides(ctx context.Context, facts *diagnose.Facts) diagnose.Fact[[]types.NamespacedName] {
+	var names []types.NamespacedName
+	for _, each := range facts.Policies.Value {
+		if facts.Template.Value == nil || !policy.Selects(each, facts.Template.Value) {
+			continue
+		}
+		for _, wanted := range policy.DependentOverrides(each) {
+			exists, err := r.overrideExists(ctx, wanted)
+			if err != nil {
+				return diagnose.Fact[[]types.NamespacedName]{Err: err}
+			}
+			if exists {
+				names = append(names, wanted)
+			}
+		}
+	}
+	return diagnose.Fact[[]types.NamespacedName]{Value: names}
+}
+
+// overrideExists reports whether an override policy exists. The namespace is empty for a
+// ClusterOverridePolicy.
+func (r *Reader) overrideExists(ctx context.Context, name types.NamespacedName) (bool, error) {
+	var object client.Object = &policyv1alpha1.ClusterOverridePolicy{}
+	if name.Namespace != "" {
+		object = &policyv1alpha1.OverridePolicy{}
+	}
+	err := r.karmada.Get(ctx, name, object)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// forEachPage lists objects and calls take for each page. Each page has its own list, because a
+// decoder keeps fields of a list that the next page does not set.
+func forEachPage[L any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, r *Reader, take func(P), options ...client.ListOption) error {
+	next := ""
+	for {
+		list := P(new(L))
+		page := append([]client.ListOption{client.Limit(pageSize), client.Continue(next)}, options...)
+		if err := r.karmada.List(ctx, list, page...); err != nil {
+			return err // the caller names the collection
+		}
+		take(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+func listed[T any](objects []T, what string, err error) diagnose.Fact[[]T] {
+	if err != nil {
+		return diagnose.Fact[[]T]{Err: fmt.Errorf("listing %s: %w", what, err)}
+	}
+	return diagnose.Fact[[]T]{Value: objects}
+}

@@ -1,0 +1,66 @@
+package diagnose
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/capacity"
+)
+
+func TestLeftOut(t *testing.T) {
+	tests := map[string]struct {
+		edit func(north *clusterv1alpha1.Cluster, in *LeftOutInput)
+		want LeftOutCluster
+	}{
+		"a taint": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) {
+			north.Spec.Taints = []corev1.Taint{{Key: "gpu", Value: "only", Effect: corev1.TaintEffectNoSchedule}}
+		}, LeftOutCluster{Filter: "TaintToleration", Message: "untolerated taint {gpu=only:NoSchedule}"}},
+		"a cluster that is not ready": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) {
+			north.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}
+			north.Status.Conditions[0].Status, north.Status.Conditions[0].LastTransitionTime = metav1.ConditionFalse, past
+			north.Status.Conditions[0].Message = "connection refused"
+		}, LeftOutCluster{
+			Filter:  "TaintToleration",
+			Message: "untolerated taint {cluster.karmada.io/not-ready=:NoSchedule}; cluster north is not ready since 2026-03-01T11:48:00Z: connection refused",
+		}},
+		"the kind is not served": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) { north.Status.APIEnablements = nil },
+			LeftOutCluster{Filter: "APIEnablement", Message: "does not serve apps/v1 Deployment"}},
+		"no room": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) {
+			north.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = resource.MustParse("200m")
+		}, LeftOutCluster{Filter: "AssignReplicas", Message: "fits, but its share is 0 replicas: room for 0; cpu: wants 500m x 6, room for 0"}},
+		"an estimator found no room, and another is down": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {
+			in.Limits = map[string]capacity.Limit{"north": {Estimator: "accurate", Failures: []capacity.Failure{{Estimator: "other", Err: errors.New("connection refused")}}}}
+		}, LeftOutCluster{Filter: "AssignReplicas", Message: "fits, but its share is 0 replicas: room for 0; estimated 0 (accurate); other: connection refused"}},
+		"a terminating cluster": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) { north.DeletionTimestamp = &past },
+			LeftOutCluster{Message: "being removed"}},
+		"a cluster that fits now": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {
+			in.Binding.BindingSpec().Placement.ReplicaScheduling = nil
+		}, LeftOutCluster{Message: "fits now; the scheduler uses it when it places the workload again"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := healthyFacts()
+			f.binding().Spec.Placement.ClusterAffinity = nil
+			in := LeftOutInput{Binding: f.Binding.Value, Clusters: f.Clusters.Value, Now: noon}
+			test.edit(f.Clusters.Value[1], &in)
+			test.want.Cluster = "north"
+			if diff := cmp.Diff([]LeftOutCluster{test.want}, LeftOut(in)); diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLeftOutWithoutPlacement(t *testing.T) {
+	f := healthyFacts()
+	f.binding().Spec.Placement = nil
+	if got := LeftOut(LeftOutInput{Binding: f.Binding.Value, Clusters: f.Clusters.Value}); got != nil {
+		t.Errorf("left out: %+v", got)
+	}
+}
