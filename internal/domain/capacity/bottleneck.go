@@ -9,6 +9,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/packing"
 )
 
 // Bottleneck is the resource that limits how many more replicas fit into a cluster.
@@ -29,7 +30,7 @@ func BottleneckOf(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.R
 	least := freePods(summary)
 	found := Bottleneck{Resource: corev1.ResourcePods, Request: *resource.NewQuantity(1, resource.DecimalSI)}
 	if requirements != nil && summary != nil {
-		request := requestAmounts(requirements.ResourceRequest)
+		request := packing.Amounts(requirements.ResourceRequest)
 		for _, name := range slices.Sorted(maps.Keys(request)) {
 			if fits := freeAmount(summary, name) / request[name]; fits < least {
 				least = fits
@@ -37,6 +38,6 @@ func BottleneckOf(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.R
 			}
 		}
 	}
-	found.Replicas = clamp(least)
+	found.Replicas = packing.Clamp(least)
 	return found
 }
