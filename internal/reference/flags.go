@@ -21,8 +21,13 @@ import (
 func flagPages() []Page {
 	var pages []Page
 	for _, program := range components.Programs() {
-		text := newMarkdown(program.Name, fmt.Sprintf("`%s` %s. These are its flags. The feature gates are in [gates](../gates.md).", program.Name, program.Help))
-		addFlags(text, command.New(program).Flags())
+		set := command.New(program).Flags()
+		introduction := fmt.Sprintf("`%s` %s. These are its flags.", program.Name, program.Help)
+		if set.Lookup("feature-gates") != nil {
+			introduction += " The feature gates are in [gates](../gates.md)."
+		}
+		text := newMarkdown(program.Name, introduction)
+		addFlags(text, set)
 		pages = append(pages, newFlagsPage(program.Name, text))
 	}
 	return append(pages, CommandsPage(cli.New(&clicommand.Program{
