@@ -117,6 +117,9 @@ func Trace(facts Facts) Diagnosis {
 	}
 	if facts.ownsBinding() {
 		diagnosis.Links = append(diagnosis.Links, checkSchedule(&facts))
+		if facts.Clusters.Err != nil {
+			diagnosis.Links = append(diagnosis.Links, unreadable(Link{Stage: StageSchedule}, "the clusters", facts.Clusters.Err))
+		}
 		diagnosis.Links = append(diagnosis.Links, checkClusters(&facts)...)
 		diagnosis.Targets = targetsOf(bound)
 		if !isAttachedOnly(bound) {

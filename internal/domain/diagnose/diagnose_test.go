@@ -366,7 +366,7 @@ func TestAnyFactMayBeMissing(t *testing.T) {
 				t.Fatalf("incomplete link %+v", link)
 			}
 		}
-		isUnread := f.Template.Err != nil || f.Template.Value != nil && (f.Policies.Err != nil || f.Binding.Err != nil) || f.Works.Err != nil && f.ownsBinding()
+		isUnread := f.Template.Err != nil || f.Template.Value != nil && (f.Policies.Err != nil || f.Binding.Err != nil) || (f.Works.Err != nil || f.Clusters.Err != nil) && f.ownsBinding()
 		if got.Verdict == OK && (isUnread || f.Template.Value == nil) {
 			t.Fatalf("ok although a fact is missing: %+v", got.Links)
 		}
@@ -416,5 +416,15 @@ func TestMemberQueries(t *testing.T) {
 				t.Errorf("queries (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestUnreadableClusters(t *testing.T) {
+	f := healthyFacts()
+	f.Clusters = Fact[[]*clusterv1alpha1.Cluster]{Err: errors.New("forbidden")}
+	got := Trace(f)
+	want := Link{Stage: StageSchedule, Verdict: Unknown, Reason: ReasonUnreadable, Message: "the clusters could not be read: forbidden"}
+	if got.Verdict != Unknown || got.Links[4] != want {
+		t.Errorf("verdict %s, link %+v, want %+v", got.Verdict, got.Links[4], want)
 	}
 }
