@@ -61,7 +61,7 @@ var table = []Gate{
 	{Name: MultiplePodTemplatesScheduling, Spec: alpha, Help: "schedule workloads with several Pod templates"},
 	{Name: ControllerPriorityQueue, Spec: beta, Help: "reconcile changes before the objects of the initial list"},
 	{Name: WorkloadAffinity, Spec: alpha, Help: "affinity and anti-affinity between workloads"},
-	{Name: SchedulingOvercommitProtection, Spec: alpha, Help: "include recently scheduled replicas in estimates", NotImplemented: true},
+	{Name: SchedulingOvercommitProtection, Spec: alpha, Help: "include recently scheduled replicas in estimates"},
 	{Name: OverrideIdentity, Spec: alpha, Help: "let ClusterOverridePolicies change group, kind, namespace and name of objects"},
 	{Name: LargeStatus, Spec: alpha, Help: "reflect statuses larger than 16 KiB, up to the limit of the binding"},
 }
