@@ -52,7 +52,6 @@ var ignoredFlags = []ignoredFlag{
 // ignoredGates are the feature gates that a program accepts, but does not read.
 var ignoredGates = map[string][]featuregate.Feature{
 	ControllerManager: {gates.MultiClusterService, gates.FederatedQuotaEnforcement},
-	Scheduler:         {gates.SchedulingOvercommitProtection},
 	Agent:             {gates.MultiClusterService},
 }
 

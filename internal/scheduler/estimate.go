@@ -8,7 +8,6 @@ import (
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/estimators"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/causes"
@@ -17,18 +16,27 @@ import (
 
 // estimation estimates the capacity for one pass, and collects the clusters whose estimators failed.
 type estimation struct {
-	table    []estimators.Row
-	demand   capacity.Demand
+	table  []estimators.Row
+	demand capacity.Demand
+	// assumed returns the workloads that are assumed in clusters.
+	assumed  func([]*clusterv1alpha1.Cluster) map[string][]capacity.AssumedWorkload
 	failures map[string]string
 }
 
-func (s *scheduler) newEstimation(spec *workv1alpha2.ResourceBindingSpec) *estimation {
-	return &estimation{table: s.estimators, demand: placement.DemandOf(spec, s.options.Features), failures: map[string]string{}}
+func (s *scheduler) newEstimation(p pass) *estimation {
+	return &estimation{
+		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features), failures: map[string]string{},
+		assumed: func(clusters []*clusterv1alpha1.Cluster) map[string][]capacity.AssumedWorkload {
+			return s.assumptions.assumed(clusters, p.request, p.started)
+		},
+	}
 }
 
 // estimate asks all estimators and returns the lowest estimate for each cluster.
 func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) map[string]int32 {
-	limits := estimators.Ask(ctx, e.table, e.demand, clusters)
+	demand := e.demand
+	demand.Assumed = e.assumed(clusters)
+	limits := estimators.Ask(ctx, e.table, demand, clusters)
 	logLimits(ctx, clusters, limits)
 	for i, cluster := range clusters {
 		if len(limits[i].Failures) > 0 {

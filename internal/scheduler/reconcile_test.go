@@ -125,6 +125,34 @@ func TestUnschedulableBindingWaitsForCapacity(t *testing.T) {
 	}
 }
 
+// brokenEstimator fails for every cluster.
+type brokenEstimator struct{}
+
+func (brokenEstimator) Estimate(_ context.Context, _ capacity.Demand, clusters []*clusterv1alpha1.Cluster, report estimators.Report) {
+	for i := range clusters {
+		report(i, capacity.Estimate{Err: errors.New("connection refused")})
+	}
+}
+
+// The condition and the event name failed estimators. The end of the failure causes no write.
+func TestFailedEstimatorsAreReported(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(aggregated)), memberWithPods("member1", "9"), memberWithPods("member2", "9"))
+	l.estimators = []estimators.Row{{Name: "resource summary", Estimator: estimators.Summary{}}, {Name: "estimator", Estimator: brokenEstimator{}}}
+	const note = "Failed estimators are ignored, and the resource summary is used: member1, member2: estimator: connection refused"
+	writes, _, stored := l.pass(t)
+	condition := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
+	if diff := cmp.Diff([]string{"clusters", "status"}, writes); diff != "" || condition == nil || condition.Message != messageScheduled+" "+note {
+		t.Errorf("condition %+v, writes:\n%s", condition, diff)
+	}
+	if diff := cmp.Diff([]string{"Normal ScheduleBindingSucceed " + messageScheduled + " Result: {member1:4}. " + note}, l.recordedEvents()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	l.estimators = l.estimators[:1]
+	if writes, _, _ := l.pass(t); len(writes) != 0 || len(l.recordedEvents()) != 0 {
+		t.Errorf("the second pass writes %v", writes)
+	}
+}
+
 func TestUnhandledBindingsAreUnchanged(t *testing.T) {
 	cases := map[string]func(*workv1alpha2.ResourceBinding){
 		"another scheduler that has reported": func(bound *workv1alpha2.ResourceBinding) {

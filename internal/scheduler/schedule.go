@@ -30,6 +30,7 @@ func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
 // withStored returns the pass with the written binding if a write changed the binding.
 func (s *scheduler) withStored(p pass, desired binding.Object, changed bool) pass {
 	if changed {
+		s.assumptions.record(p.request, p.stored, desired, s.now())
 		p.stored = desired
 		s.ownWrites.RecordState(p.request, desired)
 	}
@@ -43,7 +44,7 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 		s.workloadGroupMu.Lock()
 		defer s.workloadGroupMu.Unlock()
 	}
-	capacities := s.newEstimation(p.stored.BindingSpec())
+	capacities := s.newEstimation(p)
 	input, err := s.placementInput(ctx, p, capacities)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)

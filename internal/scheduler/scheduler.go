@@ -51,6 +51,9 @@ type Options struct {
 	// after CapacityDelay. If it is disabled, bindings are scheduled in order of arrival, and every
 	// failure is retried with the same backoff.
 	PriorityScheduling bool
+	// OvercommitProtection subtracts workloads that were placed recently from the capacity of
+	// clusters, until the clusters report these workloads as healthy.
+	OvercommitProtection bool
 	// BaseDelay and MaxDelay limit the exponential backoff after a failure.
 	BaseDelay, MaxDelay time.Duration
 	// CapacityDelay is the retry delay of a binding that lacks capacity. The binding is retried
@@ -86,6 +89,7 @@ type scheduler struct {
 	ownWrites        *loop.Writes[request]
 	reportedFailures *reportedFailures
 	unreported       *unreportedTracker
+	assumptions      *assumptions
 	metrics          metrics
 	now              func() time.Time
 	// workloadGroupMu serializes the scheduling of bindings in workload affinity groups, because
@@ -99,7 +103,8 @@ func Add(mgr manager.Manager, table []estimators.Row, o Options) error {
 	s := &scheduler{
 		options: o, karmada: mgr.GetClient(), liveReader: mgr.GetAPIReader(), cache: mgr.GetCache(), estimators: table,
 		events:   loop.EventsFor(mgr, o.Name, loop.EventModeChanges),
-		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(), now: time.Now,
+		clusters: newClusterSnapshots(), backoff: newFailureBackoff(o), ownWrites: loop.NewWrites[request](nil), reportedFailures: newReportedFailures(), unreported: newUnreportedTracker(),
+		assumptions: newAssumptions(o.OvercommitProtection), now: time.Now,
 	}
 	measured, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
@@ -188,4 +193,5 @@ func (s *scheduler) stopTracking(r request) {
 	s.backoff.reset(r)
 	s.ownWrites.Forget(r)
 	s.reportedFailures.remove(r)
+	s.assumptions.release(r)
 }

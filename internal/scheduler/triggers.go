@@ -106,6 +106,7 @@ func (s *source) bindingAdded(added binding.Object, initial bool) {
 
 func (s *source) bindingUpdated(older, newer binding.Object) {
 	wasOwned, isOwned := s.scheduler.handles(older), s.scheduler.handles(newer)
+	s.scheduler.assumptions.releaseHealthy(older, newer)
 	isOwnWrite := s.scheduler.ownWrites.IsOwn(requestOf(newer), newer)
 	switch {
 	case !isOwned:

@@ -89,6 +89,7 @@ func (o *Options) schedulerOptions(set *gates.Set) scheduler.Options {
 	own := o.Scheduler
 	own.Features.MultiplePodTemplates = set.Enabled(gates.MultiplePodTemplatesScheduling)
 	own.Features.WorkloadAffinity = set.Enabled(gates.WorkloadAffinity)
+	own.OvercommitProtection = set.Enabled(gates.SchedulingOvercommitProtection)
 	own.PriorityScheduling = set.Enabled(gates.PriorityBasedScheduling)
 	if !own.PriorityScheduling {
 		own.BaseDelay, own.MaxDelay = o.Backoff.BaseDelay, o.Backoff.MaxDelay

@@ -75,6 +75,15 @@ func TestFlagsReachTheScheduler(t *testing.T) {
 	}
 }
 
+func TestOvercommitProtectionRequiresItsGate(t *testing.T) {
+	for gate, want := range map[string]bool{"true": true, "false": false} {
+		o := parseOptions(t, "--feature-gates=SchedulingOvercommitProtection="+gate)
+		if got := o.schedulerOptions(o.gates).OvercommitProtection; got != want || len(o.ineffectiveFlags()) > 0 {
+			t.Errorf("gate %s: protection %t, flags without effect %q", gate, got, o.ineffectiveFlags())
+		}
+	}
+}
+
 func TestPriorityBasedSchedulingHasItsOwnBackoff(t *testing.T) {
 	o := parseOptions(t, "--rate-limiter-base-delay=2s", "--rate-limiter-max-delay=3h")
 	settings := o.schedulerOptions(o.gates)

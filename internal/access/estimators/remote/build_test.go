@@ -58,6 +58,9 @@ func hanging() *server {
 
 func (s *server) MaxAvailableReplicas(ctx context.Context, request *estimatorpb.MaxAvailableReplicasRequest) (*estimatorpb.MaxAvailableReplicasResponse, error) {
 	count, err := s.respond(ctx, request.GetCluster())
+	for _, assumed := range request.GetAssumedWorkloads() {
+		count -= assumed.GetComponents()[0].GetReplicas()
+	}
 	return &estimatorpb.MaxAvailableReplicasResponse{MaxReplicas: count}, err
 }
 
@@ -138,8 +141,8 @@ func newTestPool(t *testing.T, change func(*Options), services ...client.Object)
 	return tested
 }
 
-// estimate returns the texts of the limits of the clusters, as the scheduler computes them.
-func (p *testPool) estimate(t *testing.T, demand capacity.Demand, names ...string) []string {
+// limits returns the texts of the limits of the clusters, as the scheduler computes them.
+func (p *testPool) limits(t *testing.T, demand capacity.Demand, names ...string) []string {
 	t.Helper()
 	clusters := make([]*clusterv1alpha1.Cluster, len(names))
 	for i, name := range names {

@@ -35,7 +35,7 @@ func immediately(context.Context) error { return nil }
 func (p *testPool) takes(t *testing.T) string {
 	t.Helper()
 	started := time.Now()
-	text := p.estimate(t, webDemand(), "m1")[0]
+	text := p.limits(t, webDemand(), "m1")[0]
 	return fmt.Sprintf("%s: %s", time.Since(started), text)
 }
 

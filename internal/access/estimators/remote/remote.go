@@ -123,38 +123,9 @@ func (p *Pool) Estimate(ctx context.Context, demand capacity.Demand, clusters []
 		case p.options.SkipPullMode && cluster.Spec.SyncMode == clusterv1alpha1.Pull:
 			report(i, capacity.Estimate{Count: capacity.Unknown})
 		default:
-			report(i, p.request(ctx, cluster.Name, func(ctx context.Context, estimator estimatorpb.EstimatorClient) (int32, error) {
-				return send(ctx, estimator, cluster.Name)
-			}))
+			report(i, p.estimate(ctx, send, cluster.Name, demand.Assumed[cluster.Name]))
 		}
 	})
-}
-
-// newEstimate encodes the demand, and returns the function that sends it to the estimator of a
-// cluster. The requests of all clusters share the encoded demand.
-func newEstimate(demand capacity.Demand) (send func(context.Context, estimatorpb.EstimatorClient, string) (int32, error), err error) {
-	if demand.CountsSets() {
-		shared, err := estimatorwire.EncodeSets("", demand, nil)
-		if err != nil {
-			return nil, fmt.Errorf("encoding the components: %w", err)
-		}
-		return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string) (int32, error) {
-			response, err := estimator.MaxAvailableComponentSets(ctx, &estimatorpb.MaxAvailableComponentSetsRequest{
-				Cluster: cluster, Components: shared.GetComponents(), Namespace: shared.GetNamespace(),
-			})
-			return response.GetMaxSets(), err
-		}, nil
-	}
-	shared, err := estimatorwire.EncodeReplicas("", demand, nil)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the requirements of a replica: %w", err)
-	}
-	return func(ctx context.Context, estimator estimatorpb.EstimatorClient, cluster string) (int32, error) {
-		response, err := estimator.MaxAvailableReplicas(ctx, &estimatorpb.MaxAvailableReplicasRequest{
-			Cluster: cluster, ReplicaRequirements: shared.GetReplicaRequirements(),
-		})
-		return response.GetMaxReplicas(), err
-	}, nil
 }
 
 // errNoAnswer is the error for clusters that were not asked before the deadline.

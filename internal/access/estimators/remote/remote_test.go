@@ -45,7 +45,7 @@ func TestAnswers(t *testing.T) {
 			serve(t, listener, &server{answer: func(context.Context, string) (int32, error) { return test.count, test.err }})
 			pool := newTestPool(t, nil, serviceFor("m1", listener.Addr().String()))
 			for range 2 {
-				if diff := cmp.Diff([]string{test.want}, pool.estimate(t, webDemand(), "m1")); diff != "" {
+				if diff := cmp.Diff([]string{test.want}, pool.limits(t, webDemand(), "m1")); diff != "" {
 					t.Errorf("limits (-want +got):\n%s", diff)
 				}
 			}
@@ -67,7 +67,7 @@ func TestRequestsReachTheServer(t *testing.T) {
 	pool := newTestPool(t, nil, serviceFor("m1", listener.Addr().String()))
 	sets := webDemand()
 	sets.Components = []workv1alpha2.Component{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 2}}
-	if diff := cmp.Diff([]string{"5 (remote)"}, pool.estimate(t, sets, "m1")); diff != "" {
+	if diff := cmp.Diff([]string{"5 (remote)"}, pool.limits(t, sets, "m1")); diff != "" {
 		t.Errorf("sets (-want +got):\n%s", diff)
 	}
 	if got := pool.UnschedulableReplicas(t.Context(), sets.Workload, time.Minute, []string{"m1"}); got[0].Count != 3 || got[0].Err != nil {
@@ -81,6 +81,20 @@ func TestRequestsReachTheServer(t *testing.T) {
 	want := []string{"", "kind=Deployment, name=shop/web", "kind=Deployment, name=shop/web"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects of the requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestAssumedWorkloadsAreSentToTheirCluster(t *testing.T) {
+	first, second := listen(t), listen(t)
+	serve(t, first, answering(9))
+	serve(t, second, answering(9))
+	pool := newTestPool(t, nil, serviceFor("m1", first.Addr().String()), serviceFor("m2", second.Addr().String()))
+	demand := webDemand()
+	demand.Assumed = map[string][]capacity.AssumedWorkload{"m2": {
+		{Namespace: "shop", Components: []workv1alpha2.Component{{Name: "a", Replicas: 2}}}, {Namespace: "shop", Components: []workv1alpha2.Component{{Name: "b", Replicas: 3}}},
+	}}
+	if diff := cmp.Diff([]string{"9 (remote)", "4 (remote)"}, pool.limits(t, demand, "m1", "m2")); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 
@@ -103,7 +117,7 @@ func TestFailingEstimatorsDoNotAffectOthers(t *testing.T) {
 		"unknown",
 	}
 	for range 2 {
-		if diff := cmp.Diff(want, pool.estimate(t, webDemand(), "m1", "down", "type", "port", "named", "none")); diff != "" {
+		if diff := cmp.Diff(want, pool.limits(t, webDemand(), "m1", "down", "type", "port", "named", "none")); diff != "" {
 			t.Errorf("limits (-want +got):\n%s", diff)
 		}
 	}
@@ -147,7 +161,7 @@ func TestDefaultAddresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := newTestPool(t, nil)
 			pool.resolveOnly(test.hosts)
-			if diff := cmp.Diff([]string{test.want}, pool.estimate(t, webDemand(), "m1")); diff != "" {
+			if diff := cmp.Diff([]string{test.want}, pool.limits(t, webDemand(), "m1")); diff != "" {
 				t.Errorf("limits (-want +got):\n%s", diff)
 			}
 		})
@@ -203,7 +217,7 @@ func TestAddressChanges(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.change()
-		if diff := cmp.Diff([]string{step.want}, pool.estimate(t, webDemand(), "m1")); diff != "" {
+		if diff := cmp.Diff([]string{step.want}, pool.limits(t, webDemand(), "m1")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
@@ -231,7 +245,7 @@ func TestRequestDuringAddressChange(t *testing.T) {
 		}
 		pool.serviceChanged(service)
 	})
-	if diff := cmp.Diff([]string{"2 (remote)"}, pool.estimate(t, webDemand(), "m1")); diff != "" {
+	if diff := cmp.Diff([]string{"2 (remote)"}, pool.limits(t, webDemand(), "m1")); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 	changes.Wait()
@@ -241,14 +255,14 @@ func TestDeletedClusterIsClosed(t *testing.T) {
 	listener := listen(t)
 	serve(t, listener, answering(4))
 	pool := newTestPool(t, nil, serviceFor("m1", listener.Addr().String()))
-	pool.estimate(t, webDemand(), "m1")
+	pool.limits(t, webDemand(), "m1")
 	opened := pool.clusters["m1"].connection
 	pool.clusterDeleted(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
 	if !opened.isClosed() || len(pool.clusters) != 0 || pool.gauge(t, "m1") != -1 {
 		t.Errorf("closed %t, clusters %d, gauge %v", opened.isClosed(), len(pool.clusters), pool.gauge(t, "m1"))
 	}
 	pool.Close()
-	if got := pool.estimate(t, webDemand(), "m1"); got[0] != "unknown; remote: the pool of estimators is closed" {
+	if got := pool.limits(t, webDemand(), "m1"); got[0] != "unknown; remote: the pool of estimators is closed" {
 		t.Errorf("after the end: %q", got)
 	}
 }
@@ -261,9 +275,9 @@ func TestServerRestarts(t *testing.T) {
 	pool := newTestPool(t, nil, serviceFor("m1", address))
 	now := time.Now()
 	pool.now = func() time.Time { return now }
-	pool.estimate(t, webDemand(), "m1")
+	pool.limits(t, webDemand(), "m1")
 	running.Stop()
-	if got := pool.estimate(t, webDemand(), "m1"); !strings.Contains(got[0], address) {
+	if got := pool.limits(t, webDemand(), "m1"); !strings.Contains(got[0], address) {
 		t.Errorf("stopped: %q", got)
 	}
 	again, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -272,9 +286,9 @@ func TestServerRestarts(t *testing.T) {
 	}
 	serve(t, again, answering(5))
 	now = now.Add(maxRetryDelay)
-	pool.estimate(t, webDemand(), "m1") // starts the attempt in the background
+	pool.limits(t, webDemand(), "m1") // starts the attempt in the background
 	pool.openings.Wait()
-	if diff := cmp.Diff([]string{"5 (remote)"}, pool.estimate(t, webDemand(), "m1")); diff != "" {
+	if diff := cmp.Diff([]string{"5 (remote)"}, pool.limits(t, webDemand(), "m1")); diff != "" {
 		t.Errorf("restarted (-want +got):\n%s", diff)
 	}
 }
@@ -293,7 +307,7 @@ func TestManyClustersAtOnce(t *testing.T) {
 	var requests sync.WaitGroup
 	for range 4 {
 		requests.Go(func() {
-			got := pool.estimate(t, webDemand(), names...)
+			got := pool.limits(t, webDemand(), names...)
 			for i := range got {
 				if want := fmt.Sprintf("%d (remote)", i); got[i] != want {
 					t.Errorf("cluster %d: %s", i, got[i])

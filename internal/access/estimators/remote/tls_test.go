@@ -79,7 +79,7 @@ func TestTLS(t *testing.T) {
 			test.files(&files)
 			serve(t, listener, answering(4), ours.secured(t, test.server))
 			pool := newTestPool(t, func(o *Options) { o.TLS = files }, serviceFor("m1", listener.Addr().String()))
-			got := pool.estimate(t, webDemand(), "m1")[0]
+			got := pool.limits(t, webDemand(), "m1")[0]
 			if !strings.Contains(got, test.want) {
 				t.Errorf("%s, want %q", got, test.want)
 			}
@@ -95,7 +95,7 @@ func TestRenewedCertificates(t *testing.T) {
 	running := serve(t, listener, answering(4), old.secured(t, "server"))
 	files := old.files()
 	pool := newTestPool(t, func(o *Options) { o.TLS = files }, serviceFor("m1", address))
-	if got := pool.estimate(t, webDemand(), "m1")[0]; got != "4 (remote)" {
+	if got := pool.limits(t, webDemand(), "m1")[0]; got != "4 (remote)" {
 		t.Fatalf("before: %s", got)
 	}
 	for from, to := range map[string]string{
@@ -116,7 +116,7 @@ func TestRenewedCertificates(t *testing.T) {
 	}
 	serve(t, again, answering(5), renewed.secured(t, "server"))
 	pool.clusters["m1"].reset()
-	if got := pool.estimate(t, webDemand(), "m1")[0]; got != "5 (remote)" {
+	if got := pool.limits(t, webDemand(), "m1")[0]; got != "5 (remote)" {
 		t.Errorf("after: %s", got)
 	}
 }

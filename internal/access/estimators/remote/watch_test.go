@@ -25,7 +25,7 @@ func TestWatcherClosesConnections(t *testing.T) {
 	if err := watcher.register(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	pool.estimate(t, webDemand(), "m1", "m2", "m3")
+	pool.limits(t, webDemand(), "m1", "m2", "m3")
 	opened := map[string]*connection{}
 	for name, e := range pool.clusters {
 		opened[name] = e.connection
