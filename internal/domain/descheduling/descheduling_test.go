@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// newBinding returns a binding that the scheduler has finished: 5 replicas in m1, of which 3 are
+// newBinding returns a scheduled binding with a current status: 5 replicas in m1, of which 3 are
 // ready, and 2 ready replicas in m2.
 func newBinding(changes ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 	bound := &workv1alpha2.ResourceBinding{}
