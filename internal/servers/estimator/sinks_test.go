@@ -13,11 +13,18 @@ import (
 	"karmada.io/karmada/internal/domain/nodecapacity"
 )
 
+// fataler is implemented by the tests of testing and rapid.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 // mustReduce reduces an object.
-func mustReduce[T any](reduce func(runtime.Object) (T, bool, error), object runtime.Object) T {
+func mustReduce[T any](t fataler, reduce func(runtime.Object) (T, bool, error), object runtime.Object) T {
+	t.Helper()
 	reduced, ok, err := reduce(object)
 	if !ok || err != nil {
-		panic(err)
+		t.Fatalf("reducing %T: %v", object, err)
 	}
 	return reduced
 }
@@ -52,8 +59,8 @@ func TestEventsEqualList(t *testing.T) {
 		var lastPods []reducedPod
 		var lastSets []reducedReplicaSet
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
-			pod := mustReduce(reducePod, podStates[rapid.IntRange(0, len(podStates)-1).Draw(t, "pod")])
-			set := mustReduce(reduceReplicaSet, setStates[rapid.IntRange(0, len(setStates)-1).Draw(t, "ReplicaSet")])
+			pod := mustReduce(t, reducePod, podStates[rapid.IntRange(0, len(podStates)-1).Draw(t, "pod")])
+			set := mustReduce(t, reduceReplicaSet, setStates[rapid.IntRange(0, len(setStates)-1).Draw(t, "ReplicaSet")])
 			switch rapid.IntRange(0, 5).Draw(t, "event") {
 			case 0, 1, 2:
 				pods.Set(pod)
@@ -85,7 +92,7 @@ func TestEventsEqualList(t *testing.T) {
 func TestSinksOfNodesAndQuotas(t *testing.T) {
 	c := newCache(true)
 	nodes, quotas := nodeSink{c}, quotaSink{c}
-	first, second, limit := mustReduce(reduceNode, node("a", "cpu=1")), mustReduce(reduceNode, node("b", "cpu=1")), mustReduce(reduceQuota, quota("cpu=5", "cpu=0"))
+	first, second, limit := mustReduce(t, reduceNode, node("a", "cpu=1")), mustReduce(t, reduceNode, node("b", "cpu=1")), mustReduce(t, reduceQuota, quota("cpu=5", "cpu=0"))
 	nodes.Set(first)
 	nodes.Replace([]*nodecapacity.Node{second})
 	quotas.Set(limit)
