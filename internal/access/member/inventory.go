@@ -3,7 +3,6 @@ package member
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"sync"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -22,6 +20,7 @@ import (
 	"karmada.io/karmada/internal/access/member/bounds"
 	"karmada.io/karmada/internal/access/reducedwatch"
 	domain "karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // inventory watches the nodes and Pods of a member and counts them. It does not store the objects:
@@ -158,7 +157,7 @@ func (i *inventory) reduceNode(object runtime.Object) (reduced countedNode, ok b
 
 // countedPod holds the counted values of a Pod: its node and its requests.
 type countedPod struct {
-	id       domain.PodID
+	id       nodepods.PodID
 	node     string
 	requests *domain.InternedResources
 }
@@ -168,19 +167,12 @@ func (i *inventory) reducePod(object runtime.Object) (reduced countedPod, ok boo
 	if !ok {
 		return countedPod{}, false, nil
 	}
-	reduced.id, reduced.node = podIDOf(pod.UID), pod.Spec.NodeName
+	reduced.id, reduced.node = nodepods.IDOf(pod.UID), pod.Spec.NodeName
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{})
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	reduced.requests, err = i.tally.PodLists.Intern(requests)
 	return reduced, true, err
-}
-
-func podIDOf(uid types.UID) (id domain.PodID) {
-	hash := fnv.New128a()
-	_, _ = hash.Write([]byte(uid))
-	hash.Sum(id[:0])
-	return id
 }
 
 type nodeStore struct{ *inventory }
@@ -212,11 +204,11 @@ func (p podStore) Remove(pod countedPod) { p.tally.RemovePod(pod.id) }
 
 // Replace stores all Pods of a list.
 func (p podStore) Replace(pods []countedPod) {
-	listed := make(map[domain.PodID]bool, len(pods))
+	listed := make(map[nodepods.PodID]bool, len(pods))
 	for _, pod := range pods {
 		p.Set(pod)
 		listed[pod.id] = true
 	}
-	p.tally.PrunePods(func(id domain.PodID) bool { return listed[id] })
+	p.tally.PrunePods(func(id nodepods.PodID) bool { return listed[id] })
 	p.podsListed = true
 }

@@ -18,11 +18,11 @@ func (u *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []cl
 	for i, model := range models {
 		counts[i].Grade = model.Grade
 	}
-	for _, node := range u.nodes {
-		if !node.observed || node.isFull() {
+	for node := range u.table.Nodes() {
+		if node.State.isFull() {
 			continue
 		}
-		if i := node.gradeOf(models); i >= 0 {
+		if i := node.State.gradeOf(models); i >= 0 {
 			counts[i].Count++
 		}
 	}
@@ -31,33 +31,33 @@ func (u *UsageCounter) countByGrade(models []clusterv1alpha1.ResourceModel) []cl
 
 // isFull reports whether the node accepts no more Pods. A node that does not report its number
 // of Pods is never full.
-func (c *countedNode) isFull() bool {
-	free, ok := c.free(corev1.ResourcePods)
+func (n *nodeUsage) isFull() bool {
+	free, ok := n.free(corev1.ResourcePods)
 	return ok && free.Sign() <= 0
 }
 
 // free returns how much of a resource the Pods of the node did not request. Each Pod uses one of
 // the resource pods. ok is false and rest is 0 if the node does not have the resource.
-func (c *countedNode) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
-	for i := range c.allocatable.entries {
-		entry := &c.allocatable.entries[i]
+func (n *nodeUsage) free(name corev1.ResourceName) (rest resource.Quantity, ok bool) {
+	for i := range n.allocatable.entries {
+		entry := &n.allocatable.entries[i]
 		if entry.name != name {
 			continue
 		}
 		rest = entry.quantity.DeepCopy()
-		rest.Sub(c.used.quantityOf(name))
+		rest.Sub(n.used.quantityOf(name))
 		if name == corev1.ResourcePods {
-			rest.Sub(*resource.NewQuantity(c.used.count, resource.DecimalSI))
+			rest.Sub(*resource.NewQuantity(n.used.count, resource.DecimalSI))
 		}
 		return rest, true
 	}
 	return rest, false
 }
 
-func (c *countedNode) gradeOf(models []clusterv1alpha1.ResourceModel) int {
+func (n *nodeUsage) gradeOf(models []clusterv1alpha1.ResourceModel) int {
 	lowest := len(models) - 1
 	for column, resourceRange := range models[0].Ranges {
-		available, _ := c.free(resourceRange.Name)
+		available, _ := n.free(resourceRange.Name)
 		reached := -1
 		for i, model := range models {
 			if column < len(model.Ranges) && model.Ranges[column].Min.Cmp(available) <= 0 {

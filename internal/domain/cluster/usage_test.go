@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // resources returns a list of resources from pairs of a name and a quantity.
@@ -34,14 +35,17 @@ func mustIntern(lists *ResourceListPool, list corev1.ResourceList) *InternedReso
 // heldCounts returns the number of entries of each kind that a counter holds.
 func heldCounts(tally *UsageCounter) map[string]int {
 	nodes, pods := tally.NodeLists.HeldSize(), tally.PodLists.HeldSize()
+	nodeCount, podCount := tally.Counts()
 	return map[string]int{
-		"nodes": len(tally.nodes), "Pods": len(tally.pods),
+		"nodes": nodeCount, "Pods": podCount,
 		"lists of nodes": len(tally.NodeLists.byText), "their bytes": nodes.Bytes, "their names": nodes.Names,
 		"lists of Pods": len(tally.PodLists.byText), "the bytes of these": pods.Bytes, "the names in these": pods.Names,
 	}
 }
 
-func podID(number int) PodID { return PodID{byte(number), byte(number >> 8), byte(number >> 16)} }
+func podID(number int) nodepods.PodID {
+	return nodepods.PodID{byte(number), byte(number >> 8), byte(number >> 16)}
+}
 
 func TestSummary(t *testing.T) {
 	tally := NewUsageCounter()
@@ -147,7 +151,7 @@ func TestIncrementalSumsEqualRecount(t *testing.T) {
 						delete(world.pods, other)
 					}
 				}
-				tally.PrunePods(func(each PodID) bool { return each == podID(number) })
+				tally.PrunePods(func(each nodepods.PodID) bool { return each == podID(number) })
 			}
 		}
 		recounted := world.recount()

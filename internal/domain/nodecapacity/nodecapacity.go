@@ -5,7 +5,7 @@
 // node with its labels and taints, as kube-scheduler does.
 //
 // Invariants:
-//   - A Ledger holds exact sums, in whatever order nodes and Pods are added and removed. A change of
+//   - Nodes holds exact sums, in whatever order nodes and Pods are added and removed. A change of
 //     a Pod costs the same, whatever the size of the cluster.
 //   - All other functions are pure, except that a Room decreases with each workload that is placed
 //     in it.

@@ -13,6 +13,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
+	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -48,21 +49,23 @@ func podWith(requests string) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container(requests)}}}
 }
 
-func podID(number int) PodID { return PodID{byte(number), byte(number >> 8), byte(number >> 16)} }
+func podID(number int) nodepods.PodID {
+	return nodepods.PodID{byte(number), byte(number >> 8), byte(number >> 16)}
+}
 
-// ledgerOf returns a ledger with nodes, and with Pods by the name of their node.
-func ledgerOf(nodes []*Node, pods map[string][]string) *Ledger {
-	ledger, number := NewLedger(), 0
+// clusterOf returns Nodes with these nodes, and with Pods by the name of their node.
+func clusterOf(nodes []*Node, pods map[string][]string) *Nodes {
+	cluster, number := NewNodes(), 0
 	for _, each := range nodes {
-		ledger.SetNode(each)
+		cluster.SetNode(each)
 	}
 	for on, requests := range pods {
 		for _, request := range requests {
 			number++
-			ledger.SetPod(podID(number), on, RequestOf(podWith(request)))
+			cluster.SetPod(podID(number), on, RequestOf(podWith(request)))
 		}
 	}
-	return ledger
+	return cluster
 }
 
 func requirements(request string, claim *workv1alpha2.NodeClaim) *workv1alpha2.ReplicaRequirements {
@@ -77,10 +80,10 @@ func component(replicas int32, request string, claim ...*workv1alpha2.NodeClaim)
 	return c
 }
 
-// replicasOf returns the estimate for a ledger.
-func replicasOf(ledger *Ledger, requirements *workv1alpha2.ReplicaRequirements, assumed ...capacity.AssumedWorkload) int32 {
+// replicasOf returns the estimate for a cluster.
+func replicasOf(cluster *Nodes, requirements *workv1alpha2.ReplicaRequirements, assumed ...capacity.AssumedWorkload) int32 {
 	demand := capacity.Demand{Requirements: requirements}
-	room := ledger.Room(RequestedResources(&demand, assumed))
+	room := cluster.Room(RequestedResources(&demand, assumed))
 	for i := range assumed {
 		room.Place(&assumed[i])
 	}
@@ -140,7 +143,7 @@ func TestReplicas(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := replicasOf(ledgerOf(test.nodes, test.pods), test.requirements, test.assumed...); got != test.want {
+			if got := replicasOf(clusterOf(test.nodes, test.pods), test.requirements, test.assumed...); got != test.want {
 				t.Errorf("%d replicas, want %d", got, test.want)
 			}
 		})
@@ -168,7 +171,7 @@ func TestSets(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			demand := capacity.Demand{Components: test.components}
-			room := ledgerOf(test.nodes, nil).Room(RequestedResources(&demand, nil))
+			room := clusterOf(test.nodes, nil).Room(RequestedResources(&demand, nil))
 			if got := room.Sets(test.components); got != test.want {
 				t.Errorf("%d sets, want %d", got, test.want)
 			}

@@ -48,14 +48,18 @@ type pooledRequest struct {
 	uses int
 }
 
-func (r requestPool) acquire(request Request) *pooledRequest {
-	pooled, ok := r[request.key]
-	if !ok {
-		pooled = &pooledRequest{Request: request}
-		r[request.key] = pooled
+// intern returns the pooled request with the same amounts. A new request enters the pool with
+// acquire.
+func (r requestPool) intern(request Request) *pooledRequest {
+	if pooled, ok := r[request.key]; ok {
+		return pooled
 	}
+	return &pooledRequest{Request: request}
+}
+
+func (r requestPool) acquire(pooled *pooledRequest) {
+	r[pooled.key] = pooled
 	pooled.uses++
-	return pooled
 }
 
 func (r requestPool) release(pooled *pooledRequest) {

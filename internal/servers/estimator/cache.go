@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"karmada.io/karmada/internal/domain/nodecapacity"
+	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
@@ -17,11 +18,11 @@ const awaitLogPeriod = 10 * time.Second
 
 // cache holds the values of the watched objects.
 type cache struct {
-	mu     sync.Mutex
-	ledger *nodecapacity.Ledger
+	mu    sync.Mutex
+	nodes *nodecapacity.Nodes
 	// unschedulable are the unschedulable Pods by namespace. unschedulableIn are their namespaces.
-	unschedulable   map[string]map[nodecapacity.PodID]*nodecapacity.UnschedulablePod
-	unschedulableIn map[nodecapacity.PodID]string
+	unschedulable   map[string]map[nodepods.PodID]*nodecapacity.UnschedulablePod
+	unschedulableIn map[nodepods.PodID]string
 	// replicaSets are the ReplicaSets by the workload that controls them. replicaSetOwners are the
 	// workloads by the UID of the ReplicaSet.
 	replicaSets      map[workloadKey]map[types.UID]nodecapacity.ReplicaSet
@@ -50,9 +51,9 @@ const (
 
 func newCache(quotas bool) *cache {
 	c := &cache{
-		ledger:           nodecapacity.NewLedger(),
-		unschedulable:    map[string]map[nodecapacity.PodID]*nodecapacity.UnschedulablePod{},
-		unschedulableIn:  map[nodecapacity.PodID]string{},
+		nodes:            nodecapacity.NewNodes(),
+		unschedulable:    map[string]map[nodepods.PodID]*nodecapacity.UnschedulablePod{},
+		unschedulableIn:  map[nodepods.PodID]string{},
 		replicaSets:      map[workloadKey]map[types.UID]nodecapacity.ReplicaSet{},
 		replicaSetOwners: map[types.UID]workloadKey{},
 		quotas:           map[string]map[string]nodecapacity.Quota{},
@@ -105,7 +106,7 @@ func (c *cache) missingKinds() []string {
 func (c *cache) room(columns packing.Columns) *nodecapacity.Room {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ledger.Room(columns)
+	return c.nodes.Room(columns)
 }
 
 // quotasOf returns the quotas of a namespace.

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"karmada.io/karmada/internal/domain/nodecapacity"
+	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // The types of this file implement reducedwatch.Sink. The mutex of the cache is held while their
@@ -12,10 +13,10 @@ import (
 type nodeSink struct{ *cache }
 
 // Set stores a node.
-func (n nodeSink) Set(node *nodecapacity.Node) { n.ledger.SetNode(node) }
+func (n nodeSink) Set(node *nodecapacity.Node) { n.nodes.SetNode(node) }
 
 // Remove removes a deleted node.
-func (n nodeSink) Remove(node *nodecapacity.Node) { n.ledger.RemoveNode(node.Name()) }
+func (n nodeSink) Remove(node *nodecapacity.Node) { n.nodes.RemoveNode(node.Name()) }
 
 // Replace stores all nodes of a list.
 func (n nodeSink) Replace(nodes []*nodecapacity.Node) {
@@ -24,7 +25,7 @@ func (n nodeSink) Replace(nodes []*nodecapacity.Node) {
 		n.Set(node)
 		listed[node.Name()] = true
 	}
-	n.ledger.PruneNodes(func(name string) bool { return listed[name] })
+	n.nodes.PruneNodes(func(name string) bool { return listed[name] })
 }
 
 type podSink struct{ *cache }
@@ -32,9 +33,9 @@ type podSink struct{ *cache }
 // Set stores a Pod that has not finished.
 func (p podSink) Set(pod reducedPod) {
 	if pod.node == "" {
-		p.ledger.RemovePod(pod.id)
+		p.nodes.RemovePod(pod.id)
 	} else {
-		p.ledger.SetPod(pod.id, pod.node, pod.request)
+		p.nodes.SetPod(pod.id, pod.node, pod.request)
 	}
 	p.setUnschedulable(pod)
 }
@@ -53,18 +54,18 @@ func (p podSink) setUnschedulable(pod reducedPod) {
 
 // Remove removes a Pod that is deleted or has finished.
 func (p podSink) Remove(pod reducedPod) {
-	p.ledger.RemovePod(pod.id)
+	p.nodes.RemovePod(pod.id)
 	p.setUnschedulable(reducedPod{id: pod.id})
 }
 
 // Replace stores all Pods of a list.
 func (p podSink) Replace(pods []reducedPod) {
-	listed := make(map[nodecapacity.PodID]bool, len(pods))
+	listed := make(map[nodepods.PodID]bool, len(pods))
 	for _, pod := range pods {
 		p.Set(pod)
 		listed[pod.id] = true
 	}
-	p.ledger.PrunePods(func(id nodecapacity.PodID) bool { return listed[id] })
+	p.nodes.PrunePods(func(id nodepods.PodID) bool { return listed[id] })
 	for id := range p.unschedulableIn {
 		if !listed[id] {
 			p.setUnschedulable(reducedPod{id: id})

@@ -31,7 +31,7 @@ func mustReduce[T any](t fataler, reduce func(runtime.Object) (T, bool, error), 
 
 // heldCounts returns how many values of each kind a cache holds.
 func heldCounts(c *cache) map[string]int {
-	nodes, pods := c.ledger.Counts()
+	nodes, pods := c.nodes.Counts()
 	counts := map[string]int{
 		"nodes": nodes, "Pods": pods, "namespaces of unschedulable Pods": len(c.unschedulable), "IDs of unschedulable Pods": len(c.unschedulableIn),
 		"owners": len(c.replicaSets), "UIDs of ReplicaSets": len(c.replicaSetOwners), "namespaces of quotas": len(c.quotas),

@@ -2,7 +2,6 @@ package estimator
 
 import (
 	"context"
-	"hash/fnv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"karmada.io/karmada/internal/access/reducedwatch"
 	"karmada.io/karmada/internal/domain/nodecapacity"
+	"karmada.io/karmada/internal/domain/nodepods"
 )
 
 // watches returns the functions that keep the cache up to date until their context ends.
@@ -90,7 +89,7 @@ func reduceNode(object runtime.Object) (*nodecapacity.Node, bool, error) {
 
 // reducedPod is the relevant part of a Pod.
 type reducedPod struct {
-	id nodecapacity.PodID
+	id nodepods.PodID
 	// node is empty until the Pod is scheduled.
 	node    string
 	request nodecapacity.Request
@@ -104,20 +103,13 @@ func reducePod(object runtime.Object) (reducedPod, bool, error) {
 	if !ok {
 		return reducedPod{}, false, nil
 	}
-	reduced := reducedPod{id: podIDOf(pod.UID), node: pod.Spec.NodeName}
+	reduced := reducedPod{id: nodepods.IDOf(pod.UID), node: pod.Spec.NodeName}
 	if reduced.node != "" {
 		reduced.request = nodecapacity.RequestOf(pod)
 	} else if reduced.unschedulable = nodecapacity.NewUnschedulablePod(pod); reduced.unschedulable != nil {
 		reduced.namespace = pod.Namespace
 	}
 	return reduced, true, nil
-}
-
-func podIDOf(uid types.UID) (id nodecapacity.PodID) {
-	hash := fnv.New128a()
-	_, _ = hash.Write([]byte(uid))
-	hash.Sum(id[:0])
-	return id
 }
 
 // reducedReplicaSet is the relevant part of a ReplicaSet.

@@ -13,10 +13,11 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
+	"karmada.io/karmada/internal/domain/nodepods"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
-// expectedState is the state of a cluster, from which a new ledger is filled.
+// expectedState is the state of a cluster, from which new Nodes are filled.
 type expectedState struct {
 	nodes map[string]string
 	pods  map[int]expectedPod
@@ -24,115 +25,116 @@ type expectedState struct {
 
 type expectedPod struct{ node, request string }
 
-func (e *expectedState) recount() *Ledger {
-	ledger := NewLedger()
+func (e *expectedState) recount() *Nodes {
+	cluster := NewNodes()
 	for number, pod := range e.pods {
-		ledger.SetPod(podID(number), pod.node, RequestOf(podWith(pod.request)))
+		cluster.SetPod(podID(number), pod.node, RequestOf(podWith(pod.request)))
 	}
 	for name, allocatable := range e.nodes {
-		ledger.SetNode(node(name, allocatable))
+		cluster.SetNode(node(name, allocatable))
 	}
-	return ledger
+	return cluster
 }
 
-// heldState returns everything that a ledger holds.
-func heldState(ledger *Ledger) map[string]any {
+// heldState returns everything that Nodes hold.
+func heldState(cluster *Nodes) map[string]any {
 	columns := packing.Columns{"cpu", "memory", "nvidia.com/gpu", "pods"}
-	room := ledger.Room(columns)
+	room := cluster.Room(columns)
 	var names []string
 	for _, each := range room.nodes {
 		names = append(names, each.Name())
 	}
+	entries, pods := cluster.table.Counts()
 	uses := 0
-	for _, request := range ledger.requests {
+	for _, request := range cluster.requests {
 		uses += request.uses
 	}
-	return map[string]any{"nodes": names, "free": room.free, "entries": len(ledger.entries), "Pods": len(ledger.pods), "requests": len(ledger.requests), "uses": uses}
+	return map[string]any{"nodes": names, "free": room.free, "entries": entries, "Pods": pods, "requests": len(cluster.requests), "uses": uses}
 }
 
-func TestLedgerEqualsRecount(t *testing.T) {
+func TestIncrementalSumsEqualRecount(t *testing.T) {
 	names, numbers := rapid.SampledFrom([]string{"a", "b", "c"}), rapid.IntRange(0, 5)
 	allocatable := rapid.SampledFrom([]string{"cpu=4 memory=16Gi pods=10", "cpu=2 pods=2 nvidia.com/gpu=1", "memory=9E", ""})
 	requests := rapid.SampledFrom([]string{"", "cpu=1", "cpu=100m memory=1Gi", "memory=9E nvidia.com/gpu=1", "cpu=9E"})
 	rapid.Check(t, func(t *rapid.T) {
-		ledger, world := NewLedger(), &expectedState{nodes: map[string]string{}, pods: map[int]expectedPod{}}
+		cluster, world := NewNodes(), &expectedState{nodes: map[string]string{}, pods: map[int]expectedPod{}}
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			name, number := names.Draw(t, "node"), numbers.Draw(t, "pod")
 			switch rapid.IntRange(0, 7).Draw(t, "event") {
 			case 0, 1:
 				world.nodes[name] = allocatable.Draw(t, "allocatable")
-				ledger.SetNode(node(name, world.nodes[name]))
+				cluster.SetNode(node(name, world.nodes[name]))
 			case 2:
 				delete(world.nodes, name)
-				ledger.RemoveNode(name)
+				cluster.RemoveNode(name)
 			case 3, 4:
 				world.pods[number] = expectedPod{names.Draw(t, "on"), requests.Draw(t, "request")}
-				ledger.SetPod(podID(number), world.pods[number].node, RequestOf(podWith(world.pods[number].request)))
+				cluster.SetPod(podID(number), world.pods[number].node, RequestOf(podWith(world.pods[number].request)))
 			case 5:
 				delete(world.pods, number)
-				ledger.RemovePod(podID(number))
+				cluster.RemovePod(podID(number))
 			case 6:
 				for other := range world.pods {
 					if other != number {
 						delete(world.pods, other)
 					}
 				}
-				ledger.PrunePods(func(id PodID) bool { return id == podID(number) })
+				cluster.PrunePods(func(id nodepods.PodID) bool { return id == podID(number) })
 			case 7:
 				for other := range world.nodes {
 					if other != name {
 						delete(world.nodes, other)
 					}
 				}
-				ledger.PruneNodes(func(each string) bool { return each == name })
+				cluster.PruneNodes(func(each string) bool { return each == name })
 			}
 		}
-		if diff := cmp.Diff(heldState(world.recount()), heldState(ledger)); diff != "" {
-			t.Fatalf("ledger (-recount +incremental):\n%s", diff)
+		if diff := cmp.Diff(heldState(world.recount()), heldState(cluster)); diff != "" {
+			t.Fatalf("sums (-recount +incremental):\n%s", diff)
 		}
 	})
 }
 
 func TestSetsOfOneReplicaEqualReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ledger := NewLedger()
+		cluster := NewNodes()
 		for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
-			ledger.SetNode(node(nodeName(i), rapid.SampledFrom([]string{"cpu=4 pods=10", "cpu=9 pods=3", "cpu=1 pods=0"}).Draw(t, "allocatable")))
+			cluster.SetNode(node(nodeName(i), rapid.SampledFrom([]string{"cpu=4 pods=10", "cpu=9 pods=3", "cpu=1 pods=0"}).Draw(t, "allocatable")))
 		}
 		request := rapid.SampledFrom([]string{"cpu=1", "cpu=3", "cpu=700m", "", "cpu=10"}).Draw(t, "request")
 		claim := rapid.SampledFrom([]*workv1alpha2.NodeClaim{nil, affinityTo("name", corev1.NodeSelectorOpNotIn, nodeName(0))}).Draw(t, "claim")
 		components := []workv1alpha2.Component{component(1, request, claim)}
 		demand := capacity.Demand{Components: components}
-		sets := ledger.Room(RequestedResources(&demand, nil)).Sets(components)
-		if replicas := replicasOf(ledger, requirements(request, claim)); replicas != sets {
+		sets := cluster.Room(RequestedResources(&demand, nil)).Sets(components)
+		if replicas := replicasOf(cluster, requirements(request, claim)); replicas != sets {
 			t.Errorf("%d replicas but %d sets", replicas, sets)
 		}
 	})
 }
 
-func TestRoomDoesNotChangeWithLedger(t *testing.T) {
-	ledger := ledgerOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
-	room := ledger.Room(packing.Columns{"cpu", "pods"})
-	ledger.SetPod(podID(1), "a", RequestOf(podWith("cpu=4")))
-	ledger.RemoveNode("a")
+func TestRoomDoesNotChangeWithNodes(t *testing.T) {
+	cluster := clusterOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
+	room := cluster.Room(packing.Columns{"cpu", "pods"})
+	cluster.SetPod(podID(1), "a", RequestOf(podWith("cpu=4")))
+	cluster.RemoveNode("a")
 	if got := room.Replicas(room.Matching(nil), list("cpu=1")); got != 4 {
 		t.Errorf("%d replicas, want 4", got)
 	}
 }
 
-func TestLedgerCountsLimitedResources(t *testing.T) {
-	ledger := ledgerOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
+func TestNodesCountLimitedResources(t *testing.T) {
+	cluster := clusterOf([]*Node{node("a", "cpu=4 pods=10")}, nil)
 	for i := range maxResources + 10 {
-		ledger.SetPod(podID(i), "a", RequestOf(podWith(fmt.Sprintf("example.com/resource-%d=1", i))))
+		cluster.SetPod(podID(i), "a", RequestOf(podWith(fmt.Sprintf("example.com/resource-%d=1", i))))
 	}
-	ledger.SetNode(node("b", "cpu=4 pods=10 example.com/new=1"))
-	if len(ledger.positions) != maxResources {
-		t.Errorf("%d resources are counted, want %d", len(ledger.positions), maxResources)
+	cluster.SetNode(node("b", "cpu=4 pods=10 example.com/new=1"))
+	if len(cluster.positions) != maxResources {
+		t.Errorf("%d resources are counted, want %d", len(cluster.positions), maxResources)
 	}
-	if got := replicasOf(ledger, requirements("example.com/new=1", nil)); got != 0 {
+	if got := replicasOf(cluster, requirements("example.com/new=1", nil)); got != 0 {
 		t.Errorf("%d replicas request a resource that is not counted", got)
 	}
-	if got := replicasOf(ledger, requirements("cpu=1", nil)); got != 4 {
+	if got := replicasOf(cluster, requirements("cpu=1", nil)); got != 4 {
 		t.Errorf("%d replicas fit onto the node without Pods, want 4", got)
 	}
 }
@@ -151,10 +153,10 @@ func FuzzTotal(f *testing.F) {
 	})
 }
 
-// largeLedger returns a ledger of 5,000 nodes with 100,000 Pods.
-func largeLedger() *Ledger {
+// largeCluster returns a cluster of 5,000 nodes with 100,000 Pods.
+func largeCluster() *Nodes {
 	const nodes, pods = 5_000, 100_000
-	ledger := NewLedger()
+	cluster := NewNodes()
 	for i := range nodes {
 		labeled := node(nodeName(i), "cpu=64 memory=256Gi pods=110 ephemeral-storage=100Gi hugepages-2Mi=0", func(n *corev1.Node) {
 			n.Labels = map[string]string{
@@ -162,16 +164,16 @@ func largeLedger() *Ledger {
 				corev1.LabelTopologyZone: []string{"a", "b", "c"}[i%3], corev1.LabelTopologyRegion: "eu-central-1", "node.example.com/pool": "general",
 			}
 		})
-		ledger.SetNode(labeled)
+		cluster.SetNode(labeled)
 	}
 	requests := make([]Request, 400)
 	for i := range requests {
 		requests[i] = RequestOf(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("memory=128Mi")}, Overhead: list([]string{"cpu=100m", "cpu=1", "cpu=250m"}[i%3])}})
 	}
 	for i := range pods {
-		ledger.SetPod(podID(i), nodeName(i%nodes), requests[i%len(requests)])
+		cluster.SetPod(podID(i), nodeName(i%nodes), requests[i%len(requests)])
 	}
-	return ledger
+	return cluster
 }
 
 func heapBytes() uint64 {
@@ -181,11 +183,11 @@ func heapBytes() uint64 {
 	return stats.HeapAlloc
 }
 
-// BenchmarkLargeCluster measures the time of estimates and the memory of a ledger for 5,000 nodes
+// BenchmarkLargeCluster measures the time of estimates and the memory of a cluster for 5,000 nodes
 // with 100,000 Pods.
 func BenchmarkLargeCluster(b *testing.B) {
 	before := heapBytes()
-	ledger := largeLedger()
+	cluster := largeCluster()
 	held := heapBytes() - before
 	zone := affinityTo(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "a", "b")
 	zone.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
@@ -203,7 +205,7 @@ func BenchmarkLargeCluster(b *testing.B) {
 	for name, each := range replicas {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				replicasOf(ledger, each.requirements, each.assumed...)
+				replicasOf(cluster, each.requirements, each.assumed...)
 			}
 			b.ReportMetric(float64(held)/(1<<20), "MiB-held")
 		})
@@ -212,14 +214,14 @@ func BenchmarkLargeCluster(b *testing.B) {
 	b.Run("sets of two components", func(b *testing.B) {
 		demand := capacity.Demand{Components: components}
 		for b.Loop() {
-			ledger.Room(RequestedResources(&demand, nil)).Sets(components)
+			cluster.Room(RequestedResources(&demand, nil)).Sets(components)
 		}
 	})
 	b.Run("update of a Pod", func(b *testing.B) {
 		first, second, i := RequestOf(podWith("cpu=1")), RequestOf(podWith("cpu=2")), 0
 		for b.Loop() {
 			i++
-			ledger.SetPod(podID(i%1000), nodeName(i%5000), []Request{first, second}[i%2])
+			cluster.SetPod(podID(i%1000), nodeName(i%5000), []Request{first, second}[i%2])
 		}
 	})
 }
