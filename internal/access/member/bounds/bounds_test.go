@@ -1,6 +1,7 @@
 package bounds
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,13 +18,13 @@ import (
 
 // newWatchBody returns the body of a watch in which each event may have at most 20 bytes.
 func newWatchBody(body io.Reader) (io.Reader, *HitTracker) {
-	ledger := NewHitTracker("m1", time.Now)
+	tracker := NewHitTracker("m1", time.Now)
 	limits := DefaultLimits()
 	limits.EventBytes = 20
-	t := &transport{limits: limits, hits: ledger}
+	t := &transport{limits: limits, hits: tracker}
 	request := httptest.NewRequest(http.MethodGet, "/api/v1/pods?watch=true", http.NoBody)
 	ctx := request.Context()
-	return t.limitWatchBody(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), ledger
+	return t.limitWatchBody(request, &http.Response{Body: io.NopCloser(body), Header: http.Header{}}, ctx, func() {}), tracker
 }
 
 func TestWatchEventSizeBound(t *testing.T) {
@@ -40,13 +42,13 @@ func TestWatchEventSizeBound(t *testing.T) {
 	} {
 		for reader, of := range map[string]func(io.Reader) io.Reader{"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader} {
 			t.Run(name+" "+reader, func(t *testing.T) {
-				body, ledger := newWatchBody(of(strings.NewReader(tc.body)))
+				body, tracker := newWatchBody(of(strings.NewReader(tc.body)))
 				read, err := io.ReadAll(body)
 				var exceeded *ExceededError
 				if tc.want && (err != nil || string(read) != tc.body) {
 					t.Errorf("read %q, error %v", read, err)
 				}
-				if !tc.want && (!errors.As(err, &exceeded) || exceeded.Bound != EventBytes || len(ledger.Recent()) != 1) {
+				if !tc.want && (!errors.As(err, &exceeded) || exceeded.Bound != EventBytes || len(tracker.Recent()) != 1) {
 					t.Errorf("error = %v, want the bound %s", err, EventBytes)
 				}
 			})
@@ -54,30 +56,53 @@ func TestWatchEventSizeBound(t *testing.T) {
 	}
 }
 
+// endlessBody is the body of a watch that the member never ends. A read returns when the request is
+// canceled.
+type endlessBody struct{ ctx context.Context }
+
+func (e endlessBody) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, e.ctx.Err()
+}
+
+func (endlessBody) Close() error { return nil }
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
 func TestWatchTimeBound(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	limits, ledger := DefaultLimits(), NewHitTracker("m1", time.Now)
-	limits.WatchTime = 50 * time.Millisecond
-	client := &http.Client{Transport: NewTransport(&http.Transport{}, limits, ledger)}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/pods?watch=true", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.ReadAll(response.Body); err != nil {
-		t.Errorf("the watch ends with %v, want no error", err)
-	}
-	if recent := ledger.Recent(); len(recent) != 1 || recent[0].Bound != WatchTime {
-		t.Errorf("recorded %v", recent)
+	for name, tc := range map[string]struct {
+		query string
+		want  time.Duration
+	}{
+		"a watch without a timeout":              {"", time.Hour},
+		"a watch with a timeout":                 {"&timeoutSeconds=60", time.Minute + 30*time.Second},
+		"a watch with a timeout above the limit": {"&timeoutSeconds=7200", time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tracker, started := NewHitTracker("m1", time.Now), time.Now()
+				limited := &transport{limits: DefaultLimits(), hits: tracker, next: roundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: endlessBody{r.Context()}}, nil
+				})}
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods?watch=true"+tc.query, http.NoBody)
+				response, err := limited.RoundTrip(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				if _, err := io.ReadAll(response.Body); err != nil {
+					t.Errorf("the watch ends with %v, want no error", err)
+				}
+				if recent := tracker.Recent(); len(recent) != 1 || recent[0].Bound != WatchTime {
+					t.Errorf("recorded %v", recent)
+				}
+				if took := time.Since(started); took != tc.want {
+					t.Errorf("the watch took %s, want %s", took, tc.want)
+				}
+			})
+		})
 	}
 }
 
@@ -109,8 +134,8 @@ func TestAPIAnswerMustBeObject(t *testing.T) {
 		"no content":                         {"/apis", "application/json", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewHitTracker("m1", time.Now)
-			limited := &transport{limits: DefaultLimits(), hits: ledger}
+			tracker := NewHitTracker("m1", time.Now)
+			limited := &transport{limits: DefaultLimits(), hits: tracker}
 			request := httptest.NewRequest(http.MethodGet, tc.path, http.NoBody)
 			request.Header.Set("Accept", tc.accept)
 			_, err := io.ReadAll(limited.limitBody(request, &http.Response{Body: io.NopCloser(strings.NewReader(tc.body)), Header: http.Header{}}))
@@ -141,18 +166,18 @@ func TestSubjectOfURL(t *testing.T) {
 
 func TestHitTrackerRetention(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	ledger, counted := NewHitTracker("m1", func() time.Time { return now }), 0
-	ledger.SetCounter(func(string, Bound) { counted++ })
+	tracker, counted := NewHitTracker("m1", func() time.Time { return now }), 0
+	tracker.SetCounter(func(string, Bound) { counted++ })
 	for i := range 2 * maxHits {
-		if err := ledger.Record(ExceededError{Bound: Objects, Subject: strings.Repeat("x", i), Limit: 1, Measured: 2, Unit: "objects"}); !strings.Contains(err.Error(), `cluster "m1"`) {
+		if err := tracker.Record(ExceededError{Bound: Objects, Subject: strings.Repeat("x", i), Limit: 1, Measured: 2, Unit: "objects"}); !strings.Contains(err.Error(), `cluster "m1"`) {
 			t.Errorf("err = %v", err)
 		}
 	}
-	if recent := ledger.Recent(); len(recent) != maxHits || counted != 2*maxHits {
+	if recent := tracker.Recent(); len(recent) != maxHits || counted != 2*maxHits {
 		t.Errorf("%d hits are tracked, %d counted", len(recent), counted)
 	}
 	now = now.Add(HitRetention)
-	if recent := ledger.Recent(); len(recent) != 0 {
+	if recent := tracker.Recent(); len(recent) != 0 {
 		t.Errorf("after the retention %d hits are tracked", len(recent))
 	}
 }

@@ -74,8 +74,8 @@ func TestDecodedMemoryBound(t *testing.T) {
 		"empty containers":                              {"", kruntime.ContentTypeJSON, []byte(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[` + strings.Repeat("{},", size) + `{}]}}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewHitTracker("m1", time.Now)
-			decoder := newDecoder(t, &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}, tc.mediaType)
+			tracker := NewHitTracker("m1", time.Now)
+			decoder := newDecoder(t, &MemberBounds{Limits: DefaultLimits(), Hits: tracker, Now: time.Now}, tc.mediaType)
 			var into kruntime.Object
 			switch tc.kind {
 			case "PodList":
@@ -90,8 +90,8 @@ func TestDecodedMemoryBound(t *testing.T) {
 			}
 			// No hit is recorded for a list, because the list can be requested again with fewer
 			// objects.
-			if want := into == nil; len(ledger.Recent()) == 1 != want {
-				t.Errorf("recorded %v, want %v", ledger.Recent(), want)
+			if want := into == nil; len(tracker.Recent()) == 1 != want {
+				t.Errorf("recorded %v, want %v", tracker.Recent(), want)
 			}
 		})
 	}

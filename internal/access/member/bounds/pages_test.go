@@ -20,7 +20,7 @@ import (
 
 // newLister returns a function that lists objects from a server. Each object in these lists
 // consists of the given text.
-func newLister(t *testing.T, object string, ledger *HitTracker) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func newLister(t *testing.T, object string, tracker *HitTracker) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit := 0
@@ -32,7 +32,7 @@ func newLister(t *testing.T, object string, ledger *HitTracker) func(context.Con
 		_, _ = io.WriteString(w, `{}]}`)
 	}))
 	t.Cleanup(server.Close)
-	client := &http.Client{Transport: NewTransport(&http.Transport{}, DefaultLimits(), ledger)}
+	client := &http.Client{Transport: NewTransport(&http.Transport{}, DefaultLimits(), tracker)}
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/api/v1/configmaps?limit=%d", server.URL, o.Limit), http.NoBody)
 		if err != nil {
@@ -65,12 +65,12 @@ func TestReadPageRecordsOnlySingleObjectPages(t *testing.T) {
 		"an object with too many elements":        {`[` + strings.Repeat("0,", 200_000) + `0]`, 1, JSONValues},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewHitTracker("m1", time.Now)
-			caches := &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}
+			tracker := NewHitTracker("m1", time.Now)
+			caches := &MemberBounds{Limits: DefaultLimits(), Hits: tracker, Now: time.Now}
 			options := metav1.ListOptions{Limit: 250}
-			err := caches.ReadPage(t.Context(), &options, newLister(t, tc.object, ledger), func(runtime.Object) error { return nil })
+			err := caches.ReadPage(t.Context(), &options, newLister(t, tc.object, tracker), func(runtime.Object) error { return nil })
 			var exceeded *ExceededError
-			recent := ledger.Recent()
+			recent := tracker.Recent()
 			if tc.want == "" && (err != nil || len(recent) > 0) {
 				t.Errorf("err = %v, recorded %v", err, recent)
 			}
@@ -89,9 +89,9 @@ func TestLargePageHoldsSlotUntilDecoded(t *testing.T) {
 		"in bytes": `{"a":"` + strings.Repeat("x", 16<<10) + `"}`, "in values": strings.TrimSuffix(strings.Repeat("{},", 100), ","),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ledger := NewHitTracker("m1", time.Now)
-			caches := &MemberBounds{Limits: DefaultLimits(), Hits: ledger, Now: time.Now}
-			list := newLister(t, object, ledger)
+			tracker := NewHitTracker("m1", time.Now)
+			caches := &MemberBounds{Limits: DefaultLimits(), Hits: tracker, Now: time.Now}
+			list := newLister(t, object, tracker)
 			var decoding, most atomic.Int32
 			var kinds sync.WaitGroup
 			for range 20 {
