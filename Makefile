@@ -55,7 +55,7 @@ test: test-tools test-light test-heavy ## run all tests
 
 # Before a test program with the race detector exits, it waits 1 second for races of goroutines that
 # are still running. With about 130 packages that is a third of the time of all light tests.
-export GORACE := $(or $(GORACE),atexit_sleep_ms=50)
+export GORACE := $(or $(GORACE),atexit_sleep_ms=10)
 
 # Without vet, because the linters run it.
 TEST = bin/tools/gotestsum --jsonfile bin/tests/$(1).json --format $(2) -- -vet=off -shuffle=on
