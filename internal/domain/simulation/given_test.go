@@ -181,6 +181,29 @@ func TestDependenciesFollowTheirDependents(t *testing.T) {
 	}
 }
 
+func TestGivenDependenciesFollowGivenDependents(t *testing.T) {
+	p := policyFor(t, "web", onM1, "Deployment/web")
+	p.Spec.PropagateDeps = true
+	w := newWorld(t, threeMembers(), []policy.Object{p})
+	web := template("web", 1)
+	web.Object["spec"] = map[string]any{"replicas": int64(1), "template": map[string]any{"spec": map[string]any{
+		"volumes": []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "settings"}}},
+	}}}
+	w.GivenTemplates = []*unstructured.Unstructured{template("settings", -1), web, template("stray", -1)}
+	got := map[string]string{}
+	for _, outcome := range Run(t.Context(), w.Input).Objects {
+		got[outcome.Name] = describe(outcome)
+	}
+	want := map[string]string{
+		"settings": "changed: none -> m1 [Attached] follows the objects that refer to it: web-deployment",
+		"stray":    "unplaced: none -> none [NoPolicyMatches] no policy selects it",
+		"web":      "changed: none -> m1 1 new",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+}
+
 func TestWorkloadsOfAGroupSeeEachOther(t *testing.T) {
 	const apart = `{workloadAffinity: {antiAffinity: {groupByLabelKey: team}}, spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]}`
 	p := policyFor(t, "all", apart, "Deployment/")

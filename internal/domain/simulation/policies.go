@@ -51,7 +51,7 @@ func (r *run) bindTemplate(ctx context.Context, c candidate) {
 		of = &subject{leaving: map[string]string{}}
 		r.subjects[key] = of
 	}
-	of.resource, of.isSelected, of.policy = referenceOf(c.template), true, ""
+	of.resource, of.labels, of.isSelected, of.policy = referenceOf(c.template), c.template.GetLabels(), true, ""
 	if chosen == nil {
 		of.release(claim, missing)
 		return
@@ -162,6 +162,11 @@ func (r *run) applyPolicy(ctx context.Context, of *subject, c candidate, chosen 
 		return
 	}
 	of.bind(input)
+	if chosen.PropagationSpec().PropagateDeps {
+		if of.dependencies, err = r.dependenciesOf(ctx, c.template); err != nil {
+			of.failure = finding{ReasonTemplateInvalid, fmt.Sprintf("finding the dependencies of the object: %v", err)}
+		}
+	}
 }
 
 // bind makes or updates the binding.

@@ -232,7 +232,8 @@ func describeLeaving(of *subject, outcome *Outcome) string {
 	clusters, reasons := map[string][]string{}, []string{}
 	for _, target := range outcome.Before {
 		reason := of.leaving[target.Cluster]
-		if remaining.Has(target.Cluster) || reason == "" {
+		isInFailure := strings.Contains(of.failure.message, target.Cluster+": "+reason)
+		if remaining.Has(target.Cluster) || reason == "" || isInFailure {
 			continue
 		}
 		if clusters[reason] == nil {

@@ -14,7 +14,6 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
-	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
 )
@@ -194,22 +193,4 @@ func (r *run) estimate(of *subject, clusters []*clusterv1alpha1.Cluster) map[str
 		counts[each.Name] = demand.Available(each, r.Settings.Models)
 	}
 	return counts
-}
-
-// followDependents gives attached bindings the clusters of the bindings that they follow.
-func (r *run) followDependents() {
-	for _, each := range r.sorted {
-		if !each.isSelected || each.bound == nil {
-			continue
-		}
-		for i, by := range each.bound.BindingSpec().RequiredBy {
-			dependent := r.dependentOf(by)
-			if dependent == nil || dependent.bound == dependent.before {
-				continue
-			}
-			if bound, ok := dependent.bound.(*workv1alpha2.ResourceBinding); ok {
-				each.edit().BindingSpec().RequiredBy[i] = dependency.SnapshotOf(bound)
-			}
-		}
-	}
 }

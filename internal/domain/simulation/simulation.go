@@ -94,6 +94,7 @@ func Run(ctx context.Context, in Input) Result {
 		r.bindTemplate(ctx, each)
 	}
 	r.sortSubjects()
+	r.attachGiven()
 	r.selectAttached()
 	for _, each := range r.sorted {
 		if each.isSelected && r.Settings.Evictions {

@@ -77,7 +77,7 @@ func TestClusterChanges(t *testing.T) {
 		},
 		"the only cluster is removed": {
 			placement: onM1, replicas: -1, changes: ClusterChanges{Without: []string{"m1"}},
-			want: "lastCopyLost: m1 -> none [NoClusterFit] 0/3 clusters are available: cluster m1: being removed; m1: being removed",
+			want: "lastCopyLost: m1 -> none [NoClusterFit] 0/3 clusters are available: cluster m1: being removed",
 		},
 		"a cluster of a spread constraint is replaced": {
 			placement: oneCluster, replicas: -1, changes: ClusterChanges{Without: []string{"m1"}},
@@ -145,7 +145,7 @@ func TestClusterChanges(t *testing.T) {
 		},
 		"too little capacity elsewhere": {
 			placement: byCapacity, replicas: 29, changes: ClusterChanges{Without: []string{"m1"}},
-			want: "unplaced: m1 10, m2 10, m3 9 -> m2 10, m3 9 [Unschedulable] failed to assign replicas: failed to scale up: Clusters available replicas 0 are not enough to schedule: 10 more replicas wanted, room for 0 (m2 0, m3 0); cluster m1: being removed; m1: being removed",
+			want: "unplaced: m1 10, m2 10, m3 9 -> m2 10, m3 9 [Unschedulable] failed to assign replicas: failed to scale up: Clusters available replicas 0 are not enough to schedule: 10 more replicas wanted, room for 0 (m2 0, m3 0); cluster m1: being removed",
 		},
 	}
 	for name, test := range tests {

@@ -8,6 +8,7 @@ import (
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -33,6 +34,10 @@ type subject struct {
 	// before is the stored binding, or nil. bound is the binding after the changes, or nil. It is
 	// before itself until edit returns a copy.
 	before, bound binding.Object
+	// labels are the labels of a template whose binding is made in this simulation, and dependencies
+	// the objects that are propagated with it.
+	labels       map[string]string
+	dependencies []dependency.Reference
 	// isSelected reports whether the subject is part of the result.
 	isSelected bool
 	// waiting is the reason why the scheduler does not place the object, and failure is the reason why
