@@ -65,8 +65,10 @@ type Outcome struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
 	// Policy is the kind and name of the policy that claims the object after the changes.
-	Policy  string  `json:"policy,omitempty"`
-	Verdict Verdict `json:"verdict"`
+	Policy string `json:"policy,omitempty"`
+	// AffinityGroup is the cluster affinity group in use if the scheduler places the object.
+	AffinityGroup string  `json:"affinityGroup,omitempty"`
+	Verdict       Verdict `json:"verdict"`
 	// Before and After are the clusters of the object, sorted by name.
 	Before []Target `json:"before"`
 	After  []Target `json:"after"`
@@ -152,7 +154,7 @@ func (r *run) result() Result {
 func (r *run) outcome(of *subject) Outcome {
 	outcome := Outcome{
 		APIVersion: of.resource.APIVersion, Kind: of.resource.Kind, Namespace: of.resource.Namespace, Name: of.resource.Name,
-		Policy: of.policy, Before: targetsOf(of.before), After: targetsOf(of.bound),
+		Policy: of.policy, AffinityGroup: of.affinityGroup, Before: targetsOf(of.before), After: targetsOf(of.bound),
 	}
 	outcome.MovedReplicas = movedReplicas(outcome.Before, outcome.After)
 	outcome.Verdict, outcome.Reason = r.verdict(of, &outcome)
@@ -207,13 +209,13 @@ func (r *run) message(of *subject, outcome *Outcome) string {
 	switch {
 	case len(parts) > 0:
 	case outcome.Verdict == Changed && of.before == nil:
-		return "new"
+		parts = append(parts, "new")
 	case outcome.Verdict == Changed:
-		return of.trigger
+		parts = append(parts, of.trigger)
 	case r.isInChangedCluster(outcome) && of.trigger == "":
-		return "stays: a divided workload moves only if its placement, its replicas or its set of clusters changes"
+		parts = append(parts, "stays: a divided workload moves only if its placement, its replicas or its set of clusters changes")
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(append(parts, of.remarks...), "; ")
 }
 
 // isInChangedCluster reports whether labels or taints of a cluster of the object change.

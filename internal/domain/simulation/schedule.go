@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
@@ -75,6 +73,7 @@ func priorityOf(of *subject) int32 {
 // schedule makes the decision of the scheduler about one binding. If no scheduler that is simulated
 // handles the binding, only terminating clusters are removed from it.
 func (r *run) schedule(of *subject) {
+	r.recordTerminating(of)
 	if of.waiting == (finding{}) {
 		of.waiting = r.whyNotHandled(of.bound)
 	}
@@ -102,10 +101,25 @@ func (r *run) schedule(of *subject) {
 			of.leaving[exclusion.Cluster] = exclusion.Reason
 		}
 	}
+	of.recordGroups(explanation.Result, explanation.Err != nil, r.cluster)
 	before := spec.DeepCopy()
 	of.edit().BindingSpec().Clusters = explanation.Result.Clusters
 	if after := of.bound.BindingSpec(); r.Settings.OvercommitProtection && binding.IsNamespaced(of.bound) && binding.IsWorkload(after) {
 		r.assumed.Record(keyOf(of.bound).NamespacedName, before, after, r.Now)
+	}
+}
+
+// recordGroups records the affinity group in use and the remarks about a scheduling.
+func (s *subject) recordGroups(result placement.Result, failed bool, find placement.ClusterLookup) {
+	s.affinityGroup = result.AffinityName
+	if !failed {
+		for _, group := range result.FailedGroups {
+			s.remarks = append(s.remarks, fmt.Sprintf("affinity group %s: %s", group.Name, strings.TrimSuffix(group.Err.Error(), ".")))
+		}
+	}
+	unknown := placement.UnknownClusters(s.bound.BindingSpec().Placement, result.AffinityName, failed, find)
+	if text := placement.DescribeUnknownClusters(unknown); text != "" {
+		s.remarks = append(s.remarks, strings.TrimSuffix(text, "."))
 	}
 }
 
@@ -146,20 +160,19 @@ func describeDependents(dependents []workv1alpha2.BindingSnapshot) string {
 // removeTerminating removes terminating clusters from a binding that is not scheduled.
 func (r *run) removeTerminating(of *subject) {
 	targets := of.bound.BindingSpec().Clusters
-	remaining := placement.WithoutTerminatingClusters(targets, r.cluster)
-	if len(remaining) == len(targets) {
-		return
+	if remaining := placement.WithoutTerminatingClusters(targets, r.cluster); len(remaining) < len(targets) {
+		of.edit().BindingSpec().Clusters = remaining
 	}
-	kept := sets.New[string]()
-	for i := range remaining {
-		kept.Insert(remaining[i].Name)
-	}
-	for i := range targets {
-		if !kept.Has(targets[i].Name) {
-			of.leaving[targets[i].Name] = "being removed"
+}
+
+// recordTerminating records the terminating clusters of a binding. This reason for leaving a cluster
+// has precedence over those of the scheduler, because it is the cause.
+func (r *run) recordTerminating(of *subject) {
+	for _, target := range of.bound.BindingSpec().Clusters {
+		if cluster := r.cluster(target.Name); cluster != nil && cluster.DeletionTimestamp != nil {
+			of.leaving[target.Name] = "being removed"
 		}
 	}
-	of.edit().BindingSpec().Clusters = remaining
 }
 
 func (r *run) placementInput(of *subject) placement.Input {

@@ -79,6 +79,11 @@ func TestClusterChanges(t *testing.T) {
 			placement: onM1, replicas: -1, changes: ClusterChanges{Without: []string{"m1"}},
 			want: "lastCopyLost: m1 -> none [NoClusterFit] 0/3 clusters are available: cluster m1: being removed",
 		},
+		"the next affinity group takes over": {
+			placement: `{clusterAffinities: [{affinityName: a, clusterNames: [m1]}, {affinityName: b, clusterNames: [m2, m9]}]}`,
+			replicas:  -1, changes: ClusterChanges{Without: []string{"m1"}},
+			want: `changed: m1 -> m2 m1: being removed; affinity group a: 0/3 clusters are available: cluster m1: being removed; The placement names cluster "m9", which does not exist: correct the name, or join the cluster`,
+		},
 		"a cluster of a spread constraint is replaced": {
 			placement: oneCluster, replicas: -1, changes: ClusterChanges{Without: []string{"m1"}},
 			want: "changed: m1 -> m2 m1: being removed",

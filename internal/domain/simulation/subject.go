@@ -45,6 +45,10 @@ type subject struct {
 	waiting, failure finding
 	// trigger is the rule by which the scheduler places the object again.
 	trigger string
+	// affinityGroup is the cluster affinity group in use after the scheduling. remarks are further
+	// sentences about the scheduling: groups that do not fit, and clusters that do not exist.
+	affinityGroup string
+	remarks       []string
 	// leaving holds the reason why the object leaves a cluster, by the name of the cluster.
 	leaving map[string]string
 }
