@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/domain/binding"
@@ -92,7 +91,7 @@ func (s *settingFlags) assumptions(in simulation.Input) []string {
 	assumed := []string{"capacity is that of the status of the Clusters: this command has no certificate for accurate estimators"}
 	changed := in.Changes.Apply(in.Clusters, in.Now)
 	switch {
-	case !slices.ContainsFunc(changed, func(of *clusterv1alpha1.Cluster) bool { return failover.HasEvictingTaint(of) }):
+	case !slices.ContainsFunc(changed, failover.HasEvictingTaint):
 	case in.Settings.Evictions:
 		assumed = append(assumed, "NoExecute taints evict workloads: the controller manager has --enable-no-execute-taint-eviction, and the purge mode Gracefully where the policy sets none")
 	default:

@@ -8,6 +8,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,7 +136,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	in.Changes, in.All, in.Rules, in.Now = o.changes.parsed, o.all, rules, time.Now()
 	in.Settings = o.settings.resolve(in.Bindings)
-	assumptions := append(given.notes, o.settings.assumptions(in)...)
+	assumptions := slices.Concat(given.notes, o.settings.assumptions(in))
 	for _, each := range assumptions {
 		o.Program.Messagef("note: %s", each)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/interpreter"
@@ -84,7 +85,7 @@ func withKarmadaKeys(given, stored map[string]string) map[string]string {
 		merged[key] = value
 	}
 	for key, value := range stored {
-		if strings.Contains(key, "karmada.io") {
+		if strings.Contains(key, clusterv1alpha1.DomainSuffix) {
 			merged[key] = value
 		}
 	}
