@@ -93,6 +93,9 @@ func describeTargets(targets []simulation.Target, isWide bool) string {
 
 // summaryOf returns one line with the numbers of objects, and what changes in each cluster.
 func summaryOf(result simulation.Result) string {
+	if len(result.Objects) == 0 {
+		return "no object is concerned: the policies select none, or the control plane has none"
+	}
 	changed := 0
 	for i := range result.Objects {
 		if result.Objects[i].IsChanged() {

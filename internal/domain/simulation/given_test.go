@@ -58,6 +58,22 @@ func TestGivenObjects(t *testing.T) {
 			},
 			want: map[string]string{"new": "changed: none -> m1 1, m2 1, m3 1 new"},
 		},
+		"the last of several files counts": {
+			change: func(_ *testing.T, in *Input) {
+				in.GivenTemplates = []*unstructured.Unstructured{template("new", 3), template("new", 5)}
+			},
+			want: map[string]string{"new": "changed: none -> m1 5, m2 5, m3 5 new"},
+		},
+		"two new objects with the same name of the binding": {
+			change: func(t *testing.T, in *Input) {
+				other := template("new", 3)
+				other.SetAPIVersion("example.com/v1")
+				all := policyFor(t, "example", everywhere, "Deployment/")
+				all.Spec.ResourceSelectors[0].APIVersion = "example.com/v1"
+				in.GivenTemplates, in.GivenPolicies = []*unstructured.Unstructured{template("new", 3), other}, []policy.Object{all}
+			},
+			want: map[string]string{"new": "unplaced: none -> none [NameCollision] binding shop/new-deployment belongs to apps/v1 Deployment shop/new, so example.com/v1 Deployment shop/new cannot use it; rename one of them"},
+		},
 		"a policy changes where its templates go": {
 			change: selecting(onM1, "Deployment/web"),
 			want:   map[string]string{"web": "changed: m1 2, m2 2 -> m1 4 m2: not selected by the cluster affinity"},

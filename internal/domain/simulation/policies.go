@@ -40,16 +40,17 @@ func (r *run) bindTemplate(ctx context.Context, c candidate) {
 		return
 	}
 	of := r.subjects[key]
-	if of != nil {
-		if err := policy.CheckBindingOwner(of.before, c.template); err != nil {
+	if of == nil {
+		of = &subject{leaving: map[string]string{}}
+		r.subjects[key] = of
+	}
+	if of.bound != nil {
+		if err := policy.CheckBindingOwner(of.bound, c.template); err != nil {
 			// The owner of the binding stays in the result under the name of the binding.
 			key.Name += " of " + c.template.GetAPIVersion()
 			r.subjects[key] = &subject{resource: referenceOf(c.template), isSelected: true, failure: finding{ReasonNameCollision, err.Error()}}
 			return
 		}
-	} else {
-		of = &subject{leaving: map[string]string{}}
-		r.subjects[key] = of
 	}
 	of.resource, of.labels, of.isSelected, of.policy = referenceOf(c.template), c.template.GetLabels(), true, ""
 	if chosen == nil {

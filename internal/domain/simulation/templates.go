@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,11 +44,14 @@ func (r *run) candidates() []candidate {
 	}
 	isGiven := map[templateKey]bool{}
 	var all []candidate
-	for _, given := range r.GivenTemplates {
+	for _, given := range slices.Backward(r.GivenTemplates) {
 		key := keyOfTemplate(given)
-		isGiven[key] = true
-		all = append(all, candidate{replaceTemplate(given, stored[key]), true})
+		if !isGiven[key] { // the last of several counts, as if they were applied one after the other
+			isGiven[key] = true
+			all = append(all, candidate{replaceTemplate(given, stored[key]), true})
+		}
 	}
+	slices.Reverse(all)
 	if len(r.GivenPolicies) == 0 {
 		return all
 	}
@@ -66,7 +70,7 @@ const changedVersion = "simulated"
 // which may be nil.
 func replaceTemplate(given, stored *unstructured.Unstructured) *unstructured.Unstructured {
 	replaced := withDefaultReplicas(given.DeepCopy(), stored)
-	replaced.SetUID(types.UID(changedVersion))
+	replaced.SetUID(types.UID(fmt.Sprint(keyOfTemplate(given)))) // other templates have other UIDs
 	replaced.SetResourceVersion(changedVersion)
 	if stored == nil {
 		return replaced
