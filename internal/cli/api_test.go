@@ -54,6 +54,7 @@ var resources = []resource{
 	{"cluster.karmada.io/v1alpha1", "clusters", "Cluster", false},
 	{"policy.karmada.io/v1alpha1", "propagationpolicies", "PropagationPolicy", true},
 	{"policy.karmada.io/v1alpha1", "clusterpropagationpolicies", "ClusterPropagationPolicy", false},
+	{"policy.karmada.io/v1alpha1", "overridepolicies", "OverridePolicy", true},
 	{"work.karmada.io/v1alpha1", "works", "Work", true},
 	{"work.karmada.io/v1alpha2", "resourcebindings", "ResourceBinding", true},
 	{"work.karmada.io/v1alpha2", "clusterresourcebindings", "ClusterResourceBinding", false},

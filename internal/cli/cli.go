@@ -2,7 +2,7 @@
 // the root command.
 //
 // Data is written to standard output, everything else to standard error. The exit code is 0 for
-// success, 1 for a failure and 2 for wrong usage.
+// success, 1 for a failure and 2 for wrong usage. A command can have further codes for its result.
 package cli
 
 import (
@@ -29,6 +29,7 @@ import (
 	"karmada.io/karmada/internal/cli/orphans"
 	"karmada.io/karmada/internal/cli/promote"
 	"karmada.io/karmada/internal/cli/register"
+	"karmada.io/karmada/internal/cli/simulate"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
 	"karmada.io/karmada/internal/cli/trace"
@@ -80,6 +81,7 @@ var commands = []commandRow{
 	{"troubleshooting", kubectl.NewDescribe},
 	{"troubleshooting", trace.New},
 	{"troubleshooting", tree.New},
+	{"troubleshooting", simulate.New},
 	{"troubleshooting", orphans.New},
 	{"advanced", apply.New},
 	{"advanced", promote.New},

@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -174,4 +175,8 @@ func newBindingVersion(rv string, change ...func(*workv1alpha2.ResourceBinding))
 	bound := newBinding(change...)
 	bound.ResourceVersion = rv
 	return bound
+}
+
+func appliedPlacement(bound binding.Object) string {
+	return bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
@@ -75,10 +74,6 @@ func bindingKind(bound binding.Object) string {
 		return workv1alpha2.ResourceKindResourceBinding
 	}
 	return workv1alpha2.ResourceKindClusterResourceBinding
-}
-
-func appliedPlacement(bound binding.Object) string {
-	return bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }
 
 // reportedFailures stores the failures of each binding as one text, so that the failures of

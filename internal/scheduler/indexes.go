@@ -41,5 +41,5 @@ func workloadGroupsOf(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return workloadGroupKeys(bound)
+	return placement.WorkloadGroupKeys(bound)
 }

@@ -11,7 +11,6 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
-	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/patch"
@@ -99,14 +98,12 @@ func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *esti
 	if err != nil {
 		return placement.Input{}, err
 	}
-	return placement.Input{
-		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: appliedPlacement(p.stored),
-		Clusters:         p.snapshot.clusters,
-		EstimateReplicas: func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return capacities.estimate(ctx, clusters) },
-		Features:         s.options.Features, Plugins: s.options.Plugins, Peers: peers,
-		AvoidClusters: failover.ReadFailures(p.stored, p.started).AvoidedClusters(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
-		Observer: s.metrics.observer(s.now),
-	}, nil
+	input := placement.NewInput(p.stored, p.started)
+	input.Clusters, input.Peers = p.snapshot.clusters, peers
+	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return capacities.estimate(ctx, clusters) }
+	input.Features, input.Plugins = s.options.Features, s.options.Plugins
+	input.Observer = s.metrics.observer(s.now)
+	return input, nil
 }
 
 // finish records the verdict on the binding and returns when the binding is retried.

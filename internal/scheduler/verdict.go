@@ -217,18 +217,10 @@ func isConditionOutdated(stored binding.Object, find placement.ClusterLookup) bo
 	return condition != nil && condition.Status == metav1.ConditionTrue && !isSameExceptNote(condition.Message, unchangedVerdict(stored).withUnknownClusters(stored, find).message)
 }
 
-// decide returns the action for a binding. A scheduler stores the clusters with one write and the
-// affinity group with the next write. If it ended between these writes, the affinity group of the
-// clusters is unknown. Then decide returns the action to schedule the binding again.
+// decide returns the action for a binding. It adds to placement.Decide that an outdated condition is
+// reported again.
 func decide(stored binding.Object, find placement.ClusterLookup, features placement.Features) (placement.Decision, error) {
-	spec, status := stored.BindingSpec(), stored.BindingStatus()
-	decision, err := placement.Decide(stored, spec, status, find, features)
-	if err == nil && decision.Action == placement.ActionObserve &&
-		len(spec.Placement.ClusterAffinities) > 0 && status.SchedulerObservedAffinityName == "" {
-		return placement.Decision{
-			Action: placement.ActionSchedule, Type: placement.ReconcileSchedule, Reason: "the affinity group in use is not recorded",
-		}, nil
-	}
+	decision, err := placement.Decide(stored, stored.BindingSpec(), stored.BindingStatus(), find, features)
 	if err == nil && decision.Action == placement.ActionNone && isConditionOutdated(stored, find) {
 		return placement.Decision{Action: placement.ActionObserve, Reason: "the condition names outdated clusters"}, nil
 	}

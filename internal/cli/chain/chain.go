@@ -101,14 +101,11 @@ func (r *Reader) connect() error {
 	if r.transport, err = rest.HTTPClientFor(r.config); err != nil {
 		return fmt.Errorf("creating a client of the control plane: %w", err)
 	}
-	scheme, known := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
+	scheme, known := runtime.NewScheme(), NewMapper()
 	for _, add := range []func(*runtime.Scheme) error{clusterv1alpha1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha1.AddToScheme, workv1alpha2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("registering API types: %w", err)
 		}
-	}
-	for kind, scope := range kinds() {
-		known.Add(kind, scope)
 	}
 	mapping := r.Template.Mapping
 	known.AddSpecific(mapping.GroupVersionKind, mapping.Resource, mapping.Resource, mapping.Scope)
@@ -119,7 +116,15 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// kinds returns the kinds that a reader reads besides the template.
+// NewMapper returns a mapper of the kinds that commands read besides templates. It needs no discovery.
+func NewMapper() *meta.DefaultRESTMapper {
+	known := meta.NewDefaultRESTMapper(nil)
+	for kind, scope := range kinds() {
+		known.Add(kind, scope)
+	}
+	return known
+}
+
 func kinds() map[schema.GroupVersionKind]meta.RESTScope {
 	return map[schema.GroupVersionKind]meta.RESTScope{
 		clusterv1alpha1.GroupVersion.WithKind("Cluster"):                 meta.RESTScopeRoot,

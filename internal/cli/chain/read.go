@@ -21,8 +21,8 @@ import (
 	"karmada.io/karmada/internal/domain/policy"
 )
 
-// pageSize is the maximum number of objects in one response.
-const pageSize = 500
+// PageSize is the maximum number of objects in one response.
+const PageSize = 500
 
 // Read reads the facts about the template in the control plane, in parallel.
 func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
@@ -77,7 +77,7 @@ func (r *Reader) ReadWorks(ctx context.Context, bound binding.Object) diagnose.F
 		return diagnose.Fact[[]*workv1alpha1.Work]{}
 	}
 	var works []*workv1alpha1.Work
-	err := forEachPage(ctx, r, func(list *workv1alpha1.WorkList) {
+	err := ForEachPage(ctx, r.karmada, func(list *workv1alpha1.WorkList) {
 		for i := range list.Items {
 			if binding.BelongsTo(&list.Items[i], bound) {
 				works = append(works, &list.Items[i])
@@ -99,7 +99,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 			attached = append(attached, candidate)
 		}
 	}
-	err := forEachPage(ctx, r, func(list *workv1alpha2.ResourceBindingList) {
+	err := ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ResourceBindingList) {
 		for i := range list.Items {
 			add(&list.Items[i])
 		}
@@ -107,7 +107,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 	if err != nil {
 		return listed(attached, "ResourceBindings", err)
 	}
-	err = forEachPage(ctx, r, func(list *workv1alpha2.ClusterResourceBindingList) {
+	err = ForEachPage(ctx, r.karmada, func(list *workv1alpha2.ClusterResourceBindingList) {
 		for i := range list.Items {
 			add(&list.Items[i])
 		}
@@ -117,7 +117,7 @@ func (r *Reader) ReadAttached(ctx context.Context, bound binding.Object) diagnos
 
 func (r *Reader) readClusters(ctx context.Context) diagnose.Fact[[]*clusterv1alpha1.Cluster] {
 	var clusters []*clusterv1alpha1.Cluster
-	err := forEachPage(ctx, r, func(list *clusterv1alpha1.ClusterList) {
+	err := ForEachPage(ctx, r.karmada, func(list *clusterv1alpha1.ClusterList) {
 		for i := range list.Items {
 			clusters = append(clusters, &list.Items[i])
 		}
@@ -129,7 +129,7 @@ func (r *Reader) readClusters(ctx context.Context) diagnose.Fact[[]*clusterv1alp
 func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object] {
 	var policies []policy.Object
 	if namespace := r.Template.Key.Namespace; namespace != "" {
-		err := forEachPage(ctx, r, func(list *policyv1alpha1.PropagationPolicyList) {
+		err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.PropagationPolicyList) {
 			for i := range list.Items {
 				policies = append(policies, &list.Items[i])
 			}
@@ -138,7 +138,7 @@ func (r *Reader) readPolicies(ctx context.Context) diagnose.Fact[[]policy.Object
 			return listed(policies, "PropagationPolicies", err)
 		}
 	}
-	err := forEachPage(ctx, r, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
+	err := ForEachPage(ctx, r.karmada, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
 		for i := range list.Items {
 			policies = append(policies, &list.Items[i])
 		}
@@ -177,17 +177,17 @@ func (r *Reader) overrideExists(ctx context.Context, name types.NamespacedName) 
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// forEachPage lists objects and calls take for each page. Each page has its own list, because a
+// ForEachPage lists objects and calls take for each page. Each page has its own list, because a
 // decoder keeps fields of a list that the next page does not set.
-func forEachPage[L any, P interface {
+func ForEachPage[L any, P interface {
 	*L
 	client.ObjectList
-}](ctx context.Context, r *Reader, take func(P), options ...client.ListOption) error {
+}](ctx context.Context, karmada client.Reader, take func(P), options ...client.ListOption) error {
 	next := ""
 	for {
 		list := P(new(L))
-		page := append([]client.ListOption{client.Limit(pageSize), client.Continue(next)}, options...)
-		if err := r.karmada.List(ctx, list, page...); err != nil {
+		page := append([]client.ListOption{client.Limit(PageSize), client.Continue(next)}, options...)
+		if err := karmada.List(ctx, list, page...); err != nil {
 			return err // the caller names the collection
 		}
 		take(list)

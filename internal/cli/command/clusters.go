@@ -170,6 +170,21 @@ func (p *Program) CompleteClusters(cmd *cobra.Command, flag string, karmadaConte
 	})
 }
 
+// CompleteClusterPrefix completes a flag whose value begins with the name of a Cluster and a
+// separator.
+func (p *Program) CompleteClusterPrefix(cmd *cobra.Command, flag, separator string, karmadaContext *string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if strings.Contains(prefix, separator) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := p.clusterNames(cmd.Context(), *karmadaContext)
+		for i := range names {
+			names[i] += separator
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
 // completeList returns the comma-separated list in prefix with each further name appended.
 func completeList(prefix string, names []string) []string {
 	before := prefix[:strings.LastIndex(prefix, ",")+1]

@@ -100,12 +100,26 @@ func NewUsageError(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Errorf(format, args...)}
 }
 
+// ResultError means that a command ran as requested, and that its result is not as wanted. Code is the
+// exit code of the program.
+type ResultError struct {
+	Code   int
+	Reason error
+}
+
+func (r *ResultError) Error() string { return r.Reason.Error() }
+
+func (r *ResultError) Unwrap() error { return r.Reason }
+
 // ExitCode returns the exit code of the program for the error of a command.
 func ExitCode(err error) int {
 	var usage *UsageError
+	var result *ResultError
 	switch {
 	case err == nil:
 		return ExitSuccess
+	case errors.As(err, &result):
+		return result.Code
 	case errors.As(err, &usage):
 		return ExitUsage
 	default:

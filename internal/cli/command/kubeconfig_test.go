@@ -124,6 +124,7 @@ func TestExitCode(t *testing.T) {
 		"success":                               {nil, 0},
 		"failure":                               {errors.New("no answer"), 1},
 		"wrong usage":                           {NewUsageError("no name"), 2},
+		"a result that is not as wanted":        {&ResultError{Code: 3, Reason: errors.New("lost")}, 3},
 		"wrong usage joined with another error": {errors.Join(NewUsageError("no name"), errors.New("more")), 2},
 	}
 	for name, test := range tests {

@@ -42,28 +42,36 @@ func parseTaintArguments(args []string) (names []string, changes taintChanges, e
 	return names, changes, changes.checkConflicts()
 }
 
-// add parses one taint: key[=value]:Effect or key[=value][:Effect]-.
-func (t *taintChanges) add(text string) error {
-	text, removed := strings.CutSuffix(text, "-")
+// ParseTaint parses a taint to set (key[=value]:Effect) or to remove (key[=value][:Effect]-).
+func ParseTaint(text string) (taint corev1.Taint, isRemoved bool, err error) {
+	text, isRemoved = strings.CutSuffix(text, "-")
 	keyValue, effect, hasEffect := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(keyValue, "=")
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-		return fmt.Errorf("key %q: %s", key, strings.Join(wrong, "; "))
+		return corev1.Taint{}, isRemoved, fmt.Errorf("key %q: %s", key, strings.Join(wrong, "; "))
 	}
 	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
-		return fmt.Errorf("value %q: %s", value, strings.Join(wrong, "; "))
+		return corev1.Taint{}, isRemoved, fmt.Errorf("value %q: %s", value, strings.Join(wrong, "; "))
 	}
 	known := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}
-	read := corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
-	if (hasEffect || !removed) && !slices.Contains(known, read.Effect) {
-		return fmt.Errorf("the effect must be NoSchedule or NoExecute, not %q", effect)
+	taint = corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}
+	if (hasEffect || !isRemoved) && !slices.Contains(known, taint.Effect) {
+		return corev1.Taint{}, isRemoved, fmt.Errorf("the effect must be NoSchedule or NoExecute, not %q", effect)
 	}
-	if removed {
+	return taint, isRemoved, nil
+}
+
+// add parses one taint.
+func (t *taintChanges) add(text string) error {
+	read, isRemoved, err := ParseTaint(text)
+	switch {
+	case err != nil:
+		return err
+	case isRemoved:
 		t.remove = append(t.remove, read)
 		return nil
-	}
-	if slices.ContainsFunc(t.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }) {
-		return fmt.Errorf("%s:%s is given twice", key, effect)
+	case slices.ContainsFunc(t.set, func(other corev1.Taint) bool { return other.MatchTaint(&read) }):
+		return fmt.Errorf("%s:%s is given twice", read.Key, read.Effect)
 	}
 	t.set = append(t.set, read)
 	return nil

@@ -90,11 +90,10 @@ func isUnneeded(attached binding.Object) bool {
 		owner != nil && owner.UID == spec.Resource.UID
 }
 
-// addDependent adds or updates the snapshot of the dependent with its clusters. An existing
-// snapshot keeps its position. Clusters from which the dependent is being evicted stay listed until
-// the eviction ends, because the dependencies must not be deleted earlier.
-func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
-	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
+// SnapshotOf returns the entry of spec.requiredBy with the clusters of a dependent. Clusters from
+// which the dependent is being evicted stay listed until the eviction ends, because the dependencies
+// must not be deleted earlier.
+func SnapshotOf(dependent *workv1alpha2.ResourceBinding) workv1alpha2.BindingSnapshot {
 	snapshot := workv1alpha2.BindingSnapshot{Namespace: dependent.Namespace, Name: dependent.Name}
 	for i := range dependent.Spec.Clusters {
 		snapshot.Clusters = append(snapshot.Clusters, *dependent.Spec.Clusters[i].DeepCopy())
@@ -110,6 +109,14 @@ func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBindi
 		}
 		snapshot.Clusters = append(snapshot.Clusters, evicted)
 	}
+	return snapshot
+}
+
+// addDependent adds or updates the snapshot of the dependent. An existing snapshot keeps its
+// position.
+func addDependent(attached binding.Object, dependent *workv1alpha2.ResourceBinding) {
+	attached.SetLabels(withEntry(attached.GetLabels(), dependedByLabel(dependent.Namespace, dependent.Name), binding.PermanentID(dependent)))
+	snapshot := SnapshotOf(dependent)
 	spec := attached.BindingSpec()
 	i := slices.IndexFunc(spec.RequiredBy, func(s workv1alpha2.BindingSnapshot) bool { return DependentKey(s) == DependentKey(snapshot) })
 	if i < 0 {

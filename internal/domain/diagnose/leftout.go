@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/cluster"
@@ -72,12 +71,10 @@ func LeftOut(in LeftOutInput) []LeftOutCluster {
 }
 
 func (in *LeftOutInput) placementInput() placement.Input {
-	return placement.Input{
-		Spec: in.Binding.BindingSpec(), Status: in.Binding.BindingStatus(),
-		AppliedPlacement: in.Binding.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation],
-		Clusters:         in.Clusters, EstimateReplicas: in.estimate,
-		Features: in.Features, Plugins: in.Plugins, Now: in.Now,
-	}
+	input := placement.NewInput(in.Binding, in.Now)
+	input.Clusters, input.EstimateReplicas = in.Clusters, in.estimate
+	input.Features, input.Plugins = in.Features, in.Plugins
+	return input
 }
 
 // estimate returns the capacity of each cluster according to its limit, or according to the

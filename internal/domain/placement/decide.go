@@ -99,6 +99,10 @@ func Decide(
 		return scheduleDecision(ReconcileSchedule, "every fitting cluster gets the same"), nil
 	case slices.ContainsFunc(spec.Clusters, clusters.isTerminating):
 		return scheduleDecision(ReconcileSchedule, "a target cluster is being removed"), nil
+	case meta.GetGeneration() != status.SchedulerObservedGeneration && len(spec.Placement.ClusterAffinities) > 0 && activeGroup == "":
+		// A scheduler stores the clusters with one write and the affinity group with the next write.
+		// It ended between these writes, so the group of the clusters is unknown.
+		return scheduleDecision(ReconcileSchedule, "the affinity group in use is not recorded"), nil
 	case meta.GetGeneration() != status.SchedulerObservedGeneration:
 		return Decision{Action: ActionObserve, Reason: "the result holds for the new generation"}, nil
 	default:

@@ -47,6 +47,14 @@ func TestDecide(t *testing.T) {
 			change: func(b *workv1alpha2.ResourceBinding) { b.Generation++ },
 			action: ActionObserve,
 		},
+		"the affinity group in use is not recorded": {
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Generation++
+				b.Spec.Placement.ClusterAffinity, b.Spec.Placement.ClusterAffinities = nil, []policyv1alpha1.ClusterAffinityTerm{affinityGroup("g", "a", "b")}
+				b.Annotations[policyv1alpha1.AppliedPlacementAnnotation] = mustEncodePlacement(t, b.Spec.Placement)
+			},
+			action: ActionSchedule, kind: ReconcileSchedule,
+		},
 		"the placement changed": {
 			change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ClusterAffinity = clustersNamed("a") },
 			action: ActionSchedule, kind: ReconcileSchedule,

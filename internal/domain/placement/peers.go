@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/domain/binding"
 )
 
 // Peers holds the targets of the other ResourceBindings in the namespace that are in a workload
@@ -17,6 +18,64 @@ type Peers struct {
 	// AntiAffinity holds the targets of the members of
 	// spec.workloadAffinityGroups.antiAffinityGroup.
 	AntiAffinity []sets.Set[string]
+}
+
+// Prefixes of the keys of workload affinity groups.
+const (
+	affinityKeyPrefix     = "affinity/"
+	antiAffinityKeyPrefix = "anti-affinity/"
+)
+
+// WorkloadGroupKeys returns the keys of the workload affinity groups of a binding. An index stores
+// the binding under these keys. Only ResourceBindings of the same namespace share a group.
+func WorkloadGroupKeys(bound binding.Object) []string {
+	groups := bound.BindingSpec().WorkloadAffinityGroups
+	if groups == nil || !binding.IsNamespaced(bound) {
+		return nil
+	}
+	var keys []string
+	if groups.AffinityGroup != "" {
+		keys = append(keys, affinityKeyPrefix+groups.AffinityGroup)
+	}
+	if groups.AntiAffinityGroup != "" {
+		keys = append(keys, antiAffinityKeyPrefix+groups.AntiAffinityGroup)
+	}
+	return keys
+}
+
+// PeersOf returns the peers of a binding. members returns the ResourceBindings of a group in the
+// namespace of the binding by the key of the group, in any order, with or without the binding itself.
+func PeersOf(bound binding.Object, members func(key string) ([]binding.Object, error)) (Peers, error) {
+	var peers Peers
+	groups := bound.BindingSpec().WorkloadAffinityGroups
+	for _, key := range WorkloadGroupKeys(bound) {
+		found, err := members(key)
+		if err != nil {
+			return Peers{}, err
+		}
+		if key == affinityKeyPrefix+groups.AffinityGroup {
+			peers.Affinity = targetSets(bound.GetName(), found)
+		} else {
+			peers.AntiAffinity = targetSets(bound.GetName(), found)
+		}
+	}
+	return peers, nil
+}
+
+// targetSets returns the targets of each of the bindings that has targets, without the named
+// binding.
+func targetSets(without string, bindings []binding.Object) []sets.Set[string] {
+	var all []sets.Set[string]
+	for _, each := range bindings {
+		targets := sets.New[string]()
+		for i := range each.BindingSpec().Clusters {
+			targets.Insert(each.BindingSpec().Clusters[i].Name)
+		}
+		if each.GetName() != without && targets.Len() > 0 {
+			all = append(all, targets)
+		}
+	}
+	return all
 }
 
 // peerClusters holds the clusters that workload affinity requires and those that anti-affinity

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/policy"
@@ -32,27 +33,25 @@ func (b *Binder) input(ctx context.Context, template *unstructured.Unstructured,
 	return input, err
 }
 
-// interpretTemplate sets the components of a template or, if components are not used, the replicas
-// of the template and the requirements of its Pods.
-func (b *Binder) interpretTemplate(ctx context.Context, input *policy.BindingInput) (err error) {
+// interpretTemplate sets what the interpreter says about the template, and records events about it.
+func (b *Binder) interpretTemplate(ctx context.Context, input *policy.BindingInput) error {
 	template := input.Template
-	rules := b.Rules.Rules(template.GroupVersionKind())
-	if b.Features.MultiplePodTemplates && rules.Components != nil {
-		input.Components, err = rules.Components(ctx, template)
+	operation, err := input.Interpret(ctx, b.Rules.Rules(template.GroupVersionKind()), b.Features.MultiplePodTemplates)
+	switch operation {
+	case configv1alpha1.InterpreterOperationInterpretComponent:
 		return b.recordInterpretation(template, workv1alpha2.EventReasonGetComponentsFailed, "components", err)
-	}
-	if rules.Replicas == nil {
+	case configv1alpha1.InterpreterOperationInterpretReplica:
+		if b.Features.ResourceQuotaEstimate && input.Requirements != nil && input.Requirements.Namespace == "" {
+			input.Requirements = input.Requirements.DeepCopy()
+			input.Requirements.Namespace = template.GetNamespace()
+		}
+		if err == nil {
+			b.Events.RecordSuccess(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
+		}
+		return b.recordInterpretation(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
+	default:
 		return nil
 	}
-	input.Replicas, input.Requirements, err = rules.Replicas(ctx, template)
-	if b.Features.ResourceQuotaEstimate && input.Requirements != nil && input.Requirements.Namespace == "" {
-		input.Requirements = input.Requirements.DeepCopy()
-		input.Requirements.Namespace = template.GetNamespace()
-	}
-	if err == nil {
-		b.Events.RecordSuccess(template, workv1alpha2.EventReasonGetReplicasSucceed, "The template has %d replicas", input.Replicas)
-	}
-	return b.recordInterpretation(template, workv1alpha2.EventReasonGetReplicasFailed, "replicas", err)
 }
 
 func (b *Binder) recordInterpretation(template *unstructured.Unstructured, reason, what string, err error) error {
