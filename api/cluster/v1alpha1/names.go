@@ -13,6 +13,17 @@ const (
 	// SimulatedNodeLabel, with the value true, is the label of the nodes that are simulated.
 	SimulatedNodeLabel = "karmada.io/simulated"
 
+	// InstalledByLabel is the label of objects of components that are installed besides a control
+	// plane, such as estimators. The value names the program that installed the object, and that may
+	// change and delete it.
+	InstalledByLabel = "karmada.io/installed-by"
+
+	// EstimatorPrefix, followed by the name of a cluster, is the name of the Service with the address
+	// of the accurate estimator of the cluster, and of the Deployment of this estimator.
+	// EstimatorPort is the port of the Service.
+	EstimatorPrefix = "karmada-scheduler-estimator-"
+	EstimatorPort   = 10352
+
 	// ProgramNodeLabel, with the value true, and ProgramNodeTaint are set on the node that runs
 	// Pods as processes. Pods that the node can run select the label and tolerate the taint.
 	ProgramNodeLabel = "karmada.io/runs-programs"
