@@ -41,17 +41,14 @@ func EnsureAll(certificates []Renewable) (next time.Time, err error) {
 }
 
 // RenewAll renews each certificate before it expires, until ctx ends. Servers and clients must
-// reload the files. renewed is called after each check with its error, and may be nil. If an error
-// occurs, the renewal is retried.
-func RenewAll(ctx context.Context, certificates []Renewable, renewed func(error)) {
+// reload the files. checked is called after each check with its error. If checked returns an error,
+// the check is retried.
+func RenewAll(ctx context.Context, certificates []Renewable, checked func(error) error) {
 	for ctx.Err() == nil {
 		next, err := EnsureAll(certificates)
 		wait := min(max(time.Until(next), minRenewalInterval), maxRenewalInterval)
-		if err != nil {
+		if checked(err) != nil {
 			wait = renewalRetryInterval
-		}
-		if renewed != nil {
-			renewed(err)
 		}
 		select {
 		case <-ctx.Done():

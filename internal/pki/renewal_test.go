@@ -120,12 +120,13 @@ func TestRenewAllReissuesExpiringCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	RenewAll(ctx, certificates, func(err error) {
+	RenewAll(ctx, certificates, func(err error) error {
 		if current, _, loadErr := dir.load("leaf"); err != nil || loadErr != nil {
 			t.Errorf("renewal: %v, %v", err, loadErr)
 		} else if current.SerialNumber.Cmp(first.SerialNumber) != 0 {
 			cancel()
 		}
+		return err
 	})
 	if ctx.Err() != context.Canceled {
 		t.Error("the certificate was not issued again")

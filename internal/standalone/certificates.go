@@ -91,10 +91,11 @@ func machineAddresses() []string {
 // renewCertificates renews each certificate before it expires, as long as the cluster runs.
 // The servers reload the files. No server restarts and no connection is closed.
 func (c *Cluster) renewCertificates(ctx context.Context) error {
-	pki.RenewAll(ctx, c.leafCertificates, func(err error) {
+	pki.RenewAll(ctx, c.leafCertificates, func(err error) error {
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Renewing certificates", "cluster", c.options.Name, "directory", c.certs.Path)
 		}
+		return err
 	})
 	return nil
 }

@@ -18,6 +18,14 @@ const (
 	// change and delete it.
 	InstalledByLabel = "karmada.io/installed-by"
 
+	// ConfigHashAnnotation is the annotation of Pods with the hash of files that their programs read
+	// only at their start. A changed file so replaces the Pods.
+	ConfigHashAnnotation = "karmada.io/config-hash"
+
+	// CertificateSecret is the name of the Secret with the certificates of a control plane on its
+	// host, with the keys karmada.crt, karmada.key and ca.crt.
+	CertificateSecret = "karmada-cert"
+
 	// EstimatorPrefix, followed by the name of a cluster, is the name of the Service with the address
 	// of the accurate estimator of the cluster, and of the Deployment of this estimator.
 	// EstimatorPort is the port of the Service.

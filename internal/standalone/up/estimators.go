@@ -3,22 +3,22 @@ package up
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
-	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/install/hosted"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
@@ -29,6 +29,9 @@ import (
 const (
 	estimatorCA         = "ca"
 	estimatorClientCert = "client"
+	// estimatorAddonCert is the certificate of estimators that karmadactl addons installs in a
+	// simulated member.
+	estimatorAddonCert = "server"
 )
 
 // estimatorServerCert returns the name of the certificate of the estimator of a member.
@@ -55,26 +58,66 @@ func (d dataDir) ensureEstimatorCertificates(members []string, lifetime time.Dur
 	if err != nil {
 		return nil, err
 	}
-	certificates := []pki.Renewable{{Authority: authority, Name: estimatorClientCert, Leaf: pki.Leaf{
-		CommonName: programs.Scheduler, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Lifetime: lifetime,
-	}}}
+	certificates := []pki.Renewable{
+		{Authority: authority, Name: estimatorClientCert, Leaf: pki.Leaf{
+			CommonName: programs.Scheduler, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Lifetime: lifetime,
+		}},
+		estimatorServer(authority, estimatorAddonCert, "*", lifetime),
+	}
 	for _, member := range members {
-		host := clusterv1alpha1.EstimatorPrefix + member + "." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc"
-		certificates = append(certificates, pki.Renewable{Authority: authority, Name: estimatorServerCert(member), Leaf: pki.Leaf{
-			CommonName: programs.SchedulerEstimator, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, Lifetime: lifetime,
-			Hosts: []string{host, standalone.Loopback},
-		}})
+		certificates = append(certificates, estimatorServer(authority, estimatorServerCert(member), clusterv1alpha1.EstimatorPrefix+member, lifetime, standalone.Loopback))
 	}
 	_, err = pki.EnsureAll(certificates)
 	return certificates, err
 }
 
-func (i *installation) renewEstimatorCertificates(ctx context.Context) {
-	pki.RenewAll(ctx, i.estimatorCertificates, func(err error) {
-		if err != nil {
+// estimatorServer returns a certificate for the estimators behind a Service of the control plane.
+func estimatorServer(authority *pki.Authority, name, service string, lifetime time.Duration, addresses ...string) pki.Renewable {
+	return pki.Renewable{Authority: authority, Name: name, Leaf: pki.Leaf{
+		CommonName: programs.SchedulerEstimator, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, Lifetime: lifetime,
+		Hosts: append([]string{service + "." + clusterv1alpha1.NamespaceKarmadaSystem + ".svc"}, addresses...),
+	}}
+}
+
+// maintainEstimatorCertificates renews the certificates of estimators until ctx ends, and keeps the
+// Secret of publishCertificate current.
+func (i *installation) maintainEstimatorCertificates(ctx context.Context, karmada *rest.Config) {
+	pki.RenewAll(ctx, i.estimatorCertificates, func(err error) error {
+		if err == nil {
+			err = i.dir.publishCertificate(ctx, karmada)
+		}
+		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Renewing the certificates of estimators", "directory", i.dir.estimatorsDir())
 		}
+		return err
 	})
+}
+
+// publishCertificate writes a certificate for servers to a Secret of the control plane. From there,
+// karmadactl addons copies it for estimators in simulated members. The certificate gives no rights
+// in an API server and proves the identity of no client. A Secret of another owner is kept.
+func (d dataDir) publishCertificate(ctx context.Context, karmada *rest.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	certs, data := pki.Dir{Path: d.estimatorsDir()}, map[string][]byte{}
+	for key, file := range map[string]string{
+		hosted.CertKey: certs.CertFile(estimatorAddonCert), hosted.KeyKey: certs.KeyFile(estimatorAddonCert), hosted.CAKey: certs.CertFile(estimatorCA),
+	} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("reading the certificate of estimators: %w", err)
+		}
+		data[key] = content
+	}
+	karmadaClient, err := client.New(karmada, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return fmt.Errorf("creating a client of the control plane: %w", err)
+	}
+	_, err = newApplier(karmadaClient).Apply(ctx, hosted.NewSecret(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.CertificateSecret, data))
+	if foreign := (*hosted.ForeignError)(nil); errors.As(err, &foreign) {
+		return nil
+	}
+	return err
 }
 
 // estimatorClientConfig returns the flags with which the scheduler and the descheduler call the
@@ -112,22 +155,21 @@ func (i *installation) publishEstimators(ctx context.Context, karmada *rest.Conf
 	for _, name := range plan.foreign {
 		i.progress.report(event{Text: fmt.Sprintf("Service %s in namespace %s is not of karmada up, and stays: the scheduler uses the estimator at its address", name, clusterv1alpha1.NamespaceKarmadaSystem)})
 	}
-	if err := install.Apply(ctx, karmada, plan.write...); err != nil {
+	applier := newApplier(karmadaClient)
+	if _, err := applier.Apply(ctx, plan.write...); err != nil {
 		return err
 	}
-	for _, service := range plan.remove {
-		isSame := client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion}
-		if err := karmadaClient.Delete(ctx, service, isSame); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Service %s of an estimator that does not run: %w", service.Name, err)
-		}
-	}
-	return nil
+	return applier.Delete(ctx, plan.remove...)
+}
+
+// newApplier returns an applier for the objects of karmada up in the control plane.
+func newApplier(karmada client.Client) hosted.Applier {
+	return hosted.Applier{API: karmada, Installer: installer, Cluster: "the control plane", Progressf: func(string, ...any) {}}
 }
 
 // estimatorServices are changes of the Services with the addresses of estimators.
 type estimatorServices struct {
-	write  []client.Object
-	remove []*corev1.Service
+	write, remove []client.Object
 	// foreign are the names of Services of other owners that have the name of a Service to write.
 	foreign []string
 }
@@ -158,7 +200,7 @@ func planEstimatorServices(state storedState, clusters []clusterv1alpha1.Cluster
 		case want != nil && hasAddress(service, want):
 			delete(wanted, service.Name)
 		case isOurs && !keep[service.Name] && strings.HasPrefix(service.Name, clusterv1alpha1.EstimatorPrefix):
-			plan.remove = append(plan.remove, service)
+			plan.remove = append(plan.remove, newEstimatorService(strings.TrimPrefix(service.Name, clusterv1alpha1.EstimatorPrefix), 0))
 		}
 	}
 	for _, member := range state.Members {
@@ -184,19 +226,7 @@ func hasAddress(service, want *corev1.Service) bool {
 
 // newEstimatorService returns the Service with the address of the estimator of a member.
 func newEstimatorService(member string, port int) *corev1.Service {
-	return &corev1.Service{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Name: clusterv1alpha1.EstimatorPrefix + member,
-			Labels: map[string]string{
-				clusterv1alpha1.KarmadaSystemLabel: clusterv1alpha1.KarmadaSystemLabelValue, clusterv1alpha1.InstalledByLabel: installer,
-			},
-		},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeExternalName, ExternalName: standalone.Loopback,
-			Ports: []corev1.ServicePort{{
-				Name: "server", Protocol: corev1.ProtocolTCP, Port: clusterv1alpha1.EstimatorPort, TargetPort: intstr.FromInt(port),
-			}},
-		},
-	}
+	service := hosted.EstimatorAddress(member, standalone.Loopback, port)
+	service.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: installer}
+	return service
 }

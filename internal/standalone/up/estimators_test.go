@@ -59,7 +59,7 @@ func TestPlanEstimatorServices(t *testing.T) {
 				got.Write = append(got.Write, object.GetName())
 			}
 			for _, object := range plan.remove {
-				got.Remove = append(got.Remove, object.Name)
+				got.Remove = append(got.Remove, object.GetName())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("Services (-want +got):\n%s", diff)

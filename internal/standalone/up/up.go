@@ -123,7 +123,6 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 	defer cancel()
 
 	i.wg.Go(func() { i.dir.rotateLogs(ctx, maxLogBytes) })
-	i.wg.Go(func() { i.renewEstimatorCertificates(ctx) })
 	ready := i.startMembers(ctx)
 	components, _ := o.selectComponents()
 	controlPlane, err := controlplane.Start(ctx, controlplane.Options{
@@ -138,6 +137,7 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 	if err := pki.WriteKubeconfig(i.dir.karmadaKubeconfig(), controlPlane.AdminContext()); err != nil {
 		return err
 	}
+	i.wg.Go(func() { i.maintainEstimatorCertificates(ctx, controlPlane.InProcessConfig()) })
 	if err := i.setUpMembers(ctx, controlPlane, ready); err != nil {
 		return err
 	}
