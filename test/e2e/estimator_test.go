@@ -165,3 +165,58 @@ func (i *installation) checkEstimatorsSurviveKill(t *testing.T, isExpected func(
 	createObjects(t, i, template, divideByCapacity(template, member1, member2))
 	i.awaitReplicas(t, template, "all replicas in one member after the restart", isExpected)
 }
+
+// TestAddonsEstimator installs the estimator of a member that was joined by hand, in another member
+// as the host.
+func TestAddonsEstimator(t *testing.T) {
+	t.Parallel()
+	const addon = "karmada-scheduler-estimator"
+	namespace := newNamespace(t)
+	run := func(verb string, args ...string) commandResult {
+		args = append([]string{"addons", verb, "-C", member1, "--karmada-kubeconfig", shared.karmadaConfig(), "--kubeconfig", shared.membersConfig(), "--context", member2}, args...)
+		return runProgram(t.Context(), nil, "karmadactl", args...)
+	}
+	spread := newGoldDeployment(namespace, "before", 4)
+	createObjects(t, shared, spread, divideByCapacity(spread, member1, member2))
+	shared.awaitReplicas(t, spread, "replicas by the resource summaries", func(replicas map[string]int32, message string) bool {
+		return replicas[member1] > 0 && replicas[member2] > 0 && !strings.Contains(message, "Failed estimators")
+	})
+
+	enable := []string{addon, "--member-kubeconfig", shared.membersConfig()}
+	checkOutput(t, run("enable", enable...), "addon "+addon+" enabled\n")
+	again := run("enable", enable...)
+	checkOutput(t, again, "addon "+addon+" unchanged\n")
+	if again.stderr != "" {
+		t.Errorf("the second run reports changes:\n%s", again.stderr)
+	}
+	checkOutput(t, run("list"), "| "+addon+" | enabled  |\n", "| karmada-descheduler         | disabled |\n")
+	run("enable", "karmada-descheduler", addon, "--member-kubeconfig", shared.membersConfig()).mustFailPartly(t, "Secret karmada-descheduler-config is missing", "addon "+addon+" unchanged\n")
+
+	moved := newGoldDeployment(namespace, "after", 4)
+	createObjects(t, shared, moved, divideByCapacity(moved, member1, member2))
+	shared.awaitReplicas(t, moved, "no replica in the member whose nodes reject it", func(replicas map[string]int32, message string) bool {
+		return replicas[member2] == 4 && !strings.Contains(message, "Failed estimators")
+	})
+
+	checkOutput(t, run("disable", addon, "-f"), "addon "+addon+" disabled\n")
+	checkOutput(t, run("list"), "| "+addon+" | disabled |\n")
+	checkOutput(t, run("disable", addon, "-f"), "addon "+addon+" disabled\n")
+	installed := objectMeta(clusterv1alpha1.NamespaceKarmadaSystem, clusterv1alpha1.EstimatorPrefix+member1)
+	certificates := objectMeta(installed.Namespace, clusterv1alpha1.CertificateSecret)
+	for _, object := range []client.Object{&appsv1.Deployment{ObjectMeta: installed}, &corev1.Service{ObjectMeta: installed}, &corev1.Secret{ObjectMeta: certificates}} {
+		if err := checkAbsent(t.Context(), shared.members[member2], object); err != nil {
+			t.Errorf("in the host: %v", err)
+		}
+	}
+	if err := checkAbsent(t.Context(), shared.karmada, &corev1.Service{ObjectMeta: installed}); err != nil {
+		t.Errorf("in the control plane: %v", err)
+	}
+}
+
+// mustFailPartly requires exit code 1 and texts on stderr and on stdout.
+func (c commandResult) mustFailPartly(t *testing.T, stderr, stdout string) {
+	t.Helper()
+	if c.code != 1 || !strings.Contains(c.stderr, stderr) || c.stdout != stdout {
+		t.Errorf("exit code %d, want 1 with %q and %q:\n%s%s", c.code, stderr, stdout, c.stdout, c.stderr)
+	}
+}

@@ -30,8 +30,9 @@ func estimatorDeployment(s *session) string {
 
 // validateCluster returns an error if the estimator of a cluster cannot have a Service.
 func validateCluster(cluster string) error {
-	if problems := validation.IsDNS1035Label(clusterv1alpha1.EstimatorPrefix + cluster); len(problems) > 0 {
-		return command.NewUsageError("--cluster %s: the name of its Service would be %s%[1]s, which is invalid: %s", cluster, clusterv1alpha1.EstimatorPrefix, strings.Join(problems, ", "))
+	service := clusterv1alpha1.EstimatorPrefix + cluster
+	if problems := validation.IsDNS1035Label(service); len(problems) > 0 {
+		return command.NewUsageError("--cluster %s: the name of its Service would be %s, which is invalid: %s", cluster, service, strings.Join(problems, ", "))
 	}
 	return nil
 }
