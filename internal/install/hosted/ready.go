@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,17 +48,15 @@ func AwaitReady(ctx context.Context, host client.Client, key client.ObjectKey, t
 	deployment := &appsv1.Deployment{}
 	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, readyPollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		if lastErr = host.Get(ctx, key, deployment); lastErr != nil {
-			return false, nil
-		}
-		return IsRolledOut(deployment), nil
+		lastErr = host.Get(ctx, key, deployment)
+		return lastErr == nil && IsRolledOut(deployment), nil
 	})
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for Deployment %s: %w", key, ctx.Err())
-	case lastErr != nil && !errors.Is(lastErr, context.DeadlineExceeded):
+	case deployment.Spec.Selector == nil:
 		return fmt.Errorf("reading Deployment %s: %w", key, lastErr)
 	}
 	return &NotReadyError{Deployment: key.String(), Timeout: timeout, Reason: describePods(ctx, host, deployment)}

@@ -20,11 +20,9 @@ import (
 func (m memberOptions) serveEstimates(ctx context.Context, member *rest.Config) error {
 	delay := restartDelay
 	for ctx.Err() == nil {
-		err := m.serveEstimatesOnce(ctx, member)
-		if ctx.Err() != nil {
-			return nil
+		if err := m.serveEstimatesOnce(ctx, member); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The estimator ended, restarting it", "member", m.Name, "delay", delay)
 		}
-		klog.FromContext(ctx).Error(err, "The estimator ended, restarting it", "member", m.Name, "delay", delay)
 		select {
 		case <-ctx.Done():
 		case <-time.After(delay):
