@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"karmada.io/karmada/internal/cli/addons"
 	"karmada.io/karmada/internal/cli/apply"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
@@ -67,6 +68,7 @@ var commands = []commandRow{
 	{"basic", kubectl.NewCreate},
 	{"basic", kubectl.NewDelete},
 	{"basic", kubectl.NewEdit},
+	{"registration", addons.New},
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
 	{"registration", token.New},
@@ -101,7 +103,6 @@ var commands = []commandRow{
 var unsupportedCommands = []console.MissingCommand{
 	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
 	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
-	{Name: "addons", Instead: "docs/reschedule.md says how to run the descheduler; the estimator, search and metrics adapter are not part of this version."},
 	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
 }
 

@@ -127,8 +127,18 @@ type Leaf struct {
 	Organizations []string
 	// Hosts are the DNS names and IP addresses of a serving certificate.
 	Hosts []string
+	// Usages limit what the certificate proves. Empty means the identity of servers and of clients.
+	Usages []x509.ExtKeyUsage
 	// Lifetime is the validity of the certificate. 0 means DefaultLeafLifetime.
 	Lifetime time.Duration
+}
+
+// usages returns the usages of the certificate.
+func (l Leaf) usages() []x509.ExtKeyUsage {
+	if len(l.Usages) == 0 {
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	}
+	return l.Usages
 }
 
 // EnsureLeaf ensures that the certificate with this name exists, is signed by this authority, has
@@ -154,7 +164,7 @@ func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) 
 // isValidFor reports whether an existing certificate still matches the requirements of leaf.
 func (a *Authority) isValidFor(cert *x509.Certificate, leaf Leaf) bool {
 	if cert.CheckSignatureFrom(a.Cert) != nil || cert.Subject.CommonName != leaf.CommonName ||
-		!slices.Equal(cert.Subject.Organization, leaf.Organizations) {
+		!slices.Equal(cert.Subject.Organization, leaf.Organizations) || !slices.Equal(cert.ExtKeyUsage, leaf.usages()) {
 		return false
 	}
 	for _, host := range leaf.Hosts {
@@ -195,7 +205,7 @@ func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
 		NotBefore:    now.Add(-min(maxBackdate, lifetime/backdateDivisor)),
 		NotAfter:     now.Add(lifetime),
 		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage:  leaf.usages(),
 	}
 	for _, host := range leaf.Hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -1,8 +1,10 @@
 package pki
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/tls"
+	"crypto/x509"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -72,5 +74,61 @@ func TestRenewalKeepsKey(t *testing.T) {
 	}
 	if _, err := tls.LoadX509KeyPair(dir.CertFile("leaf"), dir.KeyFile("leaf")); err != nil {
 		t.Errorf("certificate and key do not match: %v", err)
+	}
+}
+
+func TestUsagesLimitCertificates(t *testing.T) {
+	dir := Dir{Path: t.TempDir()}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ca.EnsureLeaf("server", Leaf{CommonName: "server"}); err != nil {
+		t.Fatal(err)
+	}
+	limited := Leaf{CommonName: "server", Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	if issued, err := ca.EnsureLeaf("server", limited); err != nil || !issued {
+		t.Fatalf("other usages: issued = %v, err = %v", issued, err)
+	}
+	cert, _, err := dir.load("server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.Cert)
+	for usage, valid := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageServerAuth: true, x509.ExtKeyUsageClientAuth: false} {
+		_, err := cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}})
+		if (err == nil) != valid {
+			t.Errorf("usage %d: %v", usage, err)
+		}
+	}
+}
+
+func TestRenewAllReissuesExpiringCertificates(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	dir := Dir{Path: t.TempDir()}
+	ca, err := dir.EnsureAuthority("ca", "karmada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates := []Renewable{{Authority: ca, Name: "leaf", Leaf: Leaf{CommonName: "leaf", Lifetime: 3 * time.Second}}}
+	if _, err := EnsureAll(certificates); err != nil {
+		t.Fatal(err)
+	}
+	first, _, err := dir.load("leaf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	RenewAll(ctx, certificates, func(err error) error {
+		if current, _, loadErr := dir.load("leaf"); err != nil || loadErr != nil {
+			t.Errorf("renewal: %v, %v", err, loadErr)
+		} else if current.SerialNumber.Cmp(first.SerialNumber) != 0 {
+			cancel()
+		}
+		return err
+	})
+	if ctx.Err() != context.Canceled {
+		t.Error("the certificate was not issued again")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -32,23 +31,6 @@ const (
 	localhostName = "localhost"
 )
 
-const (
-	// maxRenewalInterval limits the time between two checks of the certificates, because the clock
-	// can be changed and the machine can be suspended between two checks.
-	maxRenewalInterval = time.Hour
-	// renewalRetryInterval is the time after which a failed renewal is retried.
-	renewalRetryInterval = time.Minute
-	// minRenewalInterval prevents a busy loop when the clock of the machine stands still.
-	minRenewalInterval = time.Second
-)
-
-// leafCertificate is a certificate of the cluster with the authority that signs it.
-type leafCertificate struct {
-	authority *pki.Authority
-	name      string
-	leaf      pki.Leaf
-}
-
 // ensureCertificates issues the certificates that are missing or due for renewal. Authorities
 // are valid for ten years.
 func (c *Cluster) ensureCertificates() error {
@@ -61,12 +43,12 @@ func (c *Cluster) ensureCertificates() error {
 		return err
 	}
 	hosts, lifetime := c.servingNames(), c.options.CertificateLifetime
-	c.leafCertificates = []leafCertificate{
-		{c.ca, certAPIServer, pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
-		{c.ca, certAdmin, pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
-		{frontProxyCA, certFrontProxyClient, pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
+	c.leafCertificates = []pki.Renewable{
+		{Authority: c.ca, Name: certAPIServer, Leaf: pki.Leaf{CommonName: "karmada-apiserver", Hosts: hosts, Lifetime: lifetime}},
+		{Authority: c.ca, Name: certAdmin, Leaf: pki.Leaf{CommonName: adminUser, Organizations: []string{adminGroup}, Hosts: hosts, Lifetime: lifetime}},
+		{Authority: frontProxyCA, Name: certFrontProxyClient, Leaf: pki.Leaf{CommonName: certFrontProxyClient, Lifetime: lifetime}},
 	}
-	if _, err := c.ensureLeaves(); err != nil {
+	if _, err := pki.EnsureAll(c.leafCertificates); err != nil {
 		return err
 	}
 	return c.certs.EnsureKey(certServiceAccount)
@@ -106,39 +88,15 @@ func machineAddresses() []string {
 	return addresses
 }
 
-// ensureLeaves issues the leaf certificates that are missing or due for renewal, and returns the
-// time of the next renewal.
-func (c *Cluster) ensureLeaves() (next time.Time, err error) {
-	for _, each := range c.leafCertificates {
-		if _, err := each.authority.EnsureLeaf(each.name, each.leaf); err != nil {
-			return time.Time{}, err
-		}
-		due, err := c.certs.RenewalTime(each.name)
-		if err != nil {
-			return time.Time{}, err
-		}
-		if next.IsZero() || due.Before(next) {
-			next = due
-		}
-	}
-	return next, nil
-}
-
 // renewCertificates renews each certificate before it expires, as long as the cluster runs.
 // The servers reload the files. No server restarts and no connection is closed.
 func (c *Cluster) renewCertificates(ctx context.Context) error {
-	for ctx.Err() == nil {
-		next, err := c.ensureLeaves()
-		wait := min(max(time.Until(next), minRenewalInterval), maxRenewalInterval)
+	pki.RenewAll(ctx, c.leafCertificates, func(err error) error {
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Renewing certificates", "cluster", c.options.Name, "directory", c.certs.Path)
-			wait = renewalRetryInterval
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
+		return err
+	})
 	return nil
 }
 

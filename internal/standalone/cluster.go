@@ -80,7 +80,7 @@ type Cluster struct {
 	options          Options
 	certs            pki.Dir
 	ca               *pki.Authority
-	leafCertificates []leafCertificate
+	leafCertificates []pki.Renewable
 	etcdEndpoint     string
 	listener         *listener
 	config           *rest.Config

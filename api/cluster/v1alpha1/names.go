@@ -13,6 +13,25 @@ const (
 	// SimulatedNodeLabel, with the value true, is the label of the nodes that are simulated.
 	SimulatedNodeLabel = "karmada.io/simulated"
 
+	// InstalledByLabel is the label of objects of components that are installed besides a control
+	// plane, such as estimators. The value names the program that installed the object, and that may
+	// change and delete it.
+	InstalledByLabel = "karmada.io/installed-by"
+
+	// ConfigHashAnnotation is the annotation of Pods with the hash of files that their programs read
+	// only at their start. A changed file so replaces the Pods.
+	ConfigHashAnnotation = "karmada.io/config-hash"
+
+	// CertificateSecret is the name of the Secret with the certificates of a control plane on its
+	// host, with the keys karmada.crt, karmada.key and ca.crt.
+	CertificateSecret = "karmada-cert"
+
+	// EstimatorPrefix, followed by the name of a cluster, is the name of the Service with the address
+	// of the accurate estimator of the cluster, and of the Deployment of this estimator.
+	// EstimatorPort is the port of the Service.
+	EstimatorPrefix = "karmada-scheduler-estimator-"
+	EstimatorPort   = 10352
+
 	// ProgramNodeLabel, with the value true, and ProgramNodeTaint are set on the node that runs
 	// Pods as processes. Pods that the node can run select the label and tolerate the taint.
 	ProgramNodeLabel = "karmada.io/runs-programs"

@@ -47,6 +47,12 @@ func sharedFlags(component *programs.Component) *pflag.FlagSet {
 // program are rejected, because all components of the process share them. If set is nil, the
 // feature gates have their defaults.
 func Configure(set *gates.Set, flags []string) (*Configuration, error) {
+	return ConfigureWithDefaults(set, nil, flags)
+}
+
+// ConfigureWithDefaults does the same as Configure. Before the flags, it parses defaults in the same
+// form, which apply to the flags that the user does not give.
+func ConfigureWithDefaults(set *gates.Set, defaults, flags []string) (*Configuration, error) {
 	if set == nil {
 		set = gates.New()
 	}
@@ -57,6 +63,12 @@ func Configure(set *gates.Set, flags []string) (*Configuration, error) {
 		}
 	}
 	var errs []error
+	for _, entry := range defaults {
+		errs = append(errs, c.parseFlag(entry))
+	}
+	for _, flags := range c.flagSets {
+		flags.VisitAll(func(flag *pflag.Flag) { flag.Changed = false })
+	}
 	for _, entry := range flags {
 		errs = append(errs, c.parseFlag(entry))
 	}

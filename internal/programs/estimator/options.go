@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/estimator"
@@ -36,7 +37,7 @@ type Options struct {
 // SchedulingOvercommitProtection determine what limits estimates.
 func NewOptions(set *gates.Set) *Options {
 	return &Options{
-		Port:       10352,
+		Port:       clusterv1alpha1.EstimatorPort,
 		Connection: flags.MemberConnection(flags.Rate{QPS: 20, Burst: 30}),
 		Serving:    flags.DefaultServing(":10351"),
 		gates:      set,

@@ -5,6 +5,7 @@ package estimatorclient
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -40,7 +41,7 @@ const DefaultTimeout = 3 * time.Second
 
 // Default returns the default options.
 func Default() Options {
-	return Options{Timeout: DefaultTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Prefix: "karmada-scheduler-estimator", Port: 10352}
+	return Options{Timeout: DefaultTimeout, Namespace: clusterv1alpha1.NamespaceKarmadaSystem, Prefix: strings.TrimSuffix(clusterv1alpha1.EstimatorPrefix, "-"), Port: clusterv1alpha1.EstimatorPort}
 }
 
 // The names of the flags.

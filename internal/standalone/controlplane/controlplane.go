@@ -68,6 +68,8 @@ type Options struct {
 	Gates *gates.Set
 	// ExtraConfig are the flags of the components; see components.Configure.
 	ExtraConfig []string
+	// DefaultConfig are flags of the components for which ExtraConfig has no value.
+	DefaultConfig []string
 	// AuditLog is the path of the audit log of the API server. Empty means no audit log.
 	AuditLog string
 	// AuditPolicy is the audit policy; see standalone.Options.
@@ -93,7 +95,7 @@ func Start(ctx context.Context, o Options) (_ *ControlPlane, err error) {
 	if o.Step == nil {
 		o.Step = func(_ string, run func() error) error { return run() }
 	}
-	configuration, err := components.Configure(o.Gates, o.ExtraConfig)
+	configuration, err := components.ConfigureWithDefaults(o.Gates, o.DefaultConfig, o.ExtraConfig)
 	if err != nil {
 		return nil, err
 	}

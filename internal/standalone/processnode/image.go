@@ -17,7 +17,9 @@ const programPrefix = "karmada-"
 // element of the name of an image. karmada-aggregated-apiserver is excluded, because it needs an
 // etcd, and Pods must not use the etcd servers of this machine.
 func Programs() []string {
-	return []string{"karmada-agent", "karmada-controller-manager", "karmada-scheduler", "karmada-webhook"}
+	return []string{
+		"karmada-agent", "karmada-controller-manager", "karmada-descheduler", "karmada-scheduler", "karmada-scheduler-estimator", "karmada-webhook",
+	}
 }
 
 // ProgramsVariable is an environment variable with additional directories for programs, in
@@ -74,7 +76,7 @@ func findProgramIn(program string, dirs []string) (path string, err error) {
 			continue
 		}
 		// A link to another version of the program is allowed, but not a link to another program.
-		if name := filepath.Base(path); name != program && !strings.HasPrefix(name, program+"-") {
+		if name := filepath.Base(path); name != program && (!strings.HasPrefix(name, program+"-") || slices.Contains(Programs(), name)) {
 			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errProgramNotFound)
 		}
 		if !isTrusted(info) {

@@ -119,6 +119,18 @@ func TestFindProgramRejectsReplaceableFiles(t *testing.T) {
 	}
 }
 
+// The name of one program is the beginning of the name of another program.
+func TestFindProgramRejectsLinkToAnotherProgram(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "karmada-scheduler-estimator"), nil, 0o700), // it is a program
+		os.Symlink("karmada-scheduler-estimator", filepath.Join(dir, "karmada-scheduler"))); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := findProgramIn("karmada-scheduler", []string{dir}); !errors.Is(err, errProgramNotFound) {
+		t.Errorf("found %q, %v", path, err)
+	}
+}
+
 func TestFindProgramIgnoresPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "karmada-agent"), nil, 0o700); err != nil {

@@ -269,6 +269,9 @@ func (m *memberOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&m.Nodes.Zones, "zones", nil, "Zone labels of the nodes, assigned round-robin")
 	flags.StringVar(&m.ProgramsDisabled, "programs-off", "", "Do not run Pods as processes of this machine, and report this reason")
 	flags.BoolVar(&m.AllowUnconfined, "programs-unconfined", false, "Run Pods as processes even if the kernel cannot confine them to their files")
+	flags.IntVar(&m.EstimatorPort, "estimator-port", 0, "Port on which the member serves estimates of its free capacity. 0 selects a free port")
+	flags.StringVar(&m.EstimatorsDir, "estimators-dir", "", "Directory with the certificates of estimators. Without it, the member serves no estimates")
+	flags.StringVar(&m.FeatureGates, "feature-gates", "", "Feature gates of the estimator, as given to karmada up")
 	addLifetimeFlag(flags, &m.CertificateLifetime)
 }
 

@@ -31,6 +31,7 @@ func (d dataDir) membersDir() string           { return filepath.Join(d.path, "m
 func (d dataDir) memberDir(name string) string { return filepath.Join(d.membersDir(), name) }
 func (d dataDir) karmadaKubeconfig() string    { return filepath.Join(d.path, "karmada-apiserver.config") }
 func (d dataDir) membersKubeconfig() string    { return filepath.Join(d.path, "members.config") }
+func (d dataDir) estimatorsDir() string        { return filepath.Join(d.path, "estimators") }
 func (d dataDir) logsDir() string              { return filepath.Join(d.path, "logs") }
 func (d dataDir) auditDir() string             { return filepath.Join(d.path, "audit") }
 
@@ -127,7 +128,7 @@ func (d dataDir) restrictAccess() error {
 func (d dataDir) contents() ([]string, error) {
 	replaced, err := d.replacedControlPlanes()
 	return append(replaced,
-		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.lockFile(), d.stateFile()), err
+		d.restoreStagingDir(), d.membersDir(), d.controlPlaneDir(), d.estimatorsDir(), d.logsDir(), d.auditDir(), d.karmadaKubeconfig(), d.membersKubeconfig(), d.processesFile(), d.lockFile(), d.stateFile()), err
 }
 
 // foreignFile returns the name of a file that no start of Karmada creates. The result is empty if

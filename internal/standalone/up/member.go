@@ -34,6 +34,13 @@ type memberOptions struct {
 	// AllowUnconfined allows Pods to run as processes even if the kernel cannot confine the
 	// processes.
 	AllowUnconfined bool
+	// EstimatorPort is the port on which the member serves estimates of its free capacity.
+	EstimatorPort int
+	// EstimatorsDir is the directory of the certificates of estimators. Empty means that the member
+	// serves no estimates.
+	EstimatorsDir string
+	// FeatureGates are the feature gates of the estimator, in the format of gates.Set.Given.
+	FeatureGates string
 }
 
 // runMember is the main function of the child process. It runs one simulated cluster until
@@ -60,6 +67,9 @@ func runMember(ctx context.Context, o memberOptions, events io.Writer) error {
 	if err != nil {
 		send(event{Error: err.Error()})
 		return err
+	}
+	if o.EstimatorsDir != "" {
+		cluster.Run(ctx, "estimator", func(ctx context.Context) error { return o.serveEstimates(ctx, cluster.InProcessConfig()) })
 	}
 	send(event{Ready: true})
 	return awaitFailure(ctx, cluster)

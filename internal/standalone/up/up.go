@@ -97,6 +97,9 @@ type installation struct {
 	// programs. idleMembers are the pull mode members whose agents do not run for this reason.
 	programsDisabled error
 	idleMembers      []string
+	// estimatorCertificates are the certificates with which the control plane and the estimators of
+	// members trust each other.
+	estimatorCertificates []pki.Renewable
 	// startedAt is the start time of this run.
 	startedAt time.Time
 	wg        sync.WaitGroup
@@ -124,7 +127,7 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 	components, _ := o.selectComponents()
 	controlPlane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: i.dir.controlPlaneDir(), BindAddress: o.BindAddress, Ports: i.state.Ports, Fsync: true, Log: log, Step: progress.step,
-		Components: components, Gates: o.Gates, ExtraConfig: o.ExtraConfig, CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
+		Components: components, Gates: o.Gates, ExtraConfig: o.ExtraConfig, DefaultConfig: i.dir.estimatorClientConfig(), CertificateLifetime: o.CertificateLifetime, AuditLog: o.AuditLog,
 		StartOverAdvice: i.dir.startOverAdvice(),
 	})
 	if err != nil {
@@ -134,7 +137,11 @@ func runInstallation(ctx context.Context, o Options, log zapcore.WriteSyncer, pr
 	if err := pki.WriteKubeconfig(i.dir.karmadaKubeconfig(), controlPlane.AdminContext()); err != nil {
 		return err
 	}
+	i.wg.Go(func() { i.maintainEstimatorCertificates(ctx, controlPlane.InProcessConfig()) })
 	if err := i.setUpMembers(ctx, controlPlane, ready); err != nil {
+		return err
+	}
+	if err := i.publishEstimators(ctx, controlPlane.Config()); err != nil {
 		return err
 	}
 	i.recordProcesses()
@@ -162,11 +169,15 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 	if err = i.updateState(); err != nil {
 		return nil, err
 	}
-	inside := components.ServerNames()
+	inside := append(components.ServerNames(), estimatorPortNames(i.state.Members)...)
 	if err = choosePorts(i.state.Ports, append([]string{controlplane.APIServer}, i.state.Members...), inside); err != nil {
 		return nil, err
 	}
-	return release, i.dir.writeState(i.state)
+	if err = i.dir.writeState(i.state); err != nil {
+		return nil, err
+	}
+	i.estimatorCertificates, err = i.dir.ensureEstimatorCertificates(i.state.Members, i.options.CertificateLifetime)
+	return release, err
 }
 
 // updateState merges the options of this start into the state of the last start.
@@ -268,6 +279,7 @@ func (i *installation) newSupervisor(index int, name string) *memberSupervisor {
 	c := &memberSupervisor{options: memberOptions{
 		Name: name, Dir: i.dir.memberDir(name), Port: i.state.Ports[name], CertificateLifetime: i.options.CertificateLifetime,
 		AllowUnconfined: i.options.MemberPrograms != nil && *i.options.MemberPrograms,
+		EstimatorPort:   i.state.Ports[estimatorPortName(name)], EstimatorsDir: i.dir.estimatorsDir(), FeatureGates: i.options.Gates.Given(),
 	}}
 	if i.programsDisabled != nil {
 		c.options.ProgramsDisabled = i.programsDisabled.Error()

@@ -22,6 +22,9 @@ type addresses struct {
 	candidates []string
 	// mayBeAbsent reports whether the cluster has no estimator if no host of the addresses exists.
 	mayBeAbsent bool
+	// serverName is the name of the Service that contains the address. A certificate for this name
+	// is accepted, too, because the address may be an IP address that changes. It may be empty.
+	serverName string
 }
 
 // findAddresses returns the addresses of the estimator of a cluster. The Service of the estimator
@@ -31,10 +34,11 @@ func (p *Pool) findAddresses(ctx context.Context, cluster string) (addresses, er
 	ctx, cancel := context.WithTimeout(ctx, p.openTimeout)
 	defer cancel()
 	key := types.NamespacedName{Namespace: p.options.Namespace, Name: p.options.Prefix + "-" + cluster}
+	host := key.Name + "." + key.Namespace + ".svc"
 	service := &corev1.Service{}
 	err := p.options.Services.Get(ctx, key, service)
 	if apierrors.IsNotFound(err) {
-		host, port := key.Name+"."+key.Namespace+".svc", strconv.Itoa(p.options.Port)
+		port := strconv.Itoa(p.options.Port)
 		return addresses{candidates: []string{net.JoinHostPort(host+".cluster.local", port), net.JoinHostPort(host, port)}, mayBeAbsent: true}, nil
 	}
 	if err != nil {
@@ -44,7 +48,7 @@ func (p *Pool) findAddresses(ctx context.Context, cluster string) (addresses, er
 	if err != nil {
 		return addresses{}, fmt.Errorf("Service %s: %w", key, err) //nolint:staticcheck // Service is a kind
 	}
-	return addresses{candidates: []string{address}}, nil
+	return addresses{candidates: []string{address}, serverName: host}, nil
 }
 
 // externalAddress returns the address to which a Service of type ExternalName refers.

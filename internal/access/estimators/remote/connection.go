@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -81,7 +80,7 @@ func (p *Pool) open(ctx context.Context, cluster string) (*connection, error) {
 	}
 	var failure error
 	for _, address := range found.candidates {
-		c, err := p.openAddress(ctx, address, cluster)
+		c, err := p.openAddress(ctx, address, found.serverName, cluster)
 		if err == nil {
 			return c, nil
 		}
@@ -101,8 +100,8 @@ func (p *Pool) open(ctx context.Context, cluster string) (*connection, error) {
 
 // openAddress opens a connection and waits until the estimator answers a request for a Pod without
 // requirements. An error as the answer is sufficient: the next request receives it, too.
-func (p *Pool) openAddress(ctx context.Context, address, cluster string) (*connection, error) {
-	c, err := p.newConnection(address)
+func (p *Pool) openAddress(ctx context.Context, address, serverName, cluster string) (*connection, error) {
+	c, err := p.newConnection(address, serverName)
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +120,11 @@ func (p *Pool) openAddress(ctx context.Context, address, cluster string) (*conne
 	return nil, c.describe(ctx, err)
 }
 
-func (p *Pool) newConnection(address string) (*connection, error) {
+func (p *Pool) newConnection(address, serverName string) (*connection, error) {
 	c := &connection{address: address, lastDial: &dialResult{}}
 	transport := insecure.NewCredentials()
 	if p.options.TLS.isEnabled() {
-		transport = newTLSCredentials(p.options.TLS, c.lastDial)
+		transport = newTLSCredentials(p.options.TLS, serverName, c.lastDial)
 	}
 	made, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(transport),
@@ -210,33 +209,4 @@ func shortDialError(err error) error {
 		return operation.Err
 	}
 	return err
-}
-
-// tlsCredentials read the TLS files at each handshake, so that renewed files are used without a
-// file watch. They record the error of the handshake.
-type tlsCredentials struct {
-	credentials.TransportCredentials
-	files    TLS
-	lastDial *dialResult
-}
-
-func newTLSCredentials(files TLS, lastDial *dialResult) credentials.TransportCredentials {
-	return &tlsCredentials{TransportCredentials: credentials.NewTLS(nil), files: files, lastDial: lastDial}
-}
-
-// ClientHandshake implements credentials.TransportCredentials.
-func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	config, err := t.files.load()
-	if err != nil {
-		t.lastDial.set(err)
-		return nil, nil, err
-	}
-	secured, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
-	t.lastDial.set(err)
-	return secured, info, err
-}
-
-// Clone implements credentials.TransportCredentials.
-func (t *tlsCredentials) Clone() credentials.TransportCredentials {
-	return newTLSCredentials(t.files, t.lastDial)
 }

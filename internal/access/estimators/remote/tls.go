@@ -1,10 +1,14 @@
 package remote
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"os"
+
+	"google.golang.org/grpc/credentials"
 )
 
 // TLS configures the encryption of connections. The files are read at each handshake. Connections
@@ -45,4 +49,72 @@ func (t TLS) load() (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
+}
+
+// acceptNames makes a client accept certificates for serverName, too, besides those for the host of
+// the address. The authorities stay the same. An empty name changes nothing.
+func acceptNames(config *tls.Config, address, serverName string) {
+	if serverName == "" || config.InsecureSkipVerify {
+		return
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	roots := config.RootCAs
+	// VerifyConnection replaces the default verification, which accepts one name only.
+	config.InsecureSkipVerify = true
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if err := verifyServer(state.PeerCertificates, roots, host, serverName); err != nil {
+			return fmt.Errorf("verifying the certificate of the estimator: %w", err)
+		}
+		return nil
+	}
+}
+
+// verifyServer verifies that an authority issued the first certificate, to one of the names.
+func verifyServer(certificates []*x509.Certificate, roots *x509.CertPool, host, serverName string) error {
+	options := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
+	for _, intermediate := range certificates[1:] {
+		options.Intermediates.AddCert(intermediate)
+	}
+	if _, err := certificates[0].Verify(options); err != nil {
+		return err
+	}
+	err := certificates[0].VerifyHostname(host)
+	if err != nil && certificates[0].VerifyHostname(serverName) == nil {
+		return nil
+	}
+	return err
+}
+
+// tlsCredentials read the TLS files at each handshake, so that renewed files are used without a
+// file watch. They record the error of the handshake.
+type tlsCredentials struct {
+	credentials.TransportCredentials
+	files      TLS
+	serverName string
+	lastDial   *dialResult
+}
+
+func newTLSCredentials(files TLS, serverName string, lastDial *dialResult) credentials.TransportCredentials {
+	return &tlsCredentials{TransportCredentials: credentials.NewTLS(nil), files: files, serverName: serverName, lastDial: lastDial}
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (t *tlsCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	config, err := t.files.load()
+	if err != nil {
+		t.lastDial.set(err)
+		return nil, nil, err
+	}
+	acceptNames(config, authority, t.serverName)
+	secured, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
+	t.lastDial.set(err)
+	return secured, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (t *tlsCredentials) Clone() credentials.TransportCredentials {
+	return newTLSCredentials(t.files, t.serverName, t.lastDial)
 }

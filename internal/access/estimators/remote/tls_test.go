@@ -31,6 +31,9 @@ func newIssued(t *testing.T) issued {
 	for name, leaf := range map[string]pki.Leaf{
 		"server": {CommonName: "estimator", Hosts: []string{"127.0.0.1"}}, "client": {CommonName: "scheduler"},
 		"elsewhere": {CommonName: "estimator", Hosts: []string{"127.0.0.2"}},
+		"named":     {CommonName: "estimator", Hosts: []string{"estimator-m1.karmada-system.svc"}},
+		"wildcard":  {CommonName: "estimator", Hosts: []string{"*.karmada-system.svc"}},
+		"other":     {CommonName: "estimator", Hosts: []string{"estimator-m2.karmada-system.svc"}},
 	} {
 		if _, err := ca.EnsureLeaf(name, leaf); err != nil {
 			t.Fatal(err)
@@ -68,6 +71,10 @@ func TestTLS(t *testing.T) {
 		"both certificates are right":                {"server", func(*TLS) {}, "4 (remote)"},
 		"the server has a foreign certificate":       {"server", func(f *TLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
 		"the server has the name of another host":    {"elsewhere", func(*TLS) {}, "certificate is valid for 127.0.0.2, not 127.0.0.1"},
+		"the server has the name of its Service":     {"named", func(*TLS) {}, "4 (remote)"},
+		"the server has the name of all Services":    {"wildcard", func(*TLS) {}, "4 (remote)"},
+		"the server has the name of another Service": {"other", func(*TLS) {}, "cannot validate certificate for 127.0.0.1"},
+		"a foreign server has the right name":        {"named", func(f *TLS) { f.CAFile = other.dir.CertFile("ca") }, "certificate signed by unknown authority"},
 		"a foreign certificate is accepted":          {"server", func(f *TLS) { f.CAFile, f.SkipVerify = "", true }, "4 (remote)"},
 		"the client has no certificate":              {"server", func(f *TLS) { f.CertFile, f.KeyFile = "", "" }, refused},
 		"the client has a foreign certificate":       {"server", func(f *TLS) { f.CertFile, f.KeyFile = other.dir.CertFile("client"), other.dir.KeyFile("client") }, refused},

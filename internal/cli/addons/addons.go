@@ -1,0 +1,123 @@
+// Package addons answers: how does a user install and remove the optional components of a control
+// plane? An addon is one of these components.
+//
+// The components run in a host cluster. The objects of each component are rendered and applied by
+// internal/install/hosted. Invariant: a command changes only objects that it installed.
+package addons
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/domain/spelling"
+	"karmada.io/karmada/internal/install/hosted"
+)
+
+// Names of the addons that this version does not have.
+const (
+	metricsAdapter = "karmada-metrics-adapter"
+	search         = "karmada-search"
+)
+
+// all is the argument that names all addons.
+const all = "all"
+
+// addon is a row of the table of addons.
+type addon struct {
+	name string
+	// enable installs the addon and returns the number of objects that it wrote. nil means that
+	// this version does not have the addon.
+	enable  func(context.Context, *session, *enableOptions) (written int, err error)
+	disable func(context.Context, *session) error
+	// deployment returns the name of the Deployment. It is empty if flags are missing.
+	deployment func(*session) string
+	// apiServices are the names of the APIServices of the addon in the control plane.
+	apiServices []string
+}
+
+// addons returns all addons, sorted by name.
+func addons() []addon {
+	named := func(name string) func(*session) string { return func(*session) string { return name } }
+	return []addon{
+		{name: hosted.DeschedulerProgram, enable: enableDescheduler, disable: disableDescheduler, deployment: named(hosted.DeschedulerProgram)},
+		{name: metricsAdapter, deployment: named(metricsAdapter), apiServices: []string{"v1beta1.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"}},
+		{name: hosted.EstimatorProgram, enable: enableEstimator, disable: disableEstimator, deployment: estimatorDeployment},
+		{name: search, deployment: named(search), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
+	}
+}
+
+func names() []string {
+	var list []string
+	for _, row := range addons() {
+		list = append(list, row.name)
+	}
+	return list
+}
+
+// New returns the command that groups the commands for addons.
+func New(program *command.Program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "addons",
+		Short: "Install and remove optional components of a control plane",
+		Long:  "Install, remove and list the optional components of a control plane, which run in the host cluster of the control plane.",
+		Example: program.Examples(`
+			# List the addons with their state
+			{{program}} addons list`),
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newEnable(program), newDisable(program), newList(program))
+	return cmd
+}
+
+// selectAddons returns the addons that the arguments name, sorted by name. It reports the addons
+// that "all" leaves out.
+func selectAddons(args []string, cluster string, skipf func(format string, args ...any)) ([]addon, error) {
+	if len(args) == 0 {
+		return nil, command.NewUsageError("the name of the addon is missing: use %s, or %s", strings.Join(names(), ", "), all)
+	}
+	isAll := slices.Contains(args, all)
+	for _, name := range args {
+		if name != all && !slices.Contains(names(), name) {
+			return nil, unknownAddonError(name)
+		}
+	}
+	if cluster != "" && !isAll && !slices.Contains(args, hosted.EstimatorProgram) {
+		return nil, command.NewUsageError("--cluster %s: only %s serves one cluster; add it, or omit the flag", cluster, hosted.EstimatorProgram)
+	}
+	var selected []addon
+	for _, row := range addons() {
+		isNamed := slices.Contains(args, row.name)
+		switch {
+		case !isNamed && !isAll:
+		case row.enable == nil && isNamed:
+			return nil, fmt.Errorf("this version does not have the addon %s yet: omit it", row.name)
+		case row.enable == nil:
+			skipf("%s is skipped: this version does not have it yet", row.name)
+		case row.name == hosted.EstimatorProgram && cluster == "" && !isNamed:
+			skipf("%s is skipped: it needs --cluster", row.name)
+		default:
+			selected = append(selected, row)
+		}
+	}
+	return selected, nil
+}
+
+func unknownAddonError(name string) error {
+	if nearest := spelling.Nearest(name, append(names(), all)); nearest != "" {
+		return command.NewUsageError("there is no addon %q: did you mean %s?", name, nearest)
+	}
+	return command.NewUsageError("there is no addon %q: use %s, or %s", name, strings.Join(names(), ", "), all)
+}
+
+// completeAddons completes the names of addons that are not given yet.
+func completeAddons(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	candidates := slices.DeleteFunc(append(names(), all), func(name string) bool { return slices.Contains(args, name) })
+	return candidates, cobra.ShellCompDirectiveNoFileComp
+}

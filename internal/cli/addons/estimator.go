@@ -1,0 +1,201 @@
+package addons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install/hosted"
+)
+
+// estimatorDeployment returns the name of the Deployment of the estimator of a cluster.
+func estimatorDeployment(s *session) string {
+	if s.cluster == "" {
+		return ""
+	}
+	return clusterv1alpha1.EstimatorPrefix + s.cluster
+}
+
+// validateCluster returns an error if the estimator of a cluster cannot have a Service.
+func validateCluster(cluster string) error {
+	service := clusterv1alpha1.EstimatorPrefix + cluster
+	if problems := validation.IsDNS1035Label(service); len(problems) > 0 {
+		return command.NewUsageError("--cluster %s: the name of its Service would be %s, which is invalid: %s", cluster, service, strings.Join(problems, ", "))
+	}
+	return nil
+}
+
+func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
+	kubeconfig, err := readMember(ctx, o.member, s.cluster)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.checkKarmada(ctx); err != nil {
+		return 0, err
+	}
+	estimator := hosted.Estimator{Workload: o.workload(s.namespace, hosted.EstimatorProgram), Cluster: s.cluster, Kubeconfig: kubeconfig}
+	certificates, err := s.certificates(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if written, err = s.hostApplier().Apply(ctx, append(certificates, estimator.Objects()...)...); err != nil {
+		return written, err
+	}
+	address, err := s.awaitAddress(ctx, estimator, o)
+	if err != nil {
+		return written, err
+	}
+	changed, err := s.karmadaApplier().Apply(ctx, hosted.EstimatorAddress(s.cluster, address, clusterv1alpha1.EstimatorPort))
+	return written + changed, err
+}
+
+// checkKarmada connects to the control plane. It returns an error if the cluster has an estimator
+// that another program installed, and warns if the cluster does not exist.
+func (s *session) checkKarmada(ctx context.Context) error {
+	if err := s.connectKarmada(); err != nil {
+		return err
+	}
+	err := s.karmadaApplier().CheckOwner(ctx, hosted.EstimatorAddress(s.cluster, "", 0))
+	if foreign := (*hosted.ForeignError)(nil); errors.As(err, &foreign) {
+		return fmt.Errorf("cluster %s already has an estimator: %w", s.cluster, err)
+	}
+	if err != nil {
+		return err
+	}
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(clusterv1alpha1.GroupVersion.WithKind("Cluster"))
+	err = s.karmada.Get(ctx, client.ObjectKey{Name: s.cluster}, cluster)
+	if apierrors.IsNotFound(err) {
+		s.program.Messagef("%s %s has no Cluster %s yet: the estimator is used as soon as the cluster joins under this name", s.program.Style.Warn("warning:"), karmadaName, s.cluster)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading Cluster %s of %s: %w", s.cluster, karmadaName, err)
+	}
+	return nil
+}
+
+// certificates returns the objects that give the host cluster the certificates of the estimator. If
+// the host cluster has its own, there are no such objects. Otherwise the control plane has a
+// certificate to copy, as karmada up writes it.
+func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
+	const name = clusterv1alpha1.CertificateSecret
+	existing, err := readSecret(ctx, s.host, hostName, s.namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if existing != nil && existing.Labels[clusterv1alpha1.InstalledByLabel] != installer {
+		return nil, nil
+	}
+	source, err := readSecret(ctx, s.karmada, karmadaName, clusterv1alpha1.NamespaceKarmadaSystem, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case source == nil && existing == nil:
+		return nil, errorNoSecret(name, s.namespace)
+	case source == nil:
+		return nil, nil
+	}
+	data := map[string][]byte{}
+	for _, key := range []string{hosted.CertKey, hosted.KeyKey, hosted.CAKey} {
+		data[key] = source.Data[key]
+	}
+	objects := []client.Object{hosted.NewSecret(s.namespace, name, data)}
+	err = s.host.Get(ctx, client.ObjectKey{Name: s.namespace}, &corev1.Namespace{})
+	if apierrors.IsNotFound(err) {
+		return append([]client.Object{hosted.NewNamespace(s.namespace)}, objects...), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s of %s: %w", s.namespace, hostName, err)
+	}
+	return objects, nil
+}
+
+var errNoPodAddress = errors.New("the Pod of the estimator has no address: run the command again")
+
+// awaitAddress waits for the Pods of the estimator and returns the host at which the control plane
+// reaches the estimator. In a cluster with a Service network, this is the name of the Service, and
+// late Pods cause only a warning. A simulated cluster has no Service network, so this is the address
+// of a Pod.
+func (s *session) awaitAddress(ctx context.Context, estimator hosted.Estimator, o *enableOptions) (string, error) {
+	isSimulated, err := s.isSimulatedHost(ctx)
+	if err != nil {
+		return "", err
+	}
+	err = hosted.AwaitReady(ctx, s.host, client.ObjectKey{Namespace: s.namespace, Name: estimator.Name()}, o.podTimeoutDuration())
+	if !isSimulated {
+		if late := (*hosted.NotReadyError)(nil); errors.As(err, &late) {
+			s.program.Messagef("%s %v", s.program.Style.Warn("warning:"), err)
+			err = nil
+		}
+		return fmt.Sprintf("%s.%s.svc.%s", estimator.Name(), s.namespace, o.hostDomain), err
+	}
+	if err != nil {
+		return "", err
+	}
+	pods, err := hosted.ListPods(ctx, s.host, s.namespace, estimator.Labels())
+	if err != nil {
+		return "", err
+	}
+	for i := range pods {
+		if pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
+			return pods[i].Status.PodIP, nil
+		}
+	}
+	return "", errNoPodAddress
+}
+
+// isSimulatedHost reports whether the host cluster is a simulated member of karmada up.
+func (s *session) isSimulatedHost(ctx context.Context) (bool, error) {
+	nodes := &metav1.PartialObjectMetadataList{}
+	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := s.host.List(ctx, nodes, client.HasLabels{clusterv1alpha1.ProgramNodeLabel}, client.Limit(1)); err != nil {
+		return false, fmt.Errorf("listing the nodes of %s: %w", hostName, err)
+	}
+	return len(nodes.Items) > 0, nil
+}
+
+func disableEstimator(ctx context.Context, s *session) error {
+	if err := s.connectKarmada(); err != nil {
+		return err
+	}
+	// The address is deleted first, so that the scheduler does not call an estimator that ends.
+	if err := s.karmadaApplier().Delete(ctx, hosted.EstimatorAddress(s.cluster, "", 0)); err != nil {
+		return err
+	}
+	objects := hosted.Estimator{Workload: hosted.Workload{Namespace: s.namespace}, Cluster: s.cluster}.Objects()
+	slices.Reverse(objects) // the Deployment uses the others
+	if err := s.hostApplier().Delete(ctx, objects...); err != nil {
+		return err
+	}
+	return s.deleteCertificates(ctx)
+}
+
+// deleteCertificates deletes the certificates that enable copied to the host cluster, unless another
+// Deployment of the addons uses them.
+func (s *session) deleteCertificates(ctx context.Context) error {
+	existing, err := readSecret(ctx, s.host, hostName, s.namespace, clusterv1alpha1.CertificateSecret)
+	if err != nil || existing == nil || existing.Labels[clusterv1alpha1.InstalledByLabel] != installer {
+		return err
+	}
+	deployments := &appsv1.DeploymentList{}
+	if err := s.host.List(ctx, deployments, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installer}); err != nil {
+		return fmt.Errorf("listing the Deployments of addons in %s: %w", hostName, err)
+	}
+	if len(deployments.Items) > 0 {
+		return nil
+	}
+	return s.hostApplier().Delete(ctx, hosted.NewSecret(s.namespace, clusterv1alpha1.CertificateSecret, nil))
+}
