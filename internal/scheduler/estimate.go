@@ -33,7 +33,7 @@ func (s *scheduler) newEstimation(p pass) *estimation {
 }
 
 // estimate asks all estimators and returns the lowest estimate for each cluster.
-func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) map[string]int32 {
+func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) []int32 {
 	demand := e.demand
 	demand.Assumed = e.assumed(clusters)
 	limits := estimators.Ask(ctx, e.table, demand, clusters)
@@ -43,7 +43,7 @@ func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.C
 			e.failures[cluster.Name] = describeFailures(limits[i].Failures)
 		}
 	}
-	return capacity.Counts(clusters, limits)
+	return capacity.Counts(limits)
 }
 
 func describeFailures(failures []capacity.Failure) string {

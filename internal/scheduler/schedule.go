@@ -102,7 +102,7 @@ func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *esti
 	return placement.Input{
 		Spec: p.stored.BindingSpec(), Status: p.stored.BindingStatus(), AppliedPlacement: appliedPlacement(p.stored),
 		Clusters:         p.snapshot.clusters,
-		EstimateReplicas: func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return capacities.estimate(ctx, clusters) },
+		EstimateReplicas: func(clusters []*clusterv1alpha1.Cluster) []int32 { return capacities.estimate(ctx, clusters) },
 		Features:         s.options.Features, Plugins: s.options.Plugins, Peers: peers,
 		AvoidClusters: failover.ReadFailures(p.stored, p.started).AvoidedClusters(), AvoidStrictly: failover.KeepsFailedCopy(p.stored.BindingSpec()), Now: p.started,
 		Observer: s.metrics.observer(s.now),

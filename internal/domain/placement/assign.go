@@ -81,16 +81,18 @@ func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster
 // empty workloads are propagated, such candidates are instead added at the end, in the order of
 // preference.
 func (t *task) targetsFromShares(candidates []candidate, shares []division.Share) []workv1alpha2.TargetCluster {
-	targets := make([]workv1alpha2.TargetCluster, 0, len(candidates))
-	hasShare := make(map[string]bool, len(shares))
+	targets := make([]workv1alpha2.TargetCluster, 0, len(shares))
 	for _, share := range shares {
 		if share.Replicas > 0 {
 			targets = append(targets, workv1alpha2.TargetCluster{Name: share.Name, Replicas: int32(share.Replicas)})
-			hasShare[share.Name] = true
 		}
 	}
 	if !t.input.Features.EmptyWorkload {
 		return targets
+	}
+	hasShare := make(map[string]bool, len(targets))
+	for i := range targets {
+		hasShare[targets[i].Name] = true
 	}
 	for i := range candidates {
 		if !hasShare[candidates[i].name] {
