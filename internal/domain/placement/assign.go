@@ -179,20 +179,21 @@ func (t *task) clusterWeights(candidates []candidate) []division.WeightedCluster
 }
 
 func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []division.WeightedCluster {
-	matchers := make([]clusteraffinity.Matcher, len(weightEntries))
-	for i := range weightEntries {
-		matchers[i] = clusteraffinity.Compile(&weightEntries[i].TargetCluster)
+	// The first entry that selects a candidate has the largest weight for that candidate.
+	descending := slices.SortedStableFunc(slices.Values(weightEntries), func(a, b policyv1alpha1.StaticClusterWeight) int {
+		return cmp.Compare(b.Weight, a.Weight)
+	})
+	matchers := make([]clusteraffinity.Matcher, len(descending))
+	for i := range descending {
+		matchers[i] = clusteraffinity.Compile(&descending[i].TargetCluster)
 	}
 	var parties []division.WeightedCluster
 	for i := range candidates {
-		weight := int64(0)
-		for j := range weightEntries {
-			if weightEntries[j].Weight > weight && matchers[j].Matches(candidates[i].cluster) {
-				weight = weightEntries[j].Weight
+		for j := range descending {
+			if descending[j].Weight > 0 && matchers[j].Matches(candidates[i].cluster) {
+				parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: descending[j].Weight})
+				break
 			}
-		}
-		if weight > 0 {
-			parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: weight})
 		}
 	}
 	return parties
