@@ -2,10 +2,8 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -14,12 +12,7 @@ import (
 	"karmada.io/karmada/internal/domain/failover"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/patch"
 )
-
-// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
-// because other clients also write this status.
-const maxStatusAttempts = 4
 
 // schedule chooses clusters for a binding, stores them, and reports the result.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
@@ -53,7 +46,7 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	result, err := placement.Schedule(input)
 	desired, v = desiredBinding(p.stored, result, err)
 	v.failedEstimators = capacities.failures
-	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
+	changed, err = s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
 		if apierrors.IsConflict(err) {
 			// The tracked write is dropped, because the API server may have lost it, for example
@@ -77,13 +70,13 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 // removeTerminatingTargets removes terminating clusters from a binding after its scheduling or its
 // write failed. It does not return an error but logs it, because the binding is retried anyway.
 func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
-	desired = binding.Copy(p.stored)
+	desired = binding.ShallowCopy(p.stored)
 	spec := desired.BindingSpec()
 	spec.Clusters = placement.WithoutTerminatingClusters(spec.Clusters, p.snapshot.find)
 	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
 		return p.stored, false
 	}
-	changed, err := patch.Object(ctx, s.karmada, p.stored, desired)
+	changed, err := s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Error(err, "Cannot remove terminating clusters from the targets")
@@ -147,35 +140,4 @@ func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconc
 	s.metrics.countEnqueued(causeFailure)
 	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", v.err, "after", delay)
 	return reconcile.Result{RequeueAfter: delay}
-}
-
-// writeStatus writes the status of a binding. It retries a conflict immediately, because other
-// clients write the status at the same time. It records the start of the pass as the time of
-// scheduling, so that a reschedule that is requested during the pass has a later time.
-func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
-	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
-	for try := 1; ; try++ {
-		next := withReportedStatus(current, v, generation, now)
-		changed, err := patch.Status(ctx, s.karmada, current, next)
-		switch {
-		case err == nil:
-			// The write is tracked only if the generation is unchanged, because a change of the
-			// spec by another client still has to be processed.
-			if changed && next.GetGeneration() == generation {
-				s.ownWrites.RecordState(p.request, next)
-			}
-			return nil
-		case apierrors.IsNotFound(err):
-			return nil
-		case !apierrors.IsConflict(err) || try == maxStatusAttempts:
-			return err
-		}
-		current = binding.New(p.request.namespaced)
-		if err := s.liveReader.Get(ctx, p.request.NamespacedName, current); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("reading the binding again: %w", err)
-		}
-	}
 }

@@ -167,10 +167,10 @@ func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result,
 }
 
 // read returns the newest known version of the binding, or nil if the binding is deleted or
-// terminating.
+// terminating. The binding is shared with the cache and must not be modified.
 func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error) {
 	cached := binding.New(r.namespaced)
-	if err := s.karmada.Get(ctx, r.NamespacedName, cached); err != nil {
+	if err := s.karmada.Get(ctx, r.NamespacedName, cached, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}

@@ -33,6 +33,7 @@ type options struct {
 	json           string
 
 	schedulerCommand string
+	schedulerMetrics string
 	clusterObjects   int
 	bindings         int
 }
@@ -74,6 +75,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.idleMembers, "idle-members", o.idleMembers, "number of members of the idle scenario")
 	flags.DurationVar(&o.quiet, "quiet", o.quiet, "duration of the measurement of the idle scenario")
 	flags.StringVar(&o.schedulerCommand, "scheduler-command", o.schedulerCommand, "command of the scheduler that the schedule scenario starts; no other scheduler may run")
+	flags.StringVar(&o.schedulerMetrics, "scheduler-metrics", o.schedulerMetrics, "URL of the metrics of that scheduler")
 	flags.IntVar(&o.clusterObjects, "cluster-objects", o.clusterObjects, "number of Clusters of the schedule scenario")
 	flags.IntVar(&o.bindings, "bindings", o.bindings, "number of bindings of the schedule scenario")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
@@ -94,8 +96,8 @@ func (o *options) validate(needsMembers bool) error {
 		return errors.New("the restart scenario needs --restart-command")
 	case o.frozenMember == "" && slices.Contains(o.run, "frozen"):
 		return errors.New("the frozen scenario needs --frozen-member")
-	case o.schedulerCommand == "" && slices.Contains(o.run, "schedule"):
-		return errors.New("the schedule scenario needs --scheduler-command")
+	case (o.schedulerCommand == "" || o.schedulerMetrics == "") && slices.Contains(o.run, "schedule"):
+		return errors.New("the schedule scenario needs --scheduler-command and --scheduler-metrics")
 	}
 	return nil
 }

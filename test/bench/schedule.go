@@ -2,18 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
-	"sync"
+	"slices"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // schedule measures the scheduler alone, as a separate program: Clusters that are only objects, and
@@ -43,43 +45,36 @@ func (b *bench) schedule(ctx context.Context) (err error) {
 // measureFirstScheduling starts the scheduler and waits until all bindings are scheduled.
 func (b *bench) measureFirstScheduling(ctx context.Context) error {
 	const scenario = "schedule"
-	watched := newDecisionTracker(b.options.bindings)
-	watching, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	if err := watched.start(watching, b.fleet); err != nil {
-		return err
-	}
 	before, err := b.sample(ctx)
 	if err != nil {
 		return err
 	}
-	ownBefore, start := ownUsage(), time.Now()
+	start := time.Now()
 	scheduler, err := b.startScheduler()
 	if err != nil {
 		return err
 	}
 	defer scheduler.stop()
-	if err := watched.wait(ctx, scheduler.ended); err != nil {
+	first, last, err := b.awaitDecisions(ctx, scheduler)
+	if err != nil {
 		return err
 	}
 	cpu, err := scheduler.usage()
 	if err != nil {
 		return err
 	}
-	ownCPU := ownUsage() - ownBefore
 	after, err := b.sampleSettled(ctx)
 	if err != nil {
 		return err
 	}
 	count := float64(b.options.bindings)
-	b.report.addRate(scenario, "from the start of the scheduler", watched.last.Sub(start), b.options.bindings, "bindings/s")
-	b.report.addRate(scenario, "from the first to the last decision", watched.last.Sub(watched.first), b.options.bindings, "bindings/s")
+	b.report.addRate(scenario, "from the start of the scheduler", last.Sub(start), b.options.bindings, "bindings/s")
+	b.report.addRate(scenario, "from the first to the last decision", last.Sub(first), b.options.bindings, "bindings/s")
 	b.report.add(scenario, "CPU of the scheduler, per binding", milliseconds(cpu.cpu)/count, "ms")
 	b.report.add(scenario, "memory of the scheduler", float64(cpu.rss)/(1<<20), "MiB")
-	b.report.add(scenario, "CPU of this program, per binding", milliseconds(ownCPU)/count, "ms")
 	b.report.addCost(scenario, before, after, b.options.bindings)
 	b.report.add(scenario, "events, per binding", (after.karmada.events-before.karmada.events)/count, "requests")
-	return nil
+	return b.checkScheduled(ctx)
 }
 
 // measureSchedulerRestart starts the scheduler again, with nothing changed, and counts its writes.
@@ -122,7 +117,7 @@ func (b *bench) startScheduler() (*schedulerProcess, error) {
 	p := &schedulerProcess{command: command, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		_ = command.Wait() // an exit before the end of the measurement is reported by decisionTracker.wait
+		_ = command.Wait() // awaitDecisions reports an end before the last decision
 	}()
 	return p, nil
 }
@@ -141,109 +136,90 @@ func (p *schedulerProcess) stop() {
 	<-p.ended
 }
 
-// ownUsage returns the CPU time of this program.
-func ownUsage() time.Duration {
-	var used syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
-		return 0
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
+// schedulerAttempts is the metric of the scheduler that counts decisions.
+const schedulerAttempts = "karmada_scheduler_schedule_attempts_total"
 
-// decisionTracker watches ResourceBindings and records when they are scheduled.
-type decisionTracker struct {
-	want int
-	done chan struct{} // closed when all bindings are scheduled
-
-	mu          sync.Mutex
-	scheduled   map[string]bool
-	first, last time.Time
-}
-
-func newDecisionTracker(want int) *decisionTracker {
-	return &decisionTracker{want: want, done: make(chan struct{}), scheduled: map[string]bool{}}
-}
-
-// observedBinding contains the fields of a ResourceBinding that the measurement needs. Decoding
-// only these fields leaves more of the machine to the programs that are measured.
-type observedBinding struct {
-	Metadata struct {
-		Name       string `json:"name"`
-		Generation int64  `json:"generation"`
-	} `json:"metadata"`
-	Status struct {
-		Conditions []metav1.Condition `json:"conditions"`
-	} `json:"status"`
-}
-
-func (o *observedBinding) isScheduled() bool {
-	for _, condition := range o.Status.Conditions {
-		if condition.Type == "Scheduled" {
-			return condition.Status == metav1.ConditionTrue && condition.ObservedGeneration == o.Metadata.Generation
-		}
-	}
-	return false
-}
-
-// start begins to watch. It returns after the API server accepted the watch.
-func (d *decisionTracker) start(ctx context.Context, f *fleet) error {
-	stream, err := bindingsRequest(f.karmada.typed.Discovery().RESTClient(), f.namespace).Param("watch", "true").Stream(ctx)
-	if err != nil {
-		return fmt.Errorf("watching bindings: %w", err)
-	}
-	go func() {
-		defer stream.Close()
-		decoder := json.NewDecoder(stream)
-		for {
-			var event struct {
-				Object observedBinding `json:"object"`
-			}
-			if decoder.Decode(&event) != nil {
-				return
-			}
-			d.observe(&event.Object, time.Now())
-		}
-	}()
-	return nil
-}
-
-func bindingsRequest(client rest.Interface, namespace string) *rest.Request {
-	return client.Get().AbsPath("/apis/"+bindingResource.GroupVersion().String(), "namespaces", namespace, bindingResource.Resource)
-}
-
-func (d *decisionTracker) observe(bound *observedBinding, at time.Time) {
-	if !bound.isScheduled() {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.scheduled[bound.Metadata.Name] {
-		return
-	}
-	d.scheduled[bound.Metadata.Name] = true
-	if d.first.IsZero() {
-		d.first = at
-	}
-	d.last = at
-	if len(d.scheduled) == d.want {
-		close(d.done)
-	}
-}
+// decisionInterval is the interval at which the metrics of the scheduler are read. A watch of the
+// bindings would cost the API server more than half a write for each of its events.
+const decisionInterval = 250 * time.Millisecond
 
 var errSchedulerEnded = errors.New("the scheduler has ended")
 
-// wait returns when all bindings are scheduled.
-func (d *decisionTracker) wait(ctx context.Context, ended <-chan struct{}) error {
-	select {
-	case <-d.done:
-		return nil
-	case <-ended:
-		return errSchedulerEnded
-	case <-ctx.Done():
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return fmt.Errorf("%d of %d bindings are scheduled: %w", len(d.scheduled), d.want, context.Cause(ctx))
+// awaitDecisions reads the metrics of the scheduler until it has scheduled all bindings. It returns
+// the time before the first decision and the time after the last one, both within decisionInterval.
+func (b *bench) awaitDecisions(ctx context.Context, scheduler *schedulerProcess) (first, last time.Time, err error) {
+	ticker := time.NewTicker(decisionInterval)
+	defer ticker.Stop()
+	for {
+		before := time.Now()
+		// The metrics cannot be read before the scheduler serves them.
+		decided, _ := b.decisions(ctx)
+		if first.IsZero() && decided > 0 {
+			first = before.Add(-decisionInterval)
+		}
+		if decided >= b.options.bindings {
+			return first, before, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-scheduler.ended:
+			return first, last, errSchedulerEnded
+		case <-ctx.Done():
+			return first, last, fmt.Errorf("%d of %d bindings are scheduled: %w", decided, b.options.bindings, context.Cause(ctx))
+		}
 	}
+}
+
+// decisions returns the number of successful attempts of the scheduler.
+func (b *bench) decisions(ctx context.Context) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.options.schedulerMetrics, http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("parsing the metrics of the scheduler: %w", err)
+	}
+	sum := 0.0
+	for _, metric := range families[schedulerAttempts].GetMetric() {
+		sum += metric.GetCounter().GetValue()
+	}
+	return int(sum), nil
+}
+
+// checkScheduled reports an error unless all bindings have the condition Scheduled=True at their
+// generation.
+func (b *bench) checkScheduled(ctx context.Context) error {
+	list, err := b.fleet.policies.Resource(bindingResource).Namespace(b.fleet.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing bindings: %w", err)
+	}
+	scheduled := 0
+	for i := range list.Items {
+		if isScheduledBinding(&list.Items[i]) {
+			scheduled++
+		}
+	}
+	if scheduled != b.options.bindings {
+		return fmt.Errorf("%w: %d of %d bindings", errNotScheduled, scheduled, b.options.bindings)
+	}
+	return nil
+}
+
+var errNotScheduled = errors.New("some bindings are not scheduled")
+
+func isScheduledBinding(bound *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(bound.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, ok := condition.(map[string]any)
+		return ok && fields["type"] == "Scheduled" && fields["status"] == "True" && fields["observedGeneration"] == bound.GetGeneration()
+	})
 }
 
 // createClusterObjects creates Clusters without members behind them.
