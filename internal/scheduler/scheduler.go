@@ -81,8 +81,10 @@ type scheduler struct {
 	cache      cache.Cache
 	estimators []estimators.Row
 	events     *loop.Events
-	clusters   *clusterSnapshots
-	backoff    *failureBackoff
+	// deferredEvents records all events of the scheduler, and defers them under load.
+	deferredEvents *eventBacklog
+	clusters       *clusterSnapshots
+	backoff        *failureBackoff
 	// ownWrites holds the bindings that the scheduler wrote and that the cache does not show yet.
 	// Without ownWrites the scheduler would process each binding again in its old state, and get a
 	// conflict.
