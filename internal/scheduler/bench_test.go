@@ -49,7 +49,7 @@ func newMemoryStore() *memoryStore {
 	indexers := toolscache.Indexers{bindingsByClusterKey.Name: func(object any) ([]string, error) {
 		return clusterKeysOf(object.(client.Object)), nil
 	}}
-	return &memoryStore{events: make(chan func(), 1000), indexer: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)}
+	return &memoryStore{events: make(chan func(), 1000), updated: func(_, _ binding.Object) {}, indexer: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)}
 }
 
 func (m *memoryStore) Get(_ context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {

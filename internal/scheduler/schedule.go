@@ -37,17 +37,17 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 		s.workloadGroupMu.Lock()
 		defer s.workloadGroupMu.Unlock()
 	}
-	capacities := s.newEstimation(p)
-	input, err := s.placementInput(ctx, p, capacities)
+	desired, v, err := s.reserveTargets(ctx, p)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)
 		return desired, failedVerdict(p.stored, err), changed
 	}
-	result, err := placement.Schedule(input)
-	desired, v = desiredBinding(p.stored, result, err)
-	v.failedEstimators = capacities.failures
+	if v.retry == retryAfterConflict {
+		return p.stored, v, false
+	}
 	changed, err = s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
+		s.assumptions.record(p.request, p.stored, p.stored, s.now())
 		if apierrors.IsConflict(err) {
 			// The tracked write is dropped, because the API server may have lost it, for example
 			// after the restore of a backup.
@@ -65,6 +65,29 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 		klog.FromContext(ctx).Info("Scheduled", "why", p.decision.Reason, "clusters", placement.DescribeTargets(desired.BindingSpec()), "outcome", v.reason)
 	}
 	return desired, v, changed
+}
+
+// maxReservations is the maximum number of attempts to reserve the targets of a binding in one pass.
+const maxReservations = 5
+
+// reserveTargets chooses clusters, and reserves their resources, so that no other binding gets the
+// same resources. If other bindings always reserve them first, the verdict is to retry soon. The
+// first of these bindings always succeeds, so that bindings cannot block each other.
+func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, verdict, error) {
+	for range maxReservations {
+		capacities := s.newEstimation(p)
+		input, err := s.placementInput(ctx, p, capacities)
+		if err != nil {
+			return nil, verdict{}, err
+		}
+		result, err := placement.Schedule(input)
+		desired, v := desiredBinding(p.stored, result, err)
+		v.failedEstimators = capacities.failures
+		if s.assumptions.reserve(p.request, p.stored, desired, capacities.assumedAt, s.now()) {
+			return desired, v, nil
+		}
+	}
+	return p.stored, verdict{retry: retryAfterConflict}, nil
 }
 
 // removeTerminatingTargets removes terminating clusters from a binding after its scheduling or its

@@ -68,7 +68,7 @@ type Options struct {
 // DefaultOptions returns the options of the default scheduler. They select all plugins.
 func DefaultOptions() Options {
 	return Options{
-		Name: policyv1alpha1.DefaultSchedulerName, Workers: 4, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
+		Name: policyv1alpha1.DefaultSchedulerName, Workers: 12, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
 		BaseDelay: time.Second, MaxDelay: 10 * time.Second, CapacityDelay: 5 * time.Minute,
 		ReportTimeout: 10 * time.Second,
 	}
