@@ -58,14 +58,14 @@ func apiEnablements() []any {
 	return enablements
 }
 
-// pendingBinding returns the binding of a Deployment as the detector creates it. The strategies
+// pendingBinding returns the binding of a Deployment with the given name as the detector creates it. The strategies
 // alternate.
 func pendingBinding(namespace, name string, i int) *unstructured.Unstructured {
 	replicas := int64(2 + i%20)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": bindingResource.GroupVersion().String(), "kind": "ResourceBinding",
 		"metadata": map[string]any{
-			"name": name, "namespace": namespace,
+			"name": name + "-deployment", "namespace": namespace,
 			"labels": map[string]any{
 				"propagationpolicy.karmada.io/permanent-id": "5f0c1f3e-7d0a-4c39-9f0e-6b1a4a2f9d11",
 				"resourcebinding.karmada.io/permanent-id":   fmt.Sprintf("9b1f6c1e-0000-4000-8000-%012d", i),

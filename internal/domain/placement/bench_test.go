@@ -66,8 +66,8 @@ func benchmarkPlacements() map[string]policyv1alpha1.Placement {
 	}
 }
 
-// BenchmarkSchedule places one Deployment, including the estimate of the capacity of every cluster
-// from its resource summary.
+// BenchmarkSchedule places one Deployment: with known capacities, and including the estimate of the
+// capacity of every cluster from its resource summary.
 func BenchmarkSchedule(b *testing.B) {
 	requirements := &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("512Mi"),
@@ -78,25 +78,40 @@ func BenchmarkSchedule(b *testing.B) {
 			clusters[i] = fleetMember(i)
 		}
 		for name, placement := range benchmarkPlacements() {
-			b.Run(fmt.Sprintf("%d clusters/%s", size, name), func(b *testing.B) {
-				spec := deployment(int32(10*size), placement)
-				spec.ReplicaRequirements = requirements
-				in := newInput(spec, clusters, nil)
-				demand := DemandOf(spec, in.Features)
-				in.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) []int32 {
-					estimates, available := make([]int32, len(clusters)), demand.Counter(true)
-					for i, cluster := range clusters {
-						estimates[i] = available(cluster)
-					}
-					return estimates
+			spec := deployment(int32(10*size), placement)
+			spec.ReplicaRequirements = requirements
+			demand := DemandOf(spec, Features{})
+			estimate := func(clusters []*clusterv1alpha1.Cluster) []int32 {
+				estimates, available := make([]int32, len(clusters)), demand.Counter(true)
+				for i, cluster := range clusters {
+					estimates[i] = available(cluster)
 				}
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := Schedule(in); err != nil {
-						b.Fatal(err)
-					}
-				}
+				return estimates
+			}
+			b.Run(fmt.Sprintf("%d clusters/%s, with estimates", size, name), func(b *testing.B) {
+				benchmarkSchedule(b, spec, clusters, estimate)
 			})
+			var known []int32 // the filters select the same clusters in each iteration
+			b.Run(fmt.Sprintf("%d clusters/%s", size, name), func(b *testing.B) {
+				benchmarkSchedule(b, spec, clusters, func(clusters []*clusterv1alpha1.Cluster) []int32 {
+					if len(known) != len(clusters) {
+						known = estimate(clusters)
+					}
+					return known
+				})
+			})
+		}
+	}
+}
+
+func benchmarkSchedule(b *testing.B, spec *workv1alpha2.ResourceBindingSpec, clusters []*clusterv1alpha1.Cluster, estimate func([]*clusterv1alpha1.Cluster) []int32) {
+	b.Helper()
+	in := newInput(spec, clusters, nil)
+	in.EstimateReplicas = estimate
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Schedule(in); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
