@@ -5,6 +5,7 @@ import (
 	"time"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/assumption"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
@@ -16,6 +17,10 @@ import (
 type assumptions struct {
 	mu    sync.Mutex
 	cache *assumption.Cache
+	// revision increases with every reservation. reserved holds the revision of the last
+	// reservation in each cluster.
+	revision uint64
+	reserved map[string]uint64
 }
 
 // newAssumptions returns nil if the protection is disabled.
@@ -23,12 +28,57 @@ func newAssumptions(enabled bool) *assumptions {
 	if !enabled {
 		return nil
 	}
-	return &assumptions{cache: assumption.NewCache()}
+	return &assumptions{cache: assumption.NewCache(), reserved: map[string]uint64{}}
 }
 
-// record records the targets of a binding after their write.
+// tracks reports whether the targets of a binding are assumed.
+func (a *assumptions) tracks(r request, bound binding.Object) bool {
+	return a != nil && r.namespaced && binding.IsWorkload(bound.BindingSpec())
+}
+
+// reserve records the targets of a binding before their write. It returns false, and records
+// nothing, if another binding reserved resources of one of the new targets after the capacity was
+// estimated: both bindings may have been promised the same resources. A nil estimatedAt means that
+// the targets do not depend on capacity.
+func (a *assumptions) reserve(r request, before, after binding.Object, estimatedAt *uint64, now time.Time) bool {
+	if !a.tracks(r, after) {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	grown := grownTargets(before.BindingSpec().Clusters, after.BindingSpec().Clusters)
+	for _, name := range grown {
+		if estimatedAt != nil && a.reserved[name] > *estimatedAt {
+			return false
+		}
+	}
+	a.cache.Record(r.NamespacedName, before.BindingSpec(), after.BindingSpec(), now)
+	a.revision++
+	for _, name := range grown {
+		a.reserved[name] = a.revision
+	}
+	return true
+}
+
+// grownTargets returns the clusters that are new or get more replicas.
+func grownTargets(before, after []workv1alpha2.TargetCluster) []string {
+	replicas := make(map[string]int32, len(before))
+	for i := range before {
+		replicas[before[i].Name] = before[i].Replicas
+	}
+	var grown []string
+	for i := range after {
+		if had, ok := replicas[after[i].Name]; !ok || after[i].Replicas > had {
+			grown = append(grown, after[i].Name)
+		}
+	}
+	return grown
+}
+
+// record records the targets of a binding after their write. With two equal states of the binding,
+// it undoes a reservation whose write failed.
 func (a *assumptions) record(r request, before, after binding.Object, now time.Time) {
-	if a == nil || !r.namespaced || !binding.IsWorkload(after.BindingSpec()) {
+	if !a.tracks(r, after) {
 		return
 	}
 	a.mu.Lock()
@@ -60,10 +110,11 @@ func (a *assumptions) releaseHealthy(older, newer binding.Object) {
 	}
 }
 
-// assumed returns the workloads that are assumed in the clusters, without the given binding.
-func (a *assumptions) assumed(clusters []*clusterv1alpha1.Cluster, without request, now time.Time) map[string][]capacity.AssumedWorkload {
+// assumed returns the workloads that are assumed in the clusters, without the given binding, and the
+// revision of this state for reserve.
+func (a *assumptions) assumed(clusters []*clusterv1alpha1.Cluster, without request, now time.Time) (workloads map[string][]capacity.AssumedWorkload, revision uint64) {
 	if a == nil {
-		return nil
+		return nil, 0
 	}
 	key := without.NamespacedName
 	a.mu.Lock()
@@ -74,5 +125,5 @@ func (a *assumptions) assumed(clusters []*clusterv1alpha1.Cluster, without reque
 			byCluster[cluster.Name] = workloads
 		}
 	}
-	return byCluster
+	return byCluster, a.revision
 }

@@ -18,24 +18,29 @@ import (
 type estimation struct {
 	table  []estimators.Row
 	demand capacity.Demand
-	// assumed returns the workloads that are assumed in clusters.
-	assumed  func([]*clusterv1alpha1.Cluster) map[string][]capacity.AssumedWorkload
-	failures map[string]string
+	// assumed returns the workloads that are assumed in clusters, and the revision of this state.
+	assumed func([]*clusterv1alpha1.Cluster) (map[string][]capacity.AssumedWorkload, uint64)
+	// assumedAt is the revision of the first estimate, or nil before it.
+	assumedAt *uint64
+	failures  map[string]string
 }
 
 func (s *scheduler) newEstimation(p pass) *estimation {
 	return &estimation{
 		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features), failures: map[string]string{},
-		assumed: func(clusters []*clusterv1alpha1.Cluster) map[string][]capacity.AssumedWorkload {
+		assumed: func(clusters []*clusterv1alpha1.Cluster) (map[string][]capacity.AssumedWorkload, uint64) {
 			return s.assumptions.assumed(clusters, p.request, p.started)
 		},
 	}
 }
 
 // estimate asks all estimators and returns the lowest estimate for each cluster.
-func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) map[string]int32 {
+func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.Cluster) []int32 {
 	demand := e.demand
-	demand.Assumed = e.assumed(clusters)
+	assumed, revision := e.assumed(clusters)
+	if demand.Assumed = assumed; e.assumedAt == nil {
+		e.assumedAt = &revision
+	}
 	limits := estimators.Ask(ctx, e.table, demand, clusters)
 	logLimits(ctx, clusters, limits)
 	for i, cluster := range clusters {
@@ -43,7 +48,7 @@ func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.C
 			e.failures[cluster.Name] = describeFailures(limits[i].Failures)
 		}
 	}
-	return capacity.Counts(clusters, limits)
+	return capacity.Counts(limits)
 }
 
 func describeFailures(failures []capacity.Failure) string {

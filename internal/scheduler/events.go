@@ -11,13 +11,16 @@ import (
 )
 
 // recordSuccessEvent records an event on the template if the targets changed. It uses the template
-// because users look for events there.
+// because users look for events there. The event is deferred while many bindings wait.
 func (s *scheduler) recordSuccessEvent(p pass, desired binding.Object, v verdict) {
 	if v.err != nil || sameTargets(p.stored.BindingSpec().Clusters, desired.BindingSpec().Clusters) {
 		return
 	}
 	template := binding.TemplateReference(desired)
-	s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", withEstimatorNote(successMessage(desired), v.failedEstimators))
+	message := withEstimatorNote(successMessage(desired), v.failedEstimators)
+	s.deferredEvents.record(func() {
+		s.events.RecordDecision(template, workv1alpha2.EventReasonScheduleBindingSucceed, "%s", message)
+	})
 }
 
 func successMessage(bound binding.Object) string {
@@ -38,6 +41,10 @@ func (s *scheduler) recordFailureEvents(p pass, v verdict) {
 	if !s.reportedFailures.update(p.request, failures) {
 		return
 	}
+	s.deferredEvents.record(func() { s.recordFailures(p, v, failures) })
+}
+
+func (s *scheduler) recordFailures(p pass, v verdict, failures []error) {
 	template := binding.TemplateReference(p.stored)
 	for _, err := range failures {
 		s.events.RecordFailure(p.stored, workv1alpha2.EventReasonScheduleBindingFailed, err)

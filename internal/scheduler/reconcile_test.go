@@ -241,3 +241,27 @@ func TestFailureNamesUnknownClusters(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A pass reads bindings that are shared with the cache, so it must replace what it changes.
+func TestPassDoesNotModifyTheCachedBinding(t *testing.T) {
+	cached := newBinding(aggregated, func(bound *workv1alpha2.ResourceBinding) {
+		bound.Annotations = map[string]string{"owner": "shop"}
+		bound.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "NoClusterFit"}}
+	})
+	before := cached.DeepCopy()
+	store := newMemoryStore()
+	if err := store.indexer.Add(cached); err != nil {
+		t.Fatal(err)
+	}
+	l := newTestScheduler(t, withoutVersion(newBinding()), memberWithPods("member1", "6"))
+	l.karmada = store
+	if _, err := l.Reconcile(t.Context(), requestFor(cached.Name)); err != nil {
+		t.Fatal(err)
+	}
+	if written := store.version.Load(); written != 2 {
+		t.Errorf("%d writes, want 2", written)
+	}
+	if diff := cmp.Diff(before, cached); diff != "" {
+		t.Errorf("the cached binding changed (-before +after):\n%s", diff)
+	}
+}

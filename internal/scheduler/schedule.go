@@ -2,10 +2,8 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -13,12 +11,7 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/patch"
 )
-
-// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
-// because other clients also write this status.
-const maxStatusAttempts = 4
 
 // schedule chooses clusters for a binding, stores them, and reports the result.
 func (s *scheduler) schedule(ctx context.Context, p pass) reconcile.Result {
@@ -43,17 +36,17 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 		s.workloadGroupMu.Lock()
 		defer s.workloadGroupMu.Unlock()
 	}
-	capacities := s.newEstimation(p)
-	input, err := s.placementInput(ctx, p, capacities)
+	desired, v, err := s.reserveTargets(ctx, p)
 	if err != nil {
 		desired, changed = s.removeTerminatingTargets(ctx, p)
 		return desired, failedVerdict(p.stored, err), changed
 	}
-	result, err := placement.Schedule(input)
-	desired, v = desiredBinding(p.stored, result, err)
-	v.failedEstimators = capacities.failures
-	changed, err = patch.Object(ctx, s.karmada, p.stored, desired)
+	if v.retry == retryAfterConflict {
+		return p.stored, v, false
+	}
+	changed, err = s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
+		s.assumptions.record(p.request, p.stored, p.stored, s.now())
 		if apierrors.IsConflict(err) {
 			// The tracked write is dropped, because the API server may have lost it, for example
 			// after the restore of a backup.
@@ -73,16 +66,39 @@ func (s *scheduler) placeBinding(ctx context.Context, p pass) (desired binding.O
 	return desired, v, changed
 }
 
+// maxReservations is the maximum number of attempts to reserve the targets of a binding in one pass.
+const maxReservations = 5
+
+// reserveTargets chooses clusters, and reserves their resources, so that no other binding gets the
+// same resources. If other bindings always reserve them first, the verdict is to retry soon. The
+// first of these bindings always succeeds, so that bindings cannot block each other.
+func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object, verdict, error) {
+	for range maxReservations {
+		capacities := s.newEstimation(p)
+		input, err := s.placementInput(ctx, p, capacities)
+		if err != nil {
+			return nil, verdict{}, err
+		}
+		result, err := placement.Schedule(input)
+		desired, v := desiredBinding(p.stored, result, err)
+		v.failedEstimators = capacities.failures
+		if s.assumptions.reserve(p.request, p.stored, desired, capacities.assumedAt, s.now()) {
+			return desired, v, nil
+		}
+	}
+	return p.stored, verdict{retry: retryAfterConflict}, nil
+}
+
 // removeTerminatingTargets removes terminating clusters from a binding after its scheduling or its
 // write failed. It does not return an error but logs it, because the binding is retried anyway.
 func (s *scheduler) removeTerminatingTargets(ctx context.Context, p pass) (desired binding.Object, changed bool) {
-	desired = binding.Copy(p.stored)
+	desired = binding.ShallowCopy(p.stored)
 	spec := desired.BindingSpec()
 	spec.Clusters = placement.WithoutTerminatingClusters(spec.Clusters, p.snapshot.find)
 	if sameTargets(p.stored.BindingSpec().Clusters, spec.Clusters) {
 		return p.stored, false
 	}
-	changed, err := patch.Object(ctx, s.karmada, p.stored, desired)
+	changed, err := s.writeTargets(ctx, p.stored, desired)
 	if err != nil {
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Error(err, "Cannot remove terminating clusters from the targets")
@@ -100,7 +116,7 @@ func (s *scheduler) placementInput(ctx context.Context, p pass, capacities *esti
 	}
 	input := placement.NewInput(p.stored, p.started)
 	input.Clusters, input.Peers = p.snapshot.clusters, peers
-	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return capacities.estimate(ctx, clusters) }
+	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) []int32 { return capacities.estimate(ctx, clusters) }
 	input.Features, input.Plugins = s.options.Features, s.options.Plugins
 	input.Observer = s.metrics.observer(s.now)
 	return input, nil
@@ -144,35 +160,4 @@ func (s *scheduler) scheduleRetry(ctx context.Context, p pass, v verdict) reconc
 	s.metrics.countEnqueued(causeFailure)
 	klog.FromContext(ctx).V(2).Info("Will be tried again", "cause", v.err, "after", delay)
 	return reconcile.Result{RequeueAfter: delay}
-}
-
-// writeStatus writes the status of a binding. It retries a conflict immediately, because other
-// clients write the status at the same time. It records the start of the pass as the time of
-// scheduling, so that a reschedule that is requested during the pass has a later time.
-func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
-	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
-	for try := 1; ; try++ {
-		next := withReportedStatus(current, v, generation, now)
-		changed, err := patch.Status(ctx, s.karmada, current, next)
-		switch {
-		case err == nil:
-			// The write is tracked only if the generation is unchanged, because a change of the
-			// spec by another client still has to be processed.
-			if changed && next.GetGeneration() == generation {
-				s.ownWrites.RecordState(p.request, next)
-			}
-			return nil
-		case apierrors.IsNotFound(err):
-			return nil
-		case !apierrors.IsConflict(err) || try == maxStatusAttempts:
-			return err
-		}
-		current = binding.New(p.request.namespaced)
-		if err := s.liveReader.Get(ctx, p.request.NamespacedName, current); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("reading the binding again: %w", err)
-		}
-	}
 }

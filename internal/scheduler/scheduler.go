@@ -68,7 +68,7 @@ type Options struct {
 // DefaultOptions returns the options of the default scheduler. They select all plugins.
 func DefaultOptions() Options {
 	return Options{
-		Name: policyv1alpha1.DefaultSchedulerName, Workers: 4, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
+		Name: policyv1alpha1.DefaultSchedulerName, Workers: 12, Plugins: placement.Plugins{"*"}, PriorityScheduling: true,
 		BaseDelay: time.Second, MaxDelay: 10 * time.Second, CapacityDelay: 5 * time.Minute,
 		ReportTimeout: 10 * time.Second,
 	}
@@ -81,8 +81,10 @@ type scheduler struct {
 	cache      cache.Cache
 	estimators []estimators.Row
 	events     *loop.Events
-	clusters   *clusterSnapshots
-	backoff    *failureBackoff
+	// deferredEvents records all events of the scheduler, and defers them under load.
+	deferredEvents *eventBacklog
+	clusters       *clusterSnapshots
+	backoff        *failureBackoff
 	// ownWrites holds the bindings that the scheduler wrote and that the cache does not show yet.
 	// Without ownWrites the scheduler would process each binding again in its old state, and get a
 	// conflict.
@@ -167,10 +169,10 @@ func (s *scheduler) Reconcile(ctx context.Context, r request) (reconcile.Result,
 }
 
 // read returns the newest known version of the binding, or nil if the binding is deleted or
-// terminating.
+// terminating. The binding is shared with the cache and must not be modified.
 func (s *scheduler) read(ctx context.Context, r request) (binding.Object, error) {
 	cached := binding.New(r.namespaced)
-	if err := s.karmada.Get(ctx, r.NamespacedName, cached); err != nil {
+	if err := s.karmada.Get(ctx, r.NamespacedName, cached, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}

@@ -15,7 +15,6 @@ import (
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
-	"karmada.io/karmada/internal/loop/patch"
 )
 
 // unreportedTracker tracks the bindings that name another scheduler. For each of them it stores
@@ -88,7 +87,7 @@ func (s *scheduler) recordMissingReport(ctx context.Context, r request, stored b
 	}
 	v := missingReportVerdict(placement.SchedulerName(stored.BindingSpec()))
 	next := withReportedStatus(stored, v, stored.GetGeneration(), metav1.NewTime(s.now()))
-	_, err := patch.Status(ctx, s.karmada, stored, next)
+	_, err := s.updateStatus(ctx, stored, next)
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: loop.StaleRetryDelay}, nil

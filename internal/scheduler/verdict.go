@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ type verdict struct {
 // not a change. The targets can change even if scheduling failed, because terminating clusters are
 // always removed.
 func desiredBinding(stored binding.Object, result placement.Result, err error) (binding.Object, verdict) {
-	desired := binding.Copy(stored)
+	desired := binding.ShallowCopy(stored)
 	v := newVerdict(err)
 	v.affinityGroup, v.failedGroups, v.isPlaced = result.AffinityName, result.FailedGroups, err == nil
 	if !sameTargets(stored.BindingSpec().Clusters, result.Clusters) {
@@ -85,7 +86,8 @@ func desiredBinding(stored binding.Object, result placement.Result, err error) (
 	if encodingErr != nil {
 		return stored, newVerdict(encodingErr)
 	}
-	if annotations := desired.GetAnnotations(); annotations[policyv1alpha1.AppliedPlacementAnnotation] != applied {
+	if appliedPlacement(stored) != applied {
+		annotations := maps.Clone(stored.GetAnnotations())
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
@@ -230,8 +232,9 @@ func decide(stored binding.Object, find placement.ClusterLookup, features placem
 // withReportedStatus returns the binding with the status for the verdict on the given generation.
 // If the status already reports the same success, its time is kept.
 func withReportedStatus(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
-	next := binding.Copy(current)
+	next := binding.ShallowCopy(current)
 	status := next.BindingStatus()
+	status.Conditions = slices.Clone(status.Conditions)
 	if v.reason != "" {
 		conditions.Set(&status.Conditions, metav1.Condition{
 			Type: workv1alpha2.Scheduled, Status: conditionStatus(v.err == nil), Reason: v.reason, Message: v.message,

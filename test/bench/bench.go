@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -41,7 +42,7 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.validate(needMembers(chosen)); err != nil {
 		return err
 	}
 	f, err := connect(o)
@@ -64,18 +65,21 @@ type scenario struct {
 	name string
 	help string
 	run  func(*bench, context.Context) error
+	// needsNoMembers is set for scenarios in which nothing is propagated.
+	needsNoMembers bool
 }
 
 // scenarios lists the scenarios in the order in which they run. update, restart and delete
 // use the templates of burst, and create those that do not exist.
 var scenarios = []scenario{
-	{"latency", "templates one at a time: the time until they are ready in all members and show it in their status", (*bench).latency},
-	{"burst", "many templates at once: the rate and the cost", (*bench).burst},
-	{"update", "a new image for all templates", (*bench).update},
-	{"restart", "a restart of the control plane: the time until it propagates again, and its writes", (*bench).restart},
-	{"frozen", "templates while an additional member accepts connections and never responds", (*bench).frozen},
-	{"delete", "the deletion of all templates", (*bench).remove},
-	{"idle", "many additional members without changes, in the memory of this program", (*bench).idle},
+	{name: "latency", help: "templates one at a time: the time until they are ready in all members and show it in their status", run: (*bench).latency},
+	{name: "burst", help: "many templates at once: the rate and the cost", run: (*bench).burst},
+	{name: "update", help: "a new image for all templates", run: (*bench).update},
+	{name: "restart", help: "a restart of the control plane: the time until it propagates again, and its writes", run: (*bench).restart},
+	{name: "frozen", help: "templates while an additional member accepts connections and never responds", run: (*bench).frozen},
+	{name: "delete", help: "the deletion of all templates", run: (*bench).remove},
+	{name: "idle", help: "many additional members without changes, in the memory of this program", run: (*bench).idle},
+	{name: "schedule", help: "many bindings that wait when the scheduler starts: the rate and the cost", run: (*bench).schedule, needsNoMembers: true},
 }
 
 func chooseScenarios(names []string) ([]scenario, error) {
@@ -96,6 +100,11 @@ func chooseScenarios(names []string) ([]scenario, error) {
 	return chosen, nil
 }
 
+// needMembers reports whether at least one of the scenarios propagates templates to members.
+func needMembers(chosen []scenario) bool {
+	return slices.ContainsFunc(chosen, func(s scenario) bool { return !s.needsNoMembers })
+}
+
 // measure runs the chosen scenarios. It always deletes the created objects, also after an
 // error.
 func (b *bench) measure(ctx context.Context, chosen []scenario) (err error) {
@@ -104,8 +113,10 @@ func (b *bench) measure(ctx context.Context, chosen []scenario) (err error) {
 		defer cancel()
 		err = errors.Join(err, b.fleet.cleanUp(cleanup))
 	}()
-	if err := b.runWithTimeout(ctx, "preparing", b.prepare); err != nil {
-		return err
+	if needMembers(chosen) {
+		if err := b.runWithTimeout(ctx, "preparing", b.prepare); err != nil {
+			return err
+		}
 	}
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, s.help)

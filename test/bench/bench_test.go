@@ -46,7 +46,7 @@ func TestOptionsValidate(t *testing.T) {
 			if err := flags.Parse(append(requiredFlags, test.flags...)); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.validate(); (err == nil) != test.valid {
+			if err := o.validate(true); (err == nil) != test.valid {
 				t.Errorf("validate() = %v, want valid: %t", err, test.valid)
 			}
 		})

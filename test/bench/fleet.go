@@ -75,12 +75,21 @@ func (f *fleet) memberNames() []string {
 	return names
 }
 
+// createNamespace creates the namespace of the run, unless another scenario created it.
+func (f *fleet) createNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	_, err := f.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", f.namespace, err)
+	}
+	return nil
+}
+
 // createNamespaceAndPolicy creates the namespace of the templates, and a policy that
 // propagates all templates to all members.
 func (f *fleet) createNamespaceAndPolicy(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	if _, err := f.karmada.typed.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating namespace %s: %w", f.namespace, err)
+	if err := f.createNamespace(ctx); err != nil {
+		return err
 	}
 	policy := policyFor(f.namespace, f.memberNames())
 	if _, err := f.policies.Resource(policyResource).Namespace(f.namespace).Create(ctx, policy, metav1.CreateOptions{}); err != nil {

@@ -35,8 +35,9 @@ func (w writeCounts) total() float64 {
 type counters struct {
 	// started is the start time of the server process. It identifies the process.
 	started float64
-	// writes are the requests since then.
+	// writes are the requests since then, and events the writes of events since then.
 	writes writeCounts
+	events float64
 }
 
 // writesSince returns the writes after an earlier reading of the counters. If the server
@@ -96,6 +97,8 @@ func parseCounters(text io.Reader) (counters, error) {
 		}
 		if w, ok := writeKindFrom(labels); ok {
 			c.writes[w] += metric.GetCounter().GetValue()
+		} else if w.resource == "events" && slices.Contains(writeVerbs, w.verb) {
+			c.events += metric.GetCounter().GetValue()
 		}
 	}
 	return c, nil

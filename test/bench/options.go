@@ -31,6 +31,11 @@ type options struct {
 	idleMembers    int
 	quiet          time.Duration
 	json           string
+
+	schedulerCommand string
+	schedulerMetrics string
+	clusterObjects   int
+	bindings         int
 }
 
 func defaultOptions() options {
@@ -45,6 +50,8 @@ func defaultOptions() options {
 		settle:         10 * time.Second,
 		idleMembers:    50,
 		quiet:          time.Minute,
+		clusterObjects: 50,
+		bindings:       5000,
 	}
 }
 
@@ -56,7 +63,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory are measured; repeatable")
 	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
-	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle")
+	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule")
 	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")
 	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
@@ -67,23 +74,30 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.frozenMember, "frozen-member", o.frozenMember, "context of an additional member, whose process the frozen scenario suspends")
 	flags.IntVar(&o.idleMembers, "idle-members", o.idleMembers, "number of members of the idle scenario")
 	flags.DurationVar(&o.quiet, "quiet", o.quiet, "duration of the measurement of the idle scenario")
+	flags.StringVar(&o.schedulerCommand, "scheduler-command", o.schedulerCommand, "command of the scheduler that the schedule scenario starts; no other scheduler may run")
+	flags.StringVar(&o.schedulerMetrics, "scheduler-metrics", o.schedulerMetrics, "URL of the metrics of that scheduler")
+	flags.IntVar(&o.clusterObjects, "cluster-objects", o.clusterObjects, "number of Clusters of the schedule scenario")
+	flags.IntVar(&o.bindings, "bindings", o.bindings, "number of bindings of the schedule scenario")
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
 }
 
-func (o *options) validate() error {
+// validate checks the flags. needsMembers is true if a scenario propagates templates.
+func (o *options) validate(needsMembers bool) error {
 	switch {
 	case o.karmadaKubeconfig == "":
 		return errors.New("--karmada-kubeconfig is needed")
-	case o.membersKubeconfig == "" || len(o.memberContexts) == 0:
+	case needsMembers && (o.membersKubeconfig == "" || len(o.memberContexts) == 0):
 		return errors.New("--members-kubeconfig and --member-contexts are needed")
-	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1 || o.idleMembers < 1 || o.quiet <= 0:
-		return errors.New("--singles, --templates, --replicas, --concurrency, --idle-members and --quiet must be positive")
+	case o.singles < 1 || o.templates < 1 || o.replicas < 1 || o.concurrency < 1 || o.idleMembers < 1 || o.quiet <= 0 || o.clusterObjects < 1 || o.bindings < 1:
+		return errors.New("--singles, --templates, --replicas, --concurrency, --idle-members, --quiet, --cluster-objects and --bindings must be positive")
 	case len(o.processes) > 0 && o.processesFile != "":
 		return errors.New("--process and --processes-file exclude each other")
 	case o.restartCommand == "" && slices.Contains(o.run, "restart"):
 		return errors.New("the restart scenario needs --restart-command")
 	case o.frozenMember == "" && slices.Contains(o.run, "frozen"):
 		return errors.New("the frozen scenario needs --frozen-member")
+	case (o.schedulerCommand == "" || o.schedulerMetrics == "") && slices.Contains(o.run, "schedule"):
+		return errors.New("the schedule scenario needs --scheduler-command and --scheduler-metrics")
 	}
 	return nil
 }

@@ -46,8 +46,13 @@ func (r *report) add(scenario, quantity string, value float64, unit string) {
 
 // addDuration reports a duration for count templates, and the rate.
 func (r *report) addDuration(scenario, quantity string, duration time.Duration, count int) {
+	r.addRate(scenario, quantity, duration, count, "templates/s")
+}
+
+// addRate reports a duration for count objects, and the rate with its unit.
+func (r *report) addRate(scenario, quantity string, duration time.Duration, count int, unit string) {
 	r.add(scenario, quantity, duration.Seconds(), "s")
-	r.add(scenario, quantity, float64(count)/duration.Seconds(), "templates/s")
+	r.add(scenario, quantity, float64(count)/duration.Seconds(), unit)
 }
 
 // addCost reports the difference between two samples, divided by the number of templates.

@@ -17,7 +17,8 @@ type Summary struct {
 
 // Estimate implements Estimator.
 func (s Summary) Estimate(_ context.Context, demand capacity.Demand, clusters []*clusterv1alpha1.Cluster, report Report) {
+	available := demand.Counter(s.Models)
 	for i, cluster := range clusters {
-		report(i, capacity.Estimate{Count: demand.Available(cluster, s.Models)})
+		report(i, capacity.Estimate{Count: available(cluster)})
 	}
 }

@@ -44,6 +44,21 @@ func New(namespaced bool) Object {
 // Copy returns a deep copy of a binding.
 func Copy(of Object) Object { return of.DeepCopyObject().(Object) }
 
+// ShallowCopy returns a binding whose fields can be replaced without a change of the original. The
+// content of its maps, lists and pointers is shared and must not be modified.
+func ShallowCopy(of Object) Object {
+	switch bound := of.(type) {
+	case *workv1alpha2.ResourceBinding:
+		shared := *bound
+		return &shared
+	case *workv1alpha2.ClusterResourceBinding:
+		shared := *bound
+		return &shared
+	default:
+		return Copy(of)
+	}
+}
+
 // IsNamespaced reports whether a binding is namespaced. It tests the type of the binding, so it
 // also works for objects without a namespace or name.
 func IsNamespaced(obj Object) bool {

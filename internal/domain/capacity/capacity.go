@@ -24,22 +24,42 @@ import (
 // Without requirements only the number of Pods limits the result. If models is true and the cluster
 // reports grades of nodes, the grades are used instead of the sum over all nodes.
 func AvailableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.ReplicaRequirements, models bool) int32 {
-	return newRoom(cluster, models, nil).availableReplicas(requirements)
+	request := newReplicaRequest(requirements)
+	return newRoom(cluster, models, nil).availableReplicas(&request)
 }
 
-func (r room) availableReplicas(requirements *workv1alpha2.ReplicaRequirements) int32 {
-	pods := freePods(r.summary)
-	if pods <= 0 {
-		return 0
-	}
+// replicaRequest is the request of one replica in numbers.
+type replicaRequest struct {
+	// isUnlimited means that a replica has no requirements, so that only the number of Pods counts.
+	isUnlimited bool
+	amounts     map[corev1.ResourceName]int64
+	// columns and vector are the part of the request that a node provides.
+	columns packing.Columns
+	vector  packing.Vector
+}
+
+func newReplicaRequest(requirements *workv1alpha2.ReplicaRequirements) replicaRequest {
 	if requirements == nil {
+		return replicaRequest{isUnlimited: true}
+	}
+	amounts := packing.Amounts(requirements.ResourceRequest)
+	onNode := packing.PodRequest(amounts)
+	columns := packing.ColumnsOf(onNode)
+	return replicaRequest{amounts: amounts, columns: columns, vector: columns.Vector(onNode)}
+}
+
+func (r room) availableReplicas(request *replicaRequest) int32 {
+	pods := freePods(r.summary)
+	switch {
+	case pods <= 0:
+		return 0
+	case request.isUnlimited:
 		return packing.Clamp(pods)
+	case r.hasGrades:
+		return packing.Clamp(min(pods, countReplicas(r.grades, request.columns, request.vector)))
+	default:
+		return packing.Clamp(min(pods, countFits(r.summary, request.amounts)))
 	}
-	request := packing.Amounts(requirements.ResourceRequest)
-	if r.hasGrades {
-		return packing.Clamp(min(pods, replicasByGrade(r.grades, request)))
-	}
-	return packing.Clamp(min(pods, countFits(r.summary, request)))
 }
 
 // freePods returns how many more pods the cluster may have.

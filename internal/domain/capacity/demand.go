@@ -28,9 +28,19 @@ func (d *Demand) CountsSets() bool { return len(d.Components) > 0 }
 // Available returns how many sets (AvailableSets) or replicas (AvailableReplicas) of the demand fit
 // into the cluster in addition to the assumed workloads, according to the status of the Cluster.
 func (d *Demand) Available(cluster *clusterv1alpha1.Cluster, models bool) int32 {
-	available := newRoom(cluster, models, d.Assumed[cluster.Name])
+	return d.Counter(models)(cluster)
+}
+
+// Counter returns a function that returns Available for a cluster. For many clusters it is faster
+// than Available, because it converts the requirements only once.
+func (d *Demand) Counter(models bool) func(*clusterv1alpha1.Cluster) int32 {
 	if d.CountsSets() {
-		return available.availableSets(d.Components)
+		return func(cluster *clusterv1alpha1.Cluster) int32 {
+			return newRoom(cluster, models, d.Assumed[cluster.Name]).availableSets(d.Components)
+		}
 	}
-	return available.availableReplicas(d.Requirements)
+	request := newReplicaRequest(d.Requirements)
+	return func(cluster *clusterv1alpha1.Cluster) int32 {
+		return newRoom(cluster, models, d.Assumed[cluster.Name]).availableReplicas(&request)
+	}
 }

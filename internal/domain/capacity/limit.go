@@ -3,8 +3,6 @@ package capacity
 import (
 	"fmt"
 	"strings"
-
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
 // Unknown is the count of an estimator that does not know the capacity of a cluster, for example
@@ -67,13 +65,13 @@ func (l *Limit) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// Counts returns the known counts by the name of the cluster. limits must have the same order as
-// clusters.
-func Counts(clusters []*clusterv1alpha1.Cluster, limits []Limit) map[string]int32 {
-	counts := make(map[string]int32, len(clusters))
-	for i, cluster := range clusters {
+// Counts returns the count of each limit, or Unknown.
+func Counts(limits []Limit) []int32 {
+	counts := make([]int32, len(limits))
+	for i := range limits {
+		counts[i] = Unknown
 		if limits[i].IsKnown() {
-			counts[cluster.Name] = limits[i].Count
+			counts[i] = limits[i].Count
 		}
 	}
 	return counts

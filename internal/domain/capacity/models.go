@@ -49,15 +49,9 @@ func nodeGrades(cluster *clusterv1alpha1.Cluster) (grades []grade, ok bool) {
 	return grades, true
 }
 
-// replicasByGrade counts the replicas that fit onto each node. Unlike a sum over all nodes, the
-// result does not include free resources on a node that are too small for a whole replica.
-func replicasByGrade(grades []grade, request map[corev1.ResourceName]int64) int64 {
-	request = packing.PodRequest(request)
-	columns := packing.ColumnsOf(request)
-	return countReplicas(grades, columns, columns.Vector(request))
-}
-
-// countReplicas returns how many replicas fit onto the nodes of all grades.
+// countReplicas returns how many replicas fit onto the nodes of all grades. Unlike a sum over all
+// nodes, the result does not include free resources on a node that are too small for a whole
+// replica.
 func countReplicas(grades []grade, columns packing.Columns, request packing.Vector) int64 {
 	total := int64(0)
 	for _, g := range grades {

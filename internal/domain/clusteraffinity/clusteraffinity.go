@@ -23,7 +23,8 @@ import (
 //
 // To test many clusters against one affinity, call Compile once instead.
 func Matches(cluster *clusterv1alpha1.Cluster, affinity *policyv1alpha1.ClusterAffinity) bool {
-	return Compile(affinity).Matches(cluster)
+	matcher := Compile(affinity)
+	return matcher.Matches(cluster)
 }
 
 // Matcher is an affinity with parsed selectors. It is immutable and safe for concurrent use. The
@@ -61,7 +62,7 @@ func Compile(affinity *policyv1alpha1.ClusterAffinity) Matcher {
 }
 
 // Matches reports whether the compiled affinity selects the cluster.
-func (m Matcher) Matches(cluster *clusterv1alpha1.Cluster) bool {
+func (m *Matcher) Matches(cluster *clusterv1alpha1.Cluster) bool {
 	switch {
 	case m.affinity == nil:
 		return true

@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/placement"
 )
 
@@ -54,7 +55,16 @@ func TestSchedulerPlacesRemovedReplicas(t *testing.T) {
 			result, err := placement.Schedule(placement.Input{
 				Spec: lowered.BindingSpec(), Status: lowered.BindingStatus(), AppliedPlacement: lowered.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation],
 				Clusters: servingClusters("m1", "m2", "m3"), Plugins: placement.Plugins{"*"}, Now: noon,
-				EstimateReplicas: func([]*clusterv1alpha1.Cluster) map[string]int32 { return test.capacity },
+				EstimateReplicas: func(clusters []*clusterv1alpha1.Cluster) []int32 {
+					estimates := make([]int32, len(clusters))
+					for i, cluster := range clusters {
+						estimates[i] = capacity.Unknown
+						if count, ok := test.capacity[cluster.Name]; ok {
+							estimates[i] = count
+						}
+					}
+					return estimates
+				},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -79,16 +79,19 @@ func (in *LeftOutInput) placementInput() placement.Input {
 
 // estimate returns the capacity of each cluster according to its limit, or according to the
 // resources in its status if there is no limit.
-func (in *LeftOutInput) estimate(clusters []*clusterv1alpha1.Cluster) map[string]int32 {
+func (in *LeftOutInput) estimate(clusters []*clusterv1alpha1.Cluster) []int32 {
 	demand := placement.DemandOf(in.Binding.BindingSpec(), in.Features)
-	counts := map[string]int32{}
-	for _, each := range clusters {
+	available := demand.Counter(false)
+	counts := make([]int32, len(clusters))
+	for i, each := range clusters {
 		limit, estimated := in.Limits[each.Name]
 		switch {
 		case !estimated:
-			counts[each.Name] = demand.Available(each, false)
+			counts[i] = available(each)
 		case limit.IsKnown():
-			counts[each.Name] = limit.Count
+			counts[i] = limit.Count
+		default:
+			counts[i] = capacity.Unknown
 		}
 	}
 	return counts

@@ -7,17 +7,18 @@
 package division
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"karmada.io/karmada/internal/domain/fnv"
 )
 
 // WeightedCluster is one cluster in a proportional division.
 type WeightedCluster struct {
-	// Name identifies the cluster. It also decides between clusters with equal quotients.
+	// Name identifies the cluster and is unique. It also decides between clusters with equal
+	// quotients.
 	Name string
 	// Weight is the weight of the cluster in relation to the other clusters. A negative weight
 	// counts as 0.
@@ -56,9 +57,10 @@ func Divide(want int64, weighted []WeightedCluster, tieUID string) []Share {
 	if len(weighted) == 0 {
 		return nil
 	}
-	heap := newDivisionHeap(weighted, breaksTiesDescending(tieUID))
+	byName := sortedByName(weighted)
+	heap := newDivisionHeap(weighted, byName, breaksTiesDescending(tieUID))
 	heap.assignSeats(max(want, 0))
-	return heap.shares()
+	return heap.shares(weighted, byName)
 }
 
 // breaksTiesDescending reports whether, of several clusters with equal quotients, the larger name
@@ -67,12 +69,22 @@ func breaksTiesDescending(tieUID string) bool {
 	return tieUID != "" && fnv.Sum32(tieUID)%2 == 1
 }
 
+// sortedByName returns the indexes of the clusters, sorted by name.
+func sortedByName(weighted []WeightedCluster) []int32 {
+	order := make([]int32, len(weighted))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(weighted[a].Name, weighted[b].Name) })
+	return order
+}
+
 // heapEntry is a cluster with the number of seats, that is replicas, that are assigned to it so
-// far.
+// far. It has no pointer, because the heap moves entries often.
 type heapEntry struct {
-	name     string
 	weight   float64
-	tieRank  int // of equal quotients, the smaller rank gets the seat
+	position int32 // of the cluster in the order of names
+	tieRank  int32 // of equal quotients, the smaller rank gets the seat
 	seats    int64
 	quotient float64 // for the next seat
 }
@@ -89,19 +101,17 @@ func (h *heapEntry) quotientAt(seats int64) float64 {
 // divisionHeap is a heap of clusters. The cluster at the top gets the next seat.
 type divisionHeap []heapEntry
 
-func newDivisionHeap(weighted []WeightedCluster, descending bool) divisionHeap {
+// newDivisionHeap returns the entries in the order of their tie ranks.
+func newDivisionHeap(weighted []WeightedCluster, byName []int32, descending bool) divisionHeap {
 	entries := make(divisionHeap, len(weighted))
-	for i, party := range weighted {
-		entries[i] = heapEntry{name: party.Name, weight: float64(max(party.Weight, 0))}
+	for position, i := range byName {
+		entries[position] = heapEntry{weight: float64(max(weighted[i].Weight, 0)), position: int32(position)}
 	}
-	slices.SortStableFunc(entries, func(a, b heapEntry) int {
-		if descending {
-			return cmp.Compare(b.name, a.name)
-		}
-		return cmp.Compare(a.name, b.name)
-	})
-	for i := range entries {
-		entries[i].tieRank = i
+	if descending {
+		slices.Reverse(entries)
+	}
+	for rank := range entries {
+		entries[rank].tieRank = int32(rank)
 	}
 	return entries
 }
@@ -220,11 +230,12 @@ func (d divisionHeap) precedes(i, j int) bool {
 	}
 }
 
-func (d divisionHeap) shares() []Share {
+// shares returns the shares of the clusters, sorted by name.
+func (d divisionHeap) shares(weighted []WeightedCluster, byName []int32) []Share {
 	shares := make([]Share, len(d))
 	for i := range d {
-		shares[i] = Share{Name: d[i].name, Replicas: d[i].seats}
+		position := d[i].position
+		shares[position] = Share{Name: weighted[byName[position]].Name, Replicas: d[i].seats}
 	}
-	slices.SortStableFunc(shares, func(a, b Share) int { return cmp.Compare(a.Name, b.Name) })
 	return shares
 }

@@ -81,16 +81,18 @@ func (t *task) wholeTargets(candidates []candidate) []workv1alpha2.TargetCluster
 // empty workloads are propagated, such candidates are instead added at the end, in the order of
 // preference.
 func (t *task) targetsFromShares(candidates []candidate, shares []division.Share) []workv1alpha2.TargetCluster {
-	targets := make([]workv1alpha2.TargetCluster, 0, len(candidates))
-	hasShare := make(map[string]bool, len(shares))
+	targets := make([]workv1alpha2.TargetCluster, 0, len(shares))
 	for _, share := range shares {
 		if share.Replicas > 0 {
 			targets = append(targets, workv1alpha2.TargetCluster{Name: share.Name, Replicas: int32(share.Replicas)})
-			hasShare[share.Name] = true
 		}
 	}
 	if !t.input.Features.EmptyWorkload {
 		return targets
+	}
+	hasShare := make(map[string]bool, len(targets))
+	for i := range targets {
+		hasShare[targets[i].Name] = true
 	}
 	for i := range candidates {
 		if !hasShare[candidates[i].name] {
@@ -177,20 +179,21 @@ func (t *task) clusterWeights(candidates []candidate) []division.WeightedCluster
 }
 
 func (t *task) matchedWeights(candidates []candidate, weightEntries []policyv1alpha1.StaticClusterWeight) []division.WeightedCluster {
-	matchers := make([]clusteraffinity.Matcher, len(weightEntries))
-	for i := range weightEntries {
-		matchers[i] = clusteraffinity.Compile(&weightEntries[i].TargetCluster)
+	// The first entry that selects a candidate has the largest weight for that candidate.
+	descending := slices.SortedStableFunc(slices.Values(weightEntries), func(a, b policyv1alpha1.StaticClusterWeight) int {
+		return cmp.Compare(b.Weight, a.Weight)
+	})
+	matchers := make([]clusteraffinity.Matcher, len(descending))
+	for i := range descending {
+		matchers[i] = clusteraffinity.Compile(&descending[i].TargetCluster)
 	}
 	var parties []division.WeightedCluster
 	for i := range candidates {
-		weight := int64(0)
-		for j := range weightEntries {
-			if weightEntries[j].Weight > weight && matchers[j].Matches(candidates[i].cluster) {
-				weight = weightEntries[j].Weight
+		for j := range descending {
+			if descending[j].Weight > 0 && matchers[j].Matches(candidates[i].cluster) {
+				parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: descending[j].Weight})
+				break
 			}
-		}
-		if weight > 0 {
-			parties = append(parties, division.WeightedCluster{Name: candidates[i].name, Weight: weight})
 		}
 	}
 	return parties

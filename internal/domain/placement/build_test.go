@@ -10,6 +10,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/capacity"
 )
 
 // member returns a cluster that serves ConfigMaps and Deployments.
@@ -121,8 +122,17 @@ func target(name string, replicas int32) workv1alpha2.TargetCluster {
 }
 
 // fixedEstimates returns an estimator with fixed results.
-func fixedEstimates(replicas map[string]int32) func([]*clusterv1alpha1.Cluster) map[string]int32 {
-	return func([]*clusterv1alpha1.Cluster) map[string]int32 { return replicas }
+func fixedEstimates(replicas map[string]int32) func([]*clusterv1alpha1.Cluster) []int32 {
+	return func(clusters []*clusterv1alpha1.Cluster) []int32 {
+		estimates := make([]int32, len(clusters))
+		for i, cluster := range clusters {
+			estimates[i] = capacity.Unknown
+			if count, ok := replicas[cluster.Name]; ok {
+				estimates[i] = count
+			}
+		}
+		return estimates
+	}
 }
 
 func mustEncodePlacement(t testing.TB, placement *policyv1alpha1.Placement) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
@@ -23,45 +24,63 @@ type candidate struct {
 	allocatable, available int64
 	// tier is 0 if the affinity group itself selects the cluster, 1 if its first overflow group
 	// does, and so on.
-	tier int
+	tier int32
 	// rank is the index of the candidate in the order of preference.
-	rank int
+	rank int32
+}
+
+// preference is what the rank of a feasible cluster depends on, besides its name. It is small and
+// has no pointer, because preferences are sorted for every binding.
+type preference struct {
+	index            int32 // of the feasible cluster
+	tier             int32
+	score, available int64
 }
 
 // rankedCandidates returns the feasible clusters as candidates, most preferred first. The order of
 // preference is: lowest tier, highest score, most available replicas, name.
 func (t *task) rankedCandidates(feasible []*clusterv1alpha1.Cluster, scores []int64) []candidate {
 	estimates := t.estimateReplicas(feasible)
-	candidates := make([]candidate, len(feasible))
+	preferences := make([]preference, len(feasible))
 	for i, cluster := range feasible {
-		candidates[i] = candidate{
-			cluster:     cluster,
-			name:        cluster.Name,
-			region:      cluster.Spec.Region,
-			score:       scores[i],
-			allocatable: t.allocatableReplicas(estimates, cluster.Name),
-			tier:        t.affinityTier(cluster),
+		preferences[i] = preference{
+			index: int32(i), tier: t.affinityTier(cluster), score: scores[i],
+			available: t.allocatableReplicas(estimates, i) + t.assignedReplicas[cluster.Name],
 		}
-		candidates[i].available = candidates[i].allocatable + t.assignedReplicas[cluster.Name]
 	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(
-			cmp.Compare(a.tier, b.tier),
-			cmp.Compare(b.score, a.score),
-			cmp.Compare(b.available, a.available),
-			cmp.Compare(a.name, b.name),
-		)
+	slices.SortFunc(preferences, func(a, b preference) int {
+		if order := a.compare(b); order != 0 {
+			return order
+		}
+		return strings.Compare(feasible[a.index].Name, feasible[b.index].Name)
 	})
-	for i := range candidates {
-		candidates[i].rank = i
+	candidates := make([]candidate, len(feasible))
+	for rank, preferred := range preferences {
+		cluster := feasible[preferred.index]
+		candidates[rank] = candidate{
+			cluster: cluster, name: cluster.Name, region: cluster.Spec.Region, score: preferred.score,
+			allocatable: t.allocatableReplicas(estimates, int(preferred.index)), available: preferred.available,
+			tier: preferred.tier, rank: int32(rank),
+		}
 	}
 	return candidates
+}
+
+func (p preference) compare(other preference) int {
+	switch {
+	case p.tier != other.tier:
+		return cmp.Compare(p.tier, other.tier)
+	case p.score != other.score:
+		return cmp.Compare(other.score, p.score)
+	default:
+		return cmp.Compare(other.available, p.available)
+	}
 }
 
 // estimateReplicas returns the estimates for the feasible clusters. It calls the estimator only if
 // the result depends on capacity. Templates that go to every cluster, or that are divided by fixed
 // weights, cause no calls to members.
-func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) map[string]int32 {
+func (t *task) estimateReplicas(feasible []*clusterv1alpha1.Cluster) []int32 {
 	unlimited := t.spec.Replicas == 0 && len(t.spec.Components) == 0
 	if t.input.EstimateReplicas == nil || unlimited || !t.dependsOnCapacity() {
 		return nil
@@ -73,24 +92,23 @@ func (t *task) dependsOnCapacity() bool {
 	return !t.ignoresSpreadConstraints() || len(t.affinityMatchers) > 1 || DividesByCapacity(t.spec.Placement.ReplicaScheduling)
 }
 
-// allocatableReplicas returns the estimate for the cluster. Without an estimate it returns the
-// number of replicas that the workload needs.
-func (t *task) allocatableReplicas(estimates map[string]int32, name string) int64 {
-	estimate, ok := estimates[name]
-	if !ok || estimate < 0 || estimate == math.MaxInt32 {
+// allocatableReplicas returns the estimate for the feasible cluster with the index i. Without an
+// estimate it returns the number of replicas that the workload needs.
+func (t *task) allocatableReplicas(estimates []int32, i int) int64 {
+	if i >= len(estimates) || estimates[i] < 0 || estimates[i] == math.MaxInt32 {
 		return max(int64(t.spec.Replicas), t.requiredCapacity())
 	}
-	return int64(estimate)
+	return int64(estimates[i])
 }
 
 // affinityTier returns the index of the first affinity that the cluster matches.
-func (t *task) affinityTier(cluster *clusterv1alpha1.Cluster) int {
+func (t *task) affinityTier(cluster *clusterv1alpha1.Cluster) int32 {
 	if len(t.affinityMatchers) < 2 {
 		return 0
 	}
 	for i := range t.affinityMatchers {
 		if t.affinityMatchers[i].Matches(cluster) {
-			return i
+			return int32(i)
 		}
 	}
 	return unmatchedTier

@@ -26,25 +26,29 @@ func divideAggregated(t *task, candidates []candidate, want int64) ([]division.S
 	return t.divideDynamic(candidates, want, selectFewest)
 }
 
-// capacitySelector selects the clusters over which want is divided. capacities are passed in
-// descending order.
+// capacitySelector selects the clusters over which want is divided. It may change the order of
+// capacities.
 type capacitySelector func(capacities []clusterCapacity, want int64) []clusterCapacity
 
 func selectAll(capacities []clusterCapacity, _ int64) []clusterCapacity { return capacities }
 
 // selectFewest returns as few clusters as possible that together have enough capacity for want. It
-// sorts clusters that already have replicas first, and returns the shortest sufficient prefix.
+// sorts clusters that already have replicas first, then by descending capacity, and returns the
+// shortest sufficient prefix.
 func selectFewest(capacities []clusterCapacity, want int64) []clusterCapacity {
-	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int {
+	compare := func(a, b clusterCapacity) int {
 		switch {
 		case a.hasReplicas == b.hasReplicas:
-			return 0
+			return cmp.Compare(b.replicas, a.replicas)
 		case a.hasReplicas:
 			return -1
 		default:
 			return 1
 		}
-	})
+	}
+	if !slices.IsSortedFunc(capacities, compare) { // candidates usually are
+		slices.SortStableFunc(capacities, compare)
+	}
 	sum := int64(0)
 	for i := range capacities {
 		if sum >= want {
@@ -82,9 +86,11 @@ func (t *task) divideDynamic(candidates []candidate, want int64, selector capaci
 // currentShares returns the present shares of the clusters that are still candidates, in the
 // order of spec.clusters.
 func (t *task) currentShares(candidates []candidate) []division.Share {
-	isCandidate := make(map[string]bool, len(candidates))
+	isCandidate := make(map[string]bool, len(t.previousTargets))
 	for i := range candidates {
-		isCandidate[candidates[i].name] = true
+		if t.isTarget(candidates[i].name) {
+			isCandidate[candidates[i].name] = true
+		}
 	}
 	var shares []division.Share
 	for _, name := range t.previousTargets {
@@ -126,6 +132,9 @@ func (t *task) scaleUp(candidates []candidate, current []division.Share, missing
 	if err != nil {
 		return nil, err
 	}
+	if len(current) == 0 {
+		return shares, nil
+	}
 	isScaledUp := make(map[string]bool, len(shares))
 	for i := range shares {
 		isScaledUp[shares[i].Name] = true
@@ -145,13 +154,12 @@ func missingReplicasNoun(present int) string {
 	return nounReplica
 }
 
-// divideCapacities divides want over capacities and changes the order of capacities. noun is the
+// divideCapacities divides want over capacities and may change the order of capacities. noun is the
 // noun for want in an error message.
 func (t *task) divideCapacities(capacities []clusterCapacity, want int64, noun string, selector capacitySelector) ([]division.Share, error) {
 	if totalCapacity(capacities) < want {
 		return nil, t.notEnoughError(want, noun, capacities)
 	}
-	slices.SortStableFunc(capacities, func(a, b clusterCapacity) int { return cmp.Compare(b.replicas, a.replicas) })
 	chosen := selector(capacities, want)
 	parties := make([]division.WeightedCluster, len(chosen))
 	for i := range chosen {

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,13 +60,13 @@ func (t *task) feasibleClusters() ([]*clusterv1alpha1.Cluster, error) {
 // rejection for each terminating cluster that the affinity selects.
 func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 	remaining := make([]*clusterv1alpha1.Cluster, 0, len(t.input.Clusters))
-	terminating := map[reason][]string{}
+	var terminating rejectedClusters
 	for _, cluster := range t.input.Clusters {
 		switch {
 		case cluster.DeletionTimestamp == nil:
 			remaining = append(remaining, cluster)
 		case t.affinitySelects(cluster):
-			terminating[newReason("being removed")] = append(terminating[newReason("being removed")], cluster.Name)
+			terminating.add(newReason("being removed"), cluster.Name)
 			t.excludeByFilter(cluster.Name, "", newReason("being removed"))
 		default:
 			t.excludeByFilter(cluster.Name, PluginClusterAffinity, unselectedReason)
@@ -81,7 +80,7 @@ func (t *task) withoutTerminatingClusters() []*clusterv1alpha1.Cluster {
 // cluster, unless the affinity does not select the cluster.
 func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) []*clusterv1alpha1.Cluster {
 	defer t.input.Observer.startPlugin(ExtensionPointFilter, filter.name)()
-	rejected := map[reason][]string{}
+	var rejected rejectedClusters
 	passing := slices.DeleteFunc(clusters, func(cluster *clusterv1alpha1.Cluster) bool {
 		reason := filter.reject(t, cluster)
 		if reason == noReason {
@@ -89,7 +88,7 @@ func (t *task) applyFilter(filter *filter, clusters []*clusterv1alpha1.Cluster) 
 		}
 		t.excludeByFilter(cluster.Name, filter.name, reason)
 		if filter.name != PluginClusterAffinity {
-			rejected[reason] = append(rejected[reason], cluster.Name)
+			rejected.add(reason, cluster.Name)
 		}
 		return true
 	})
@@ -144,7 +143,7 @@ func rejectUntoleratedTaint(t *task, cluster *clusterv1alpha1.Cluster) reason {
 }
 
 func untoleratedTaintReason(taint *corev1.Taint) reason {
-	return newReason(fmt.Sprintf("untolerated taint {%s=%s:%s}", taint.Key, taint.Value, taint.Effect))
+	return newReason("untolerated taint {" + taint.Key + "=" + taint.Value + ":" + string(taint.Effect) + "}")
 }
 
 func preventsScheduling(taint *corev1.Taint) bool {
@@ -162,7 +161,12 @@ func rejectAffinity(t *task, cluster *clusterv1alpha1.Cluster) reason {
 }
 
 func matchesAny(matchers []clusteraffinity.Matcher, cluster *clusterv1alpha1.Cluster) bool {
-	return slices.ContainsFunc(matchers, func(matcher clusteraffinity.Matcher) bool { return matcher.Matches(cluster) })
+	for i := range matchers {
+		if matchers[i].Matches(cluster) {
+			return true
+		}
+	}
+	return false
 }
 
 // affinitySelects reports whether the affinity that is being tried selects the cluster.

@@ -42,13 +42,13 @@ type Input struct {
 	// Clusters are all known clusters, in any order.
 	Clusters []*clusterv1alpha1.Cluster
 	// EstimateReplicas returns how much more of the workload (DemandOf) fits into each of the
-	// clusters, in sets of components if PlacesComponents returns true, otherwise in replicas. A
-	// value that is missing, negative or math.MaxInt32 means that the capacity is unknown. A
-	// cluster with unknown capacity counts as having capacity for all replicas. The function is
-	// called only if the result depends on it, with the clusters that passed the filters: at most
-	// once for each affinity group, or twice if AvoidClusters is set. A nil function means that
-	// every capacity is unknown.
-	EstimateReplicas func(clusters []*clusterv1alpha1.Cluster) map[string]int32
+	// clusters, in the order of the clusters, in sets of components if PlacesComponents returns
+	// true, otherwise in replicas. A value that is missing, negative or math.MaxInt32 means that
+	// the capacity is unknown. A cluster with unknown capacity counts as having capacity for all
+	// replicas. The function is called only if the result depends on it, with the clusters that
+	// passed the filters: at most once for each affinity group, or twice if AvoidClusters is set. A
+	// nil function means that every capacity is unknown.
+	EstimateReplicas func(clusters []*clusterv1alpha1.Cluster) []int32
 	Features         Features
 	Plugins          Plugins
 	// Peers are used only if Features.WorkloadAffinity is true.

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -198,44 +197,6 @@ func TestTemplatesWithoutReplicasDoNotOverflow(t *testing.T) {
 	first.OverflowAffinities = []policyv1alpha1.OverflowAffinityTerm{{AffinityName: "near", ClusterAffinity: *clustersNamed("b")}}
 	placement := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{first}}
 	checkSchedule(t, newInput(deployment(0, placement), members("a", "b"), nil), targets{{Name: "a"}}, "")
-}
-
-func BenchmarkSchedule1000Clusters(b *testing.B) {
-	estimates := map[string]int32{}
-	var clusters []*clusterv1alpha1.Cluster
-	for i := range 1000 {
-		name := fmt.Sprintf("member-%04d", i)
-		clusters = append(clusters, member(name, inRegion(fmt.Sprintf("region-%d", i%20)), labelled(map[string]string{"tier": "gold"})))
-		estimates[name] = int32(i*7919%1009 + 1)
-	}
-	gold := &policyv1alpha1.ClusterAffinity{}
-	if err := json.Unmarshal([]byte(`{"labelSelector":{"matchLabels":{"tier":"gold"}}}`), gold); err != nil {
-		b.Fatal(err)
-	}
-	weighted := staticWeight()
-	for i := range 10 {
-		weighted.WeightPreference.StaticWeightList = append(weighted.WeightPreference.StaticWeightList,
-			policyv1alpha1.StaticClusterWeight{TargetCluster: *gold, Weight: int64(i + 1)})
-	}
-	regional := []policyv1alpha1.SpreadConstraint{spreadBy("region", 2, 5), spreadBy("cluster", 10, 100)}
-	benchmarks := map[string]policyv1alpha1.Placement{
-		"duplicated":     {ClusterAffinity: gold, ReplicaScheduling: duplicate},
-		"static weight":  {ClusterAffinity: gold, ReplicaScheduling: weighted},
-		"dynamic weight": {ClusterAffinity: gold, ReplicaScheduling: dynamicWeight},
-		"aggregated":     {ClusterAffinity: gold, ReplicaScheduling: aggregate},
-		"by region":      {ClusterAffinity: gold, ReplicaScheduling: aggregate, SpreadConstraints: regional},
-	}
-	for name, placement := range benchmarks {
-		b.Run(name, func(b *testing.B) {
-			in := newInput(deployment(10000, placement), clusters, estimates)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := Schedule(in); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 func TestTerminatingClusterIsNoTargetDespiteError(t *testing.T) {

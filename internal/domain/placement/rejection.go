@@ -26,9 +26,23 @@ type Rejection struct {
 	reason   reason
 }
 
-// groupRejections returns a Rejection for each reason. byReason contains the clusters that one
-// filter rejected. The result is sorted by the first cluster of each Rejection.
-func groupRejections(byReason map[reason][]string) []Rejection {
+// rejectedClusters are the names of the clusters that one filter rejected, by the reason. The zero
+// value is empty.
+type rejectedClusters map[reason][]string
+
+func (r *rejectedClusters) add(why reason, cluster string) {
+	if *r == nil {
+		*r = rejectedClusters{}
+	}
+	(*r)[why] = append((*r)[why], cluster)
+}
+
+// groupRejections returns a Rejection for each reason. The result is sorted by the first cluster of
+// each Rejection.
+func groupRejections(byReason rejectedClusters) []Rejection {
+	if len(byReason) == 0 {
+		return nil
+	}
 	groups := make([]Rejection, 0, len(byReason))
 	for reason, names := range byReason {
 		slices.Sort(names)

@@ -13,7 +13,7 @@ import (
 // withRanks sets the rank of each candidate to its index.
 func withRanks(candidates ...candidate) []candidate {
 	for i := range candidates {
-		candidates[i].rank = i
+		candidates[i].rank = int32(i)
 	}
 	return candidates
 }
@@ -151,7 +151,7 @@ func TestEstimatesAreRequestedOnlyWhenNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			requested := false
 			in := newInput(test.spec, members("a"), nil)
-			in.EstimateReplicas = func([]*clusterv1alpha1.Cluster) map[string]int32 {
+			in.EstimateReplicas = func([]*clusterv1alpha1.Cluster) []int32 {
 				requested = true
 				return nil
 			}

@@ -178,7 +178,7 @@ func (r *run) recordTerminating(of *subject) {
 func (r *run) placementInput(of *subject) placement.Input {
 	input := placement.NewInput(of.bound, r.Now)
 	input.Clusters, input.Features, input.Plugins = r.clusters, r.Settings.Features, r.Settings.Plugins
-	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) map[string]int32 { return r.estimate(of, clusters) }
+	input.EstimateReplicas = func(clusters []*clusterv1alpha1.Cluster) []int32 { return r.estimate(of, clusters) }
 	if input.Features.WorkloadAffinity {
 		input.Peers, _ = placement.PeersOf(of.bound, func(key string) ([]binding.Object, error) { return r.members(of, key), nil }) // never an error
 	}
@@ -195,15 +195,15 @@ func (r *run) members(of *subject, key string) []binding.Object {
 }
 
 // estimate returns the capacity of clusters according to their status.
-func (r *run) estimate(of *subject, clusters []*clusterv1alpha1.Cluster) map[string]int32 {
+func (r *run) estimate(of *subject, clusters []*clusterv1alpha1.Cluster) []int32 {
 	demand := placement.DemandOf(of.bound.BindingSpec(), r.Settings.Features)
 	demand.Assumed = map[string][]capacity.AssumedWorkload{}
-	counts := make(map[string]int32, len(clusters))
-	for _, each := range clusters {
+	available, counts := demand.Counter(r.Settings.Models), make([]int32, len(clusters))
+	for i, each := range clusters {
 		if assumed := r.assumed.Assumed(each.Name, keyOf(of.bound).NamespacedName, r.Now); len(assumed) > 0 {
 			demand.Assumed[each.Name] = assumed
 		}
-		counts[each.Name] = demand.Available(each, r.Settings.Models)
+		counts[i] = available(each)
 	}
 	return counts
 }

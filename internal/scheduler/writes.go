@@ -1,0 +1,88 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/loop/patch"
+)
+
+// maxStatusAttempts is the maximum number of attempts to write a status. Attempts can conflict,
+// because other clients also write this status.
+const maxStatusAttempts = 4
+
+// writeTargets writes the targets and the applied placement if they differ, and reports whether they
+// differ. The scheduler changes nothing else, so the patch is not computed from whole bindings.
+func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Object) (changed bool, err error) {
+	var changes patch.Changes
+	if applied := appliedPlacement(after); applied != appliedPlacement(before) {
+		changes.Annotations = map[string]any{policyv1alpha1.AppliedPlacementAnnotation: applied}
+	}
+	targets := after.BindingSpec().Clusters
+	if !slices.EqualFunc(before.BindingSpec().Clusters, targets, equalTargets) {
+		changes.Spec = map[string]any{"clusters": nil}
+		if len(targets) > 0 {
+			changes.Spec["clusters"] = targets
+		}
+	}
+	if changes.Annotations == nil && changes.Spec == nil {
+		return false, nil
+	}
+	if err := patch.Apply(ctx, s.karmada, after, changes); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+func equalTargets(a, b workv1alpha2.TargetCluster) bool {
+	return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
+}
+
+// writeStatus writes the status of a binding. It retries a conflict immediately, because other
+// clients write the status at the same time. It records the start of the pass as the time of
+// scheduling, so that a reschedule that is requested during the pass has a later time.
+func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
+	current, generation, now := p.stored, p.stored.GetGeneration(), metav1.NewTime(p.started)
+	for try := 1; ; try++ {
+		next := withReportedStatus(current, v, generation, now)
+		changed, err := s.updateStatus(ctx, current, next)
+		switch {
+		case err == nil:
+			// The write is tracked only if the generation is unchanged, because a change of the
+			// spec by another client still has to be processed.
+			if changed && next.GetGeneration() == generation {
+				s.ownWrites.RecordState(p.request, next)
+			}
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err) || try == maxStatusAttempts:
+			return err
+		}
+		current = binding.New(p.request.namespaced)
+		if err := s.liveReader.Get(ctx, p.request.NamespacedName, current); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("reading the binding again: %w", err)
+		}
+	}
+}
+
+// updateStatus writes the status if it differs, and reports whether it differs.
+func (s *scheduler) updateStatus(ctx context.Context, before, after binding.Object) (changed bool, err error) {
+	if patch.Equal(before.BindingStatus(), after.BindingStatus()) {
+		return false, nil
+	}
+	if err := patch.UpdateStatus(ctx, s.karmada, after); err != nil {
+		return false, err
+	}
+	return true, nil
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// schedule measures the scheduler alone, as a separate program: Clusters that are only objects, and
+// bindings that exist before the scheduler starts. No controller of Karmada may run, because
+// controllers would mark these Clusters as unreachable and write Works.
+func (b *bench) schedule(ctx context.Context) (err error) {
+	if err := b.fleet.createNamespace(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.options.timeout)
+		defer cancel()
+		err = errors.Join(err, b.removeClusterObjects(cleanup))
+	}()
+	if err := b.createClusterObjects(ctx); err != nil {
+		return err
+	}
+	if err := b.createBindings(ctx); err != nil {
+		return err
+	}
+	if err := b.measureFirstScheduling(ctx); err != nil {
+		return err
+	}
+	return b.measureSchedulerRestart(ctx)
+}
+
+// measureFirstScheduling starts the scheduler and waits until all bindings are scheduled.
+func (b *bench) measureFirstScheduling(ctx context.Context) error {
+	const scenario = "schedule"
+	before, err := b.sample(ctx)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	scheduler, err := b.startScheduler()
+	if err != nil {
+		return err
+	}
+	defer scheduler.stop()
+	first, last, err := b.awaitDecisions(ctx, scheduler)
+	if err != nil {
+		return err
+	}
+	cpu, err := scheduler.usage()
+	if err != nil {
+		return err
+	}
+	after, err := b.sampleSettled(ctx)
+	if err != nil {
+		return err
+	}
+	count := float64(b.options.bindings)
+	b.report.addRate(scenario, "from the start of the scheduler", last.Sub(start), b.options.bindings, "bindings/s")
+	b.report.addRate(scenario, "from the first to the last decision", last.Sub(first), b.options.bindings, "bindings/s")
+	b.report.add(scenario, "CPU of the scheduler, per binding", milliseconds(cpu.cpu)/count, "ms")
+	b.report.add(scenario, "memory of the scheduler", float64(cpu.rss)/(1<<20), "MiB")
+	b.report.addCost(scenario, before, after, b.options.bindings)
+	b.report.add(scenario, "events, per binding", (after.karmada.events-before.karmada.events)/count, "requests")
+	return nil
+}
+
+// measureSchedulerRestart starts the scheduler again, with nothing changed, and counts its writes.
+func (b *bench) measureSchedulerRestart(ctx context.Context) error {
+	before, err := b.sample(ctx)
+	if err != nil {
+		return err
+	}
+	scheduler, err := b.startScheduler()
+	if err != nil {
+		return err
+	}
+	defer scheduler.stop()
+	after, err := b.sampleSettled(ctx)
+	if err != nil {
+		return err
+	}
+	cpu, err := scheduler.usage()
+	if err != nil {
+		return err
+	}
+	b.report.add("schedule", "writes after a restart with nothing changed", after.karmadaWrites(before).total(), "requests")
+	b.report.add("schedule", "CPU of the scheduler for the restart, per binding", milliseconds(cpu.cpu)/float64(b.options.bindings), "ms")
+	return nil
+}
+
+// schedulerProcess is the scheduler that this program started.
+type schedulerProcess struct {
+	command *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+}
+
+func (b *bench) startScheduler() (*schedulerProcess, error) {
+	// The shell replaces itself, so the process ID is that of the scheduler.
+	command := exec.Command("/bin/sh", "-c", "exec "+b.options.schedulerCommand)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting the scheduler: %w", err)
+	}
+	p := &schedulerProcess{command: command, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_ = command.Wait() // awaitDecisions reports an end before the last decision
+	}()
+	return p, nil
+}
+
+func (p *schedulerProcess) usage() (usage, error) {
+	used, err := processReader{proc: os.DirFS("/proc")}.usage(p.command.Process.Pid)
+	if err != nil {
+		return usage{}, fmt.Errorf("measuring the scheduler: %w", err)
+	}
+	return used, nil
+}
+
+// stop stops the scheduler and waits for its end.
+func (p *schedulerProcess) stop() {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that the process has ended
+	<-p.ended
+}
+
+// schedulerAttempts is the metric of the scheduler that counts decisions.
+const schedulerAttempts = "karmada_scheduler_schedule_attempts_total"
+
+// decisionInterval is the interval at which the metrics of the scheduler are read. A watch of the
+// bindings would cost the API server more than half a write for each of its events.
+const decisionInterval = 250 * time.Millisecond
+
+var errSchedulerEnded = errors.New("the scheduler has ended")
+
+// awaitDecisions reads the metrics of the scheduler until it has scheduled all bindings. It returns
+// the time before the first decision and the time after the last one, both within decisionInterval.
+func (b *bench) awaitDecisions(ctx context.Context, scheduler *schedulerProcess) (first, last time.Time, err error) {
+	ticker := time.NewTicker(decisionInterval)
+	defer ticker.Stop()
+	for {
+		before := time.Now()
+		// The metrics cannot be read before the scheduler serves them.
+		decided, _ := b.decisions(ctx)
+		if first.IsZero() && decided > 0 {
+			first = before.Add(-decisionInterval)
+		}
+		if decided >= b.options.bindings && b.checkScheduled(ctx) == nil {
+			return first, before, nil
+		}
+		select {
+		case <-ticker.C:
+		case <-scheduler.ended:
+			return first, last, errSchedulerEnded
+		case <-ctx.Done():
+			return first, last, fmt.Errorf("%d of %d bindings are scheduled: %w", decided, b.options.bindings, context.Cause(ctx))
+		}
+	}
+}
+
+// decisions returns the number of attempts of the scheduler. Some bindings need two attempts.
+func (b *bench) decisions(ctx context.Context) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.options.schedulerMetrics, http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("parsing the metrics of the scheduler: %w", err)
+	}
+	sum := 0.0
+	for _, metric := range families[schedulerAttempts].GetMetric() {
+		sum += metric.GetCounter().GetValue()
+	}
+	return int(sum), nil
+}
+
+// checkScheduled reports an error unless all bindings have the condition Scheduled=True at their
+// generation.
+func (b *bench) checkScheduled(ctx context.Context) error {
+	list, err := b.fleet.policies.Resource(bindingResource).Namespace(b.fleet.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing bindings: %w", err)
+	}
+	scheduled := 0
+	for i := range list.Items {
+		if isScheduledBinding(&list.Items[i]) {
+			scheduled++
+		}
+	}
+	if scheduled != b.options.bindings {
+		return fmt.Errorf("%w: %d of %d bindings", errNotScheduled, scheduled, b.options.bindings)
+	}
+	return nil
+}
+
+var errNotScheduled = errors.New("some bindings are not scheduled")
+
+func isScheduledBinding(bound *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(bound.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, ok := condition.(map[string]any)
+		return ok && fields["type"] == "Scheduled" && fields["status"] == "True" && fields["observedGeneration"] == bound.GetGeneration()
+	})
+}
+
+// createClusterObjects creates Clusters without members behind them.
+func (b *bench) createClusterObjects(ctx context.Context) error {
+	clusters := b.fleet.policies.Resource(clusterResource)
+	for i := range b.options.clusterObjects {
+		object := clusterObject(i)
+		status := object.Object["status"]
+		created, err := clusters.Create(ctx, object, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating Cluster %s: %w", object.GetName(), err)
+		}
+		created.Object["status"] = status
+		if _, err := clusters.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("setting the status of Cluster %s: %w", object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) removeClusterObjects(ctx context.Context) error {
+	var errs []error
+	for i := range b.options.clusterObjects {
+		err := b.fleet.policies.Resource(clusterResource).Delete(ctx, clusterObject(i).GetName(), metav1.DeleteOptions{})
+		errs = append(errs, ignoreNotFound(err))
+	}
+	return errors.Join(errs...)
+}
+
+// createBindings creates the bindings that the detector would create for Deployments.
+func (b *bench) createBindings(ctx context.Context) error {
+	bindings := b.fleet.policies.Resource(bindingResource).Namespace(b.fleet.namespace)
+	numbers := make(map[string]int, b.options.bindings)
+	names := numberedNames("web", b.options.bindings)
+	for i, name := range names {
+		numbers[name] = i
+	}
+	return b.forEach(names, func(name string) error {
+		_, err := bindings.Create(ctx, pendingBinding(b.fleet.namespace, name, numbers[name]), metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating ResourceBinding %s: %w", name, err)
+		}
+		return nil
+	})
+}
