@@ -25,8 +25,9 @@ const (
 // estimator is the state of the estimator of one cluster. It is in one of these states:
 //
 //   - connected: connection is set.
-//   - unavailable: fallback is set. Requests get the fallback. A request after retryAt starts an
-//     attempt to open a connection.
+//   - unavailable: fallback is set. Requests get the fallback. After a failure, retryTimer starts
+//     attempts to open a connection, so that the first request after the end of the failure does not
+//     get the fallback. Without an estimator, only a request after retryAt starts an attempt.
 //   - unknown: neither is set. Requests wait for the first attempt.
 type estimator struct {
 	pool    *Pool
@@ -36,6 +37,8 @@ type estimator struct {
 	connection *connection
 	fallback   *capacity.Estimate
 	retryAt    time.Time
+	// retryTimer is nil if no attempt is planned.
+	retryTimer *time.Timer
 	// opening is closed at the end of the running attempt. It is nil if there is none.
 	opening chan struct{}
 	// failures is the number of failures since the last answer.
@@ -71,15 +74,44 @@ func (e *estimator) current() (c *connection, unavailable capacity.Estimate, ope
 	if e.connection != nil {
 		return e.connection, capacity.Estimate{}, nil
 	}
-	if e.opening == nil && !e.pool.now().Before(e.retryAt) {
-		attempt := make(chan struct{})
-		e.opening = attempt
-		e.pool.openings.Go(func() { e.open(attempt) })
-	}
+	e.openIfDue()
 	if e.fallback != nil {
 		return nil, *e.fallback, nil
 	}
 	return nil, capacity.Estimate{}, e.opening
+}
+
+// openIfDue starts an attempt to open a connection if one is due. The caller holds the lock.
+func (e *estimator) openIfDue() {
+	if e.connection != nil || e.opening != nil || e.pool.now().Before(e.retryAt) {
+		return
+	}
+	attempt := make(chan struct{})
+	e.opening = attempt
+	e.pool.openings.Go(func() { e.open(attempt) })
+}
+
+// openLater plans an attempt to open a connection. The caller holds the lock.
+func (e *estimator) openLater(delay time.Duration) {
+	e.stopTimer()
+	var timer *time.Timer
+	timer = time.AfterFunc(delay, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.retryTimer == timer {
+			e.retryTimer = nil
+			e.openIfDue()
+		}
+	})
+	e.retryTimer = timer
+}
+
+// stopTimer cancels a planned attempt. The caller holds the lock.
+func (e *estimator) stopTimer() {
+	if e.retryTimer != nil {
+		e.retryTimer.Stop()
+		e.retryTimer = nil
+	}
 }
 
 // stopWaiting ends the wait of a request for the first attempt. After the deadline of one request,
@@ -150,7 +182,9 @@ func (e *estimator) recordFailure(ctx context.Context, c *connection, err error)
 // fail makes the estimator unavailable. The caller holds the lock.
 func (e *estimator) fail(err error) {
 	e.failures++
-	e.retryAt, e.fallback = e.pool.now().Add(retryDelay(e.failures)), &capacity.Estimate{Err: err}
+	delay := retryDelay(e.failures)
+	e.retryAt, e.fallback = e.pool.now().Add(delay), &capacity.Estimate{Err: err}
+	e.openLater(delay)
 	e.setFailing(err)
 }
 
@@ -188,6 +222,7 @@ func (e *estimator) reset() {
 	if e.connection != nil {
 		e.connection.close()
 	}
+	e.stopTimer()
 	e.connection, e.fallback, e.opening, e.failures, e.retryAt = nil, nil, nil, 0, time.Time{}
 }
 
