@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -23,11 +24,13 @@ type estimation struct {
 	// assumedAt is the revision of the first estimate, or nil before it.
 	assumedAt *uint64
 	failures  map[string]string
+	// limited are the clusters with less room than their resource summaries show.
+	limited sets.Set[string]
 }
 
 func (s *scheduler) newEstimation(p pass) *estimation {
 	return &estimation{
-		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features), failures: map[string]string{},
+		table: s.estimators, demand: placement.DemandOf(p.stored.BindingSpec(), s.options.Features), failures: map[string]string{}, limited: sets.New[string](),
 		assumed: func(clusters []*clusterv1alpha1.Cluster) (map[string][]capacity.AssumedWorkload, uint64) {
 			return s.assumptions.assumed(clusters, p.request, p.started)
 		},
@@ -47,8 +50,22 @@ func (e *estimation) estimate(ctx context.Context, clusters []*clusterv1alpha1.C
 		if len(limits[i].Failures) > 0 {
 			e.failures[cluster.Name] = describeFailures(limits[i].Failures)
 		}
+		if by := limits[i].Estimator; by != "" && by != e.table[0].Name {
+			e.limited.Insert(cluster.Name)
+		}
 	}
 	return capacity.Counts(limits)
+}
+
+// describeLimits returns a sentence with the clusters in which an accurate estimator finds less room
+// than the resource summary, which is the first row of the table. The sentence is empty if there is
+// no such cluster. Without the sentence, users would compare a failure only with the status of the
+// clusters.
+func (e *estimation) describeLimits() string {
+	if len(e.limited) == 0 {
+		return ""
+	}
+	return "The estimators of " + placement.JoinFirstNames(sets.List(e.limited)) + " find less room than the status of these clusters shows."
 }
 
 func describeFailures(failures []capacity.Failure) string {

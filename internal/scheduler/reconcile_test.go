@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,6 +123,22 @@ func TestUnschedulableBindingWaitsForCapacity(t *testing.T) {
 	l.recordedEvents()
 	if writes, _, _ := l.pass(t); len(writes) != 0 || len(l.recordedEvents()) != 0 || estimator.calls != 2 {
 		t.Errorf("the same failure writes %v after %d estimates", writes, estimator.calls)
+	}
+}
+
+// The condition says that the status of a cluster is not the reason for a lack of room.
+func TestLimitsOfEstimatorsAreReported(t *testing.T) {
+	l := newTestScheduler(t, withoutVersion(newBinding(aggregated)), memberWithPods("member1", "9"))
+	l.estimators = []estimators.Row{{Name: "resource summary", Estimator: estimators.Summary{}}, {Name: "estimator", Estimator: &fullEstimator{}}}
+	_, _, stored := l.pass(t)
+	condition := conditions.Get(stored.Status.Conditions, workv1alpha2.Scheduled)
+	const want = "4 replicas wanted, room for 0 (member1 0). The estimators of member1 find less room than the status of these clusters shows."
+	if condition == nil || !strings.HasSuffix(condition.Message, want) {
+		t.Errorf("condition %+v, want one that ends with %q", condition, want)
+	}
+	l.estimators = l.estimators[1:]
+	if _, _, stored = l.pass(t); strings.Contains(stored.Status.Conditions[0].Message, "The estimators of") {
+		t.Errorf("one estimator is compared with itself: %q", stored.Status.Conditions[0].Message)
 	}
 }
 

@@ -82,6 +82,7 @@ func (s *scheduler) reserveTargets(ctx context.Context, p pass) (binding.Object,
 		result, err := placement.Schedule(input)
 		desired, v := desiredBinding(p.stored, result, err)
 		v.failedEstimators = capacities.failures
+		v = v.withLimits(capacities.describeLimits())
 		if s.assumptions.reserve(p.request, p.stored, desired, capacities.assumedAt, s.now()) {
 			return desired, v, nil
 		}

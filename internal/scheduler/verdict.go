@@ -171,6 +171,15 @@ func (v verdict) withShortfall(desired binding.Object) verdict {
 	return v
 }
 
+// withLimits adds a sentence about the capacity of the clusters to the message of a failure that can
+// be a lack of capacity.
+func (v verdict) withLimits(sentence string) verdict {
+	if v.err != nil && v.reason != workv1alpha2.BindingReasonNoClusterFit {
+		v.message = withSentence(v.message, sentence)
+	}
+	return v
+}
+
 // withUnknownClusters adds the clusters of the placement that do not exist to the message. Unknown
 // clusters may explain a failure, or a success that uses fewer clusters than expected.
 func (v verdict) withUnknownClusters(stored binding.Object, find placement.ClusterLookup) verdict {

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/capacity"
 	"karmada.io/karmada/internal/domain/cluster"
@@ -52,19 +54,25 @@ func LeftOut(in LeftOutInput) []LeftOutCluster {
 	for i := range spec.Clusters {
 		targets.Insert(spec.Clusters[i].Name)
 	}
-	for _, exclusion := range placement.Explain(in.placementInput()).Exclusions {
+	explanation := placement.Explain(in.placementInput())
+	for _, exclusion := range explanation.Exclusions {
 		excluded[exclusion.Cluster] = exclusion
 	}
+	lacksEstimates := explanation.Err == nil && in.failedForCapacity()
 	var left []LeftOutCluster
 	for _, each := range in.Clusters {
 		if targets.Has(each.Name) {
 			continue
 		}
-		one := LeftOutCluster{Cluster: each.Name, Message: "fits now; the scheduler uses it when it places the workload again"}
-		if exclusion, isExcluded := excluded[each.Name]; isExcluded {
-			one = in.describe(each, exclusion)
+		exclusion, isExcluded := excluded[each.Name]
+		switch {
+		case lacksEstimates && (!isExcluded || exclusion.NeedsCapacity):
+			left = append(left, in.describeLessRoom(each))
+		case isExcluded:
+			left = append(left, in.describe(each, exclusion))
+		default:
+			left = append(left, in.describeFitting(each))
 		}
-		left = append(left, one)
 	}
 	slices.SortFunc(left, func(a, b LeftOutCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return left
@@ -95,6 +103,31 @@ func (in *LeftOutInput) estimate(clusters []*clusterv1alpha1.Cluster) []int32 {
 		}
 	}
 	return counts
+}
+
+// failedForCapacity reports whether the scheduler found too little room for the latest version of the
+// binding.
+func (in *LeftOutInput) failedForCapacity() bool {
+	scheduled := conditions.Get(in.Binding.BindingStatus().Conditions, workv1alpha2.Scheduled)
+	return scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Reason == workv1alpha2.BindingReasonUnschedulable && isCurrent(in.Binding, scheduled)
+}
+
+// describeLessRoom describes a cluster in which the scheduler found less room than there is according
+// to its status. Only the scheduler calls accurate estimators, so their numbers are not known here.
+func (in *LeftOutInput) describeLessRoom(of *clusterv1alpha1.Cluster) LeftOutCluster {
+	room := in.estimate([]*clusterv1alpha1.Cluster{of})[0]
+	return LeftOutCluster{Cluster: of.Name, Filter: string(placement.StepAssignReplicas), Message: fmt.Sprintf(
+		"passes the filters and has room for %d by its status, but the scheduler found too little room, see schedule: "+
+			"an estimator also considers the node selector, the tolerations and the free resources of single nodes", room)}
+}
+
+// describeFitting describes a cluster that would be chosen now.
+func (in *LeftOutInput) describeFitting(of *clusterv1alpha1.Cluster) LeftOutCluster {
+	left := LeftOutCluster{Cluster: of.Name, Message: "fits now; the scheduler uses it when it places the workload again"}
+	if _, estimated := in.Limits[of.Name]; !estimated && placement.DividesByCapacity(in.Binding.BindingSpec().Placement.ReplicaScheduling) {
+		left.Message = "fits now by its status; the scheduler uses it when it places the workload again, unless an estimator finds less room"
+	}
+	return left
 }
 
 func (in *LeftOutInput) describe(of *clusterv1alpha1.Cluster, exclusion placement.Exclusion) LeftOutCluster {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/capacity"
 )
 
@@ -37,6 +38,19 @@ func TestLeftOut(t *testing.T) {
 		"an estimator found no room, and another is down": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {
 			in.Limits = map[string]capacity.Limit{"north": {Estimator: "accurate", Failures: []capacity.Failure{{Estimator: "other", Err: errors.New("connection refused")}}}}
 		}, LeftOutCluster{Filter: "AssignReplicas", Message: "fits, but its share is 0 replicas: room for 0; estimated 0 (accurate); other: connection refused"}},
+		"the scheduler finds less room than the status shows": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {
+			bound := in.Binding.(*workv1alpha2.ResourceBinding)
+			bound.Generation++
+			bound.Spec.Replicas = 60
+			setScheduled(bound, metav1.ConditionFalse, workv1alpha2.BindingReasonUnschedulable, "Clusters available replicas 0 are not enough to schedule")
+		}, LeftOutCluster{Filter: "AssignReplicas", Message: "passes the filters and has room for 20 by its status, but the scheduler found too little room, see schedule: " +
+			"an estimator also considers the node selector, the tolerations and the free resources of single nodes"}},
+		"the scheduler found too little room for an earlier version": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {
+			bound := in.Binding.(*workv1alpha2.ResourceBinding)
+			setScheduled(bound, metav1.ConditionFalse, workv1alpha2.BindingReasonUnschedulable, "Clusters available replicas 0 are not enough to schedule")
+			bound.Generation++
+			bound.Spec.Replicas = 60
+		}, LeftOutCluster{Message: "fits now by its status; the scheduler uses it when it places the workload again, unless an estimator finds less room"}},
 		"a terminating cluster": {func(north *clusterv1alpha1.Cluster, _ *LeftOutInput) { north.DeletionTimestamp = &past },
 			LeftOutCluster{Message: "being removed"}},
 		"a cluster that fits now": {func(_ *clusterv1alpha1.Cluster, in *LeftOutInput) {

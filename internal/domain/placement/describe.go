@@ -26,17 +26,17 @@ func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	}
 	var parts []string
 	if len(affinity.ClusterNames) > 0 {
-		parts = append(parts, "clusterNames "+joinFirstNames(affinity.ClusterNames))
+		parts = append(parts, "clusterNames "+JoinFirstNames(affinity.ClusterNames))
 	}
 	if len(affinity.ExcludeClusters) > 0 {
-		parts = append(parts, "exclude "+joinFirstNames(affinity.ExcludeClusters))
+		parts = append(parts, "exclude "+JoinFirstNames(affinity.ExcludeClusters))
 	}
 	if affinity.LabelSelector != nil {
 		parts = append(parts, "labelSelector "+metav1.FormatLabelSelector(affinity.LabelSelector))
 	}
 	if affinity.FieldSelector != nil {
 		for _, expression := range affinity.FieldSelector.MatchExpressions {
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", expression.Key, expression.Operator, joinFirstNames(expression.Values))))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", expression.Key, expression.Operator, JoinFirstNames(expression.Values))))
 		}
 	}
 	if len(parts) == 0 {
@@ -45,8 +45,8 @@ func describeAffinity(affinity *policyv1alpha1.ClusterAffinity) string {
 	return fmt.Sprintf("cluster affinity (%s)", joinBounded(parts))
 }
 
-// joinFirstNames joins the first maxNamedClusters names and the number of the remaining names.
-func joinFirstNames(names []string) string {
+// JoinFirstNames joins the first maxNamedClusters names and the number of the remaining names.
+func JoinFirstNames(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamedClusters)], ", ")
 	if more := len(names) - maxNamedClusters; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
