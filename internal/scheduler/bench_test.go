@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -81,11 +84,12 @@ func (m *memoryStore) List(_ context.Context, into client.ObjectList, options ..
 	return err
 }
 
+func (m *memoryStore) GroupVersionKindFor(runtime.Object) (schema.GroupVersionKind, error) {
+	return workv1alpha2.GroupVersion.WithKind(workv1alpha2.ResourceKindResourceBinding), nil
+}
+
 func (m *memoryStore) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	if _, err := patch.Data(object); err != nil {
-		return err
-	}
-	return m.store(object.(*workv1alpha2.ResourceBinding), 1)
+	return m.store(object, patch, 1)
 }
 
 func (m *memoryStore) Status() client.SubResourceWriter { return memoryStatus{store: m} }
@@ -96,21 +100,30 @@ type memoryStatus struct {
 	store *memoryStore
 }
 
-func (m memoryStatus) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
-	return m.store.store(object.(*workv1alpha2.ResourceBinding), 0)
+func (m memoryStatus) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return m.store.store(object, patch, 0)
 }
 
-// store stores a copy of the object, sets its version and generation, and sends the event.
-func (m *memoryStore) store(object *workv1alpha2.ResourceBinding, generations int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	object.ResourceVersion = strconv.FormatInt(m.version.Add(1), 10)
-	object.Generation += generations
-	older, _, err := m.indexer.Get(object)
+// store applies a merge patch that removes no field, sets the version and the generation, and sends
+// the event. It returns the metadata in object.
+func (m *memoryStore) store(object client.Object, patch client.Patch, generations int64) error {
+	data, err := patch.Data(object)
 	if err != nil {
 		return err
 	}
-	newer := object.DeepCopy()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	older, _, err := m.indexer.GetByKey(client.ObjectKeyFromObject(object).String())
+	if err != nil {
+		return err
+	}
+	newer := older.(*workv1alpha2.ResourceBinding).DeepCopy()
+	if err := json.Unmarshal(data, newer); err != nil {
+		return err
+	}
+	newer.ResourceVersion = strconv.FormatInt(m.version.Add(1), 10)
+	newer.Generation += generations
+	newer.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 	if err := m.indexer.Update(newer); err != nil {
 		return err
 	}

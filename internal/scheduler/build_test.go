@@ -18,7 +18,6 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
-	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/placement"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -104,11 +103,11 @@ func newTestScheduler(t *testing.T, bound client.Object, clusters ...*clusterv1a
 			}
 			return store.Patch(ctx, obj, patch, opts...)
 		},
-		SubResourceUpdate: func(ctx context.Context, store client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+		SubResourcePatch: func(ctx context.Context, store client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := l.write(sub); err != nil {
 				return err
 			}
-			return store.SubResource(sub).Update(ctx, obj, opts...)
+			return store.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
 	}).Build()
 	o := DefaultOptions()
@@ -175,8 +174,4 @@ func newBindingVersion(rv string, change ...func(*workv1alpha2.ResourceBinding))
 	bound := newBinding(change...)
 	bound.ResourceVersion = rv
 	return bound
-}
-
-func appliedPlacement(bound binding.Object) string {
-	return bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }

@@ -241,7 +241,7 @@ func decide(stored binding.Object, find placement.ClusterLookup, features placem
 // withReportedStatus returns the binding with the status for the verdict on the given generation.
 // If the status already reports the same success, its time is kept.
 func withReportedStatus(current binding.Object, v verdict, generation int64, now metav1.Time) binding.Object {
-	next := binding.ShallowCopy(current)
+	next, now := binding.ShallowCopy(current), now.Rfc3339Copy() // as the API server stores it
 	status := next.BindingStatus()
 	status.Conditions = slices.Clone(status.Conditions)
 	if v.reason != "" {

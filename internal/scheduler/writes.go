@@ -32,13 +32,11 @@ func (s *scheduler) writeTargets(ctx context.Context, before, after binding.Obje
 			changes.Spec["clusters"] = targets
 		}
 	}
-	if changes.Annotations == nil && changes.Spec == nil {
-		return false, nil
-	}
-	if err := patch.Apply(ctx, s.karmada, after, changes); err != nil {
-		return false, err
-	}
-	return true, nil
+	return patch.Apply(ctx, s.karmada, after, changes)
+}
+
+func appliedPlacement(bound binding.Object) string {
+	return bound.GetAnnotations()[policyv1alpha1.AppliedPlacementAnnotation]
 }
 
 func equalTargets(a, b workv1alpha2.TargetCluster) bool {
@@ -76,13 +74,24 @@ func (s *scheduler) writeStatus(ctx context.Context, p pass, v verdict) error {
 	}
 }
 
-// updateStatus writes the status if it differs, and reports whether it differs.
+// updateStatus writes the fields of the status that differ, and reports whether any differs. The
+// scheduler changes no other fields of the status.
 func (s *scheduler) updateStatus(ctx context.Context, before, after binding.Object) (changed bool, err error) {
-	if patch.Equal(before.BindingStatus(), after.BindingStatus()) {
-		return false, nil
+	older, newer, changes := before.BindingStatus(), after.BindingStatus(), map[string]any{}
+	if !patch.Equal(older.Conditions, newer.Conditions) {
+		changes["conditions"] = newer.Conditions
 	}
-	if err := patch.UpdateStatus(ctx, s.karmada, after); err != nil {
-		return false, err
+	if older.SchedulerObservedGeneration != newer.SchedulerObservedGeneration {
+		changes["schedulerObservedGeneration"] = newer.SchedulerObservedGeneration
 	}
-	return true, nil
+	if older.SchedulerObservedAffinityName != newer.SchedulerObservedAffinityName {
+		changes["schedulerObservingAffinityName"] = nil
+		if newer.SchedulerObservedAffinityName != "" {
+			changes["schedulerObservingAffinityName"] = newer.SchedulerObservedAffinityName
+		}
+	}
+	if !older.LastScheduledTime.Equal(newer.LastScheduledTime) {
+		changes["lastScheduledTime"] = newer.LastScheduledTime
+	}
+	return patch.Apply(ctx, s.karmada, after, patch.Changes{Status: changes})
 }

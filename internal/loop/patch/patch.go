@@ -19,7 +19,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -77,46 +76,10 @@ func Status(ctx context.Context, karmada client.StatusClient, before, after clie
 	if Equal(before, after) {
 		return false, nil
 	}
-	if err := UpdateStatus(ctx, karmada, after); err != nil {
-		return false, err
+	if err := karmada.Status().Update(ctx, after); err != nil {
+		return false, fmt.Errorf("updating status of %s: %w", describeObject(after), err)
 	}
 	return true, nil
-}
-
-// UpdateStatus writes the status of an object like Status, for callers that know that it differs.
-func UpdateStatus(ctx context.Context, karmada client.StatusClient, object client.Object) error {
-	if err := karmada.Status().Update(ctx, object); err != nil {
-		return fmt.Errorf("updating status of %s: %w", describeObject(object), err)
-	}
-	return nil
-}
-
-// Changes is the content of a merge patch. A nil value removes a field.
-type Changes struct {
-	Annotations map[string]any
-	Spec        map[string]any
-}
-
-// Apply writes changes of an object that the caller knows, without comparing whole objects. Like
-// Object, it requires the resourceVersion of the object, and stores the response of the API server
-// in the object.
-func Apply(ctx context.Context, karmada client.Writer, object client.Object, changes Changes) error {
-	metadata := map[string]any{"resourceVersion": object.GetResourceVersion()}
-	if len(changes.Annotations) > 0 {
-		metadata["annotations"] = changes.Annotations
-	}
-	content := map[string]any{"metadata": metadata}
-	if len(changes.Spec) > 0 {
-		content["spec"] = changes.Spec
-	}
-	data, err := json.Marshal(content)
-	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", describeObject(object), err)
-	}
-	if err := karmada.Patch(ctx, object, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("patching %s: %w", describeObject(object), err)
-	}
-	return nil
 }
 
 func newMergePatch(before client.Object) client.Patch {
