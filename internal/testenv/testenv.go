@@ -16,9 +16,11 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -100,7 +102,34 @@ func start(ctx context.Context, dir, logFile string, members ...string) (_ *Env,
 			return nil, err
 		}
 	}
-	return env, nil
+	return env, env.awaitMembers(ctx, members)
+}
+
+// membersTimeout is the time in which registered members become ready. memberPollInterval is the time
+// between two checks.
+const (
+	membersTimeout     = time.Minute
+	memberPollInterval = 50 * time.Millisecond
+)
+
+// awaitMembers waits until the scheduler may use the members. A workload whose replicas are divided
+// keeps its clusters, so a workload that is created earlier would never use a member that was late.
+func (e *Env) awaitMembers(ctx context.Context, members []string) error {
+	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
+	defer cancel()
+	for _, name := range members {
+		cluster := &clusterv1alpha1.Cluster{}
+		err := wait.PollUntilContextCancel(ctx, memberPollInterval, true, func(ctx context.Context) (bool, error) {
+			if err := e.Karmada.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+				return false, err
+			}
+			return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) && len(cluster.Spec.Taints) == 0, nil
+		})
+		if err != nil {
+			return fmt.Errorf("waiting until member %q is ready, it has the conditions %+v and the taints %+v: %w", name, cluster.Status.Conditions, cluster.Spec.Taints, err)
+		}
+	}
+	return nil
 }
 
 // Scheme returns a scheme with the types of Kubernetes and of Karmada.
