@@ -96,9 +96,10 @@ func (e *eventBacklog) takeDue() (due []deferredEvent, more bool) {
 	isBusy := e.isBusy()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(due) < min(eventsPerInterval, len(e.pending)) {
+	excess := len(e.pending) - maxDeferredEvents
+	for len(due) < min(max(eventsPerInterval, excess), len(e.pending)) {
 		oldest := e.pending[len(due)]
-		isOverdue := e.now().Sub(oldest.at) >= maxEventDelay || len(e.pending)-len(due) > maxDeferredEvents
+		isOverdue := e.now().Sub(oldest.at) >= maxEventDelay || len(due) < excess
 		if isBusy && !isOverdue {
 			break
 		}

@@ -79,4 +79,7 @@ func TestNumberOfDeferredEventsIsBounded(t *testing.T) {
 	b.add(0, maxDeferredEvents+3)
 	b.recordDue()
 	b.wantRecorded(t, 3)
+	b.add(maxDeferredEvents+3, maxDeferredEvents+3+5*eventsPerInterval)
+	b.recordDue()
+	b.wantRecorded(t, 3+5*eventsPerInterval)
 }
