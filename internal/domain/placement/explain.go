@@ -101,18 +101,33 @@ func (t *task) excludeUnassigned(selected []candidate, targets []workv1alpha2.Ta
 	for i := range targets {
 		chosen.Insert(targets[i].Name)
 	}
+	keepsShares := t.dependsOnCapacity() && t.keepsShares(targets)
 	for i := range selected {
 		candidate := &selected[i]
 		if chosen.Has(candidate.name) {
 			continue
 		}
 		exclusion := Exclusion{Cluster: candidate.name, Step: StepAssignReplicas, Reason: "fits, but its share is 0 replicas"}
-		if t.dependsOnCapacity() {
+		switch {
+		case keepsShares && candidate.available > 0:
+			exclusion.Reason = fmt.Sprintf("fits and has room for %d, but the replicas stay in their clusters until they are divided again", candidate.available)
+		case t.dependsOnCapacity():
 			exclusion.Reason += fmt.Sprintf(": room for %d", candidate.available)
 			exclusion.NeedsCapacity = true
 		}
 		t.exclude(exclusion)
 	}
+}
+
+// keepsShares reports whether each target has the replicas that it had before. Then the result does
+// not depend on the capacity.
+func (t *task) keepsShares(targets []workv1alpha2.TargetCluster) bool {
+	for i := range targets {
+		if t.assignedReplicas[targets[i].Name] != int64(targets[i].Replicas) {
+			return false
+		}
+	}
+	return len(targets) > 0
 }
 
 // excludeAll records candidates that pass the filters although the scheduling fails in a later
