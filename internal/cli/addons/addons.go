@@ -76,6 +76,12 @@ func New(program *command.Program) *cobra.Command {
 	return cmd
 }
 
+// validateNames validates the arguments of a command. It implements cobra.PositionalArgs.
+func (s *session) validateNames(_ *cobra.Command, args []string) error {
+	_, err := selectAddons(args, s.cluster, func(string, ...any) {})
+	return err
+}
+
 // selectAddons returns the addons that the arguments name, sorted by name. It reports the addons
 // that "all" leaves out.
 func selectAddons(args []string, cluster string, skipf func(format string, args ...any)) ([]addon, error) {

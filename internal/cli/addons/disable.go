@@ -25,10 +25,7 @@ karmada-scheduler-estimator serves one member: run the command once for each mem
 
 			# Remove the descheduler without a question
 			{{program}} addons disable karmada-descheduler -f`),
-		Args: func(_ *cobra.Command, args []string) error {
-			_, err := selectAddons(args, s.cluster, func(string, ...any) {})
-			return err
-		},
+		Args: s.validateNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selected, err := selectAddons(args, s.cluster, program.Messagef)
 			if err != nil {

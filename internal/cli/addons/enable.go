@@ -58,10 +58,7 @@ karmada-scheduler-estimator serves one member: run the command once for each mem
 
 			# Take the images from another registry
 			{{program}} addons enable karmada-descheduler --private-image-registry=registry.example.com/karmada`),
-		Args: func(_ *cobra.Command, args []string) error {
-			_, err := selectAddons(args, s.cluster, func(string, ...any) {})
-			return err
-		},
+		Args: s.validateNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			selected, err := selectAddons(args, s.cluster, program.Messagef)
 			if err != nil {

@@ -26,7 +26,7 @@ func keyOf(bound binding.Object) bindingKey {
 // groupKey identifies a workload affinity group.
 type groupKey struct{ namespace, key string }
 
-// subject is one object of which the clusters are simulated.
+// subject is one object whose clusters are simulated.
 type subject struct {
 	// resource is the template. policy is the policy that claims the template after the changes.
 	resource workv1alpha2.ObjectReference
