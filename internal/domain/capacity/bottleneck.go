@@ -17,7 +17,7 @@ type Bottleneck struct {
 	Resource corev1.ResourceName
 	// Request is the amount that one replica requests.
 	Request resource.Quantity
-	// Replicas is how many more replicas fit. It equals the result of AvailableReplicas without
+	// Replicas is how many more replicas fit. It equals the result of Demand.Counter without
 	// models.
 	Replicas int32
 }

@@ -39,7 +39,7 @@ func TestBottleneckEqualsAvailableReplicas(t *testing.T) {
 		quantity := rapid.SampledFrom([]string{"0", "1m", "500m", "1", "3", "1Gi", "9999999999999999999"})
 		cluster := clusterWithAllocatable("cpu", quantity.Draw(t, "cpu"), "memory", quantity.Draw(t, "memory"), "pods", quantity.Draw(t, "pods"))
 		requirements := requirementsOf("cpu", quantity.Draw(t, "cpu request"), "memory", quantity.Draw(t, "memory request"))
-		if got, want := BottleneckOf(cluster, requirements).Replicas, AvailableReplicas(cluster, requirements, false); got != want {
+		if got, want := BottleneckOf(cluster, requirements).Replicas, availableReplicas(cluster, requirements, false); got != want {
 			t.Fatalf("room for %d, want %d", got, want)
 		}
 	})

@@ -20,14 +20,6 @@ import (
 	"karmada.io/karmada/internal/domain/packing"
 )
 
-// AvailableReplicas returns how many more replicas with these requirements fit into the cluster.
-// Without requirements only the number of Pods limits the result. If models is true and the cluster
-// reports grades of nodes, the grades are used instead of the sum over all nodes.
-func AvailableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.ReplicaRequirements, models bool) int32 {
-	request := newReplicaRequest(requirements)
-	return newRoom(cluster, models, nil).availableReplicas(&request)
-}
-
 // replicaRequest is the request of one replica in numbers.
 type replicaRequest struct {
 	// isUnlimited means that a replica has no requirements, so that only the number of Pods counts.
@@ -48,6 +40,9 @@ func newReplicaRequest(requirements *workv1alpha2.ReplicaRequirements) replicaRe
 	return replicaRequest{amounts: amounts, columns: columns, vector: columns.Vector(onNode)}
 }
 
+// availableReplicas returns how many more replicas fit. Without requirements only the number of Pods
+// limits the result. If the cluster reports grades of nodes, the grades are used instead of the sum
+// over all nodes.
 func (r room) availableReplicas(request *replicaRequest) int32 {
 	pods := freePods(r.summary)
 	switch {

@@ -54,6 +54,17 @@ func withoutModels(cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
+// availableReplicas returns how many more replicas with these requirements fit into the cluster.
+func availableReplicas(cluster *clusterv1alpha1.Cluster, requirements *workv1alpha2.ReplicaRequirements, models bool) int32 {
+	demand := Demand{Requirements: requirements}
+	return demand.Counter(models)(cluster)
+}
+
+// availableSets returns how many more whole sets of components fit into the cluster.
+func availableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
+	return newRoom(cluster, models, nil).availableSets(components)
+}
+
 func TestAvailableReplicas(t *testing.T) {
 	cases := map[string]struct {
 		cluster      *clusterv1alpha1.Cluster
@@ -91,7 +102,7 @@ func TestAvailableReplicas(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := AvailableReplicas(tc.cluster, tc.requirements, tc.models); got != tc.want {
+			if got := availableReplicas(tc.cluster, tc.requirements, tc.models); got != tc.want {
 				t.Errorf("Replicas = %d, want %d", got, tc.want)
 			}
 		})
@@ -133,7 +144,7 @@ func TestAvailableSets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := AvailableSets(tc.cluster, tc.components, tc.models); got != tc.want {
+			if got := availableSets(tc.cluster, tc.components, tc.models); got != tc.want {
 				t.Errorf("Sets = %d, want %d", got, tc.want)
 			}
 		})
@@ -148,8 +159,8 @@ func TestSingleReplicaSetsEqualReplicas(t *testing.T) {
 			"memory": *resource.NewQuantity(rapid.Int64Range(1, 20<<30).Draw(t, "memory"), resource.BinarySI),
 		}
 		models := rapid.Bool().Draw(t, "models")
-		replicas := AvailableReplicas(cluster, &workv1alpha2.ReplicaRequirements{ResourceRequest: request}, models)
-		sets := AvailableSets(cluster, []workv1alpha2.Component{{Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: request}}}, models)
+		replicas := availableReplicas(cluster, &workv1alpha2.ReplicaRequirements{ResourceRequest: request}, models)
+		sets := availableSets(cluster, []workv1alpha2.Component{{Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: request}}}, models)
 		if replicas != sets {
 			t.Errorf("%d replicas but %d sets", replicas, sets)
 		}

@@ -25,14 +25,10 @@ type Demand struct {
 // replicas.
 func (d *Demand) CountsSets() bool { return len(d.Components) > 0 }
 
-// Available returns how many sets (AvailableSets) or replicas (AvailableReplicas) of the demand fit
-// into the cluster in addition to the assumed workloads, according to the status of the Cluster.
-func (d *Demand) Available(cluster *clusterv1alpha1.Cluster, models bool) int32 {
-	return d.Counter(models)(cluster)
-}
-
-// Counter returns a function that returns Available for a cluster. For many clusters it is faster
-// than Available, because it converts the requirements only once.
+// Counter returns a function that returns how many sets or replicas of the demand fit into a cluster
+// in addition to the assumed workloads, according to the status of the Cluster. If models is true,
+// the grades of nodes that a cluster reports are used. The requirements are converted only once for
+// all clusters.
 func (d *Demand) Counter(models bool) func(*clusterv1alpha1.Cluster) int32 {
 	if d.CountsSets() {
 		return func(cluster *clusterv1alpha1.Cluster) int32 {

@@ -7,13 +7,13 @@ import (
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
 
-// setsOnHugeCluster returns a function that calls AvailableSets for a cluster with unlimited sums
+// setsOnHugeCluster returns a function that calls availableSets for a cluster with unlimited sums
 // and the given number of nodes, all in the largest grade.
 func setsOnHugeCluster(nodes int) func() int32 {
 	cluster := clusterWithGrades(0, 0, nodes)
 	cluster.Status.ResourceSummary.Allocatable = resourceList("pods", "9223372036854775807", "cpu", "9223372036854775807", "memory", "9223372036854775807")
 	components := []workv1alpha2.Component{component(1, "cpu", "1"), component(2, "cpu", "500m")}
-	return func() int32 { return AvailableSets(cluster, components, true) }
+	return func() int32 { return availableSets(cluster, components, true) }
 }
 
 // TestCostIsIndependentOfReportedNodes checks that memory and time of the scheduler are not
@@ -53,7 +53,7 @@ func TestLargeSetIsDividedAmongNodeGroups(t *testing.T) {
 	cluster := clusterWithGrades(0, 0, 20*maxNodes)
 	cluster.Status.ResourceSummary.Allocatable = resourceList("pods", "1e9", "cpu", "1e9", "memory", "1e18")
 	set := []workv1alpha2.Component{component(10*maxNodes, "cpu", "2")}
-	if got := AvailableSets(cluster, set, true); got != 1 && got != 2 {
+	if got := availableSets(cluster, set, true); got != 1 && got != 2 {
 		t.Errorf("%d sets, want 1 or 2: two fit", got)
 	}
 }

@@ -75,7 +75,7 @@ func TestDemandAvailable(t *testing.T) {
 	cluster := clusterWithAllocatable("cpu", "10", "pods", "100")
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := test.demand.Available(cluster, false); got != test.want || test.demand.CountsSets() != test.sets {
+			if got := test.demand.Counter(false)(cluster); got != test.want || test.demand.CountsSets() != test.sets {
 				t.Errorf("%d available, counts sets: %t, want %d and %t", got, test.demand.CountsSets(), test.want, test.sets)
 			}
 		})

@@ -65,7 +65,7 @@ func TestAssumedWorkloadsUseCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.demand.Assumed = map[string][]AssumedWorkload{"m1": test.assumed, "m2": assume(cpuComponent(100, "1"))}
 			before := test.cluster.DeepCopy()
-			if got := test.demand.Available(test.cluster, true); got != test.want {
+			if got := test.demand.Counter(true)(test.cluster); got != test.want {
 				t.Errorf("%d fit, want %d", got, test.want)
 			}
 			if diff := cmp.Diff(before, test.cluster); diff != "" {

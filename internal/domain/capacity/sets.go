@@ -5,17 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/packing"
 )
 
-// AvailableSets returns how many more whole sets of components fit into the cluster. If models is
-// true, the sets must also fit onto nodes of the reported grades.
-func AvailableSets(cluster *clusterv1alpha1.Cluster, components []workv1alpha2.Component, models bool) int32 {
-	return newRoom(cluster, models, nil).availableSets(components)
-}
-
+// availableSets returns how many more whole sets of components fit. If the cluster reports grades of
+// nodes, the sets must also fit onto nodes of these grades.
 func (r room) availableSets(components []workv1alpha2.Component) int32 {
 	pods := freePods(r.summary)
 	if pods <= 0 {
