@@ -8,6 +8,12 @@ const (
 	// agent has rights.
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
+	// AgentRequestTimeoutAnnotation, on the CertificateSigningRequest of an agent, is the time for
+	// which the requester waits for the certificate, such as 5m0s. A request is not approved
+	// automatically after this time, because nobody would use the certificate, and its name would
+	// be taken.
+	AgentRequestTimeoutAnnotation = "cluster.karmada.io/agent-request-timeout"
+
 	// AgentRequestAnnotation, on the ClusterRole of an agent, is the UID of the
 	// CertificateSigningRequest of the agent. On an execution namespace, it is the UID of the
 	// CertificateSigningRequest for which the namespace was created.
@@ -68,6 +74,9 @@ const (
 
 	// AgentReasonCertificateIssued: another requester has a certificate for the name.
 	AgentReasonCertificateIssued = "IdentityIssued"
+
+	// AgentReasonRequestTimedOut: the requester stopped waiting before the request was approved.
+	AgentReasonRequestTimedOut = "RequestTimedOut"
 
 	// AgentReasonNotRegistered: the agent renews a certificate, and its Cluster does not exist.
 	AgentReasonNotRegistered = "ClusterNotRegistered"

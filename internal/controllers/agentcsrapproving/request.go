@@ -118,7 +118,7 @@ func (r *reconciler) decideRequest(ctx context.Context, csr *certificatesv1.Cert
 
 // readFacts reads the objects and permissions on which the decision depends.
 func (r *reconciler) readFacts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, request agent.Request) (agent.RequestFacts, error) {
-	facts := agent.RequestFacts{Request: csr.UID}
+	facts := agent.RequestFacts{Request: csr.UID, Age: r.now().Sub(csr.CreationTimestamp.Time)}
 	if err := r.reviewPermissions(ctx, csr, request, &facts); err != nil || request.Generator || !agent.IsValidName(request.Cluster) {
 		return facts, err
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,8 @@ type RequestFacts struct {
 	CanRenew, CanRegister bool
 	// Request is the UID of the CertificateSigningRequest.
 	Request types.UID
+	// Age is the time since the creation of the CertificateSigningRequest.
+	Age time.Duration
 	// Clusters are the Clusters with the requested name, or with the name of a Secret that the
 	// agent could read. It is nil if there are none.
 	Clusters []clusterv1alpha1.Cluster
@@ -104,7 +107,8 @@ func decideRegistration(r Request, facts RequestFacts) Decision {
 	if len(facts.Clusters) > 0 {
 		return reject(clusterv1alpha1.AgentReasonNameTaken, "Cluster %q exists, whose credentials the agent of %q could read: choose another name", facts.Clusters[0].Name, r.Cluster)
 	}
-	if role := facts.Role; role != nil {
+	role := facts.Role
+	if role != nil {
 		if role.DeletionTimestamp != nil || isOwnedByCluster(role, r.Cluster) {
 			// The Cluster does not exist anymore, so the role of its agent is about to be deleted.
 			return Decision{Wait: true}
@@ -113,6 +117,9 @@ func decideRegistration(r Request, facts RequestFacts) Decision {
 			return reject(clusterv1alpha1.AgentReasonCertificateIssued, "the certificate of the agent of %q was issued to %s already, on %s; its Cluster does not exist yet. Choose another name, or if that registration was abandoned: kubectl delete clusterrole %s",
 				r.Cluster, role.Annotations[clusterv1alpha1.AgentRequesterAnnotation], role.CreationTimestamp.UTC().Format("2006-01-02 15:04:05 UTC"), role.Name)
 		}
+	}
+	if role == nil && r.Timeout > 0 && facts.Age >= r.Timeout {
+		return reject(clusterv1alpha1.AgentReasonRequestTimedOut, "the requester waited %s for the certificate and has stopped waiting: register the cluster again", r.Timeout)
 	}
 	if !isPreparedNamespace(r.ClusterNamespace, facts.ClusterNamespace) {
 		return reject(clusterv1alpha1.AgentReasonNamespaceNotPrepared, "agents may keep Secrets in namespace %s or in one that was prepared for them, and %q is neither: kubectl create namespace %[2]s; kubectl label namespace %[2]s %s=%s",

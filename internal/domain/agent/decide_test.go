@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -160,6 +161,15 @@ func TestDecideRequest(t *testing.T) {
 		},
 		"a token for a name that another request got": {
 			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(clusterv1alpha1.AgentRequestAnnotation, "other")}, want: clusterv1alpha1.AgentReasonCertificateIssued,
+		},
+		"a request whose requester still waits": {request: agent.Request{Timeout: time.Minute}, facts: agent.RequestFacts{CanRegister: true, Age: time.Minute - 1}, want: "AutoApproved"},
+		"a request whose requester has stopped waiting": {
+			request: agent.Request{Timeout: time.Minute}, facts: agent.RequestFacts{CanRegister: true, Age: time.Minute}, want: clusterv1alpha1.AgentReasonRequestTimedOut,
+		},
+		"a request of an unknown requester timeout": {facts: agent.RequestFacts{CanRegister: true, Age: time.Hour}, want: "AutoApproved"},
+		"a request with a role, whose requester has stopped waiting": {
+			request: agent.Request{Timeout: time.Minute},
+			facts:   agent.RequestFacts{CanRegister: true, Age: time.Hour, Request: "this", Role: role(clusterv1alpha1.AgentRequestAnnotation, "this")}, want: "AutoApproved",
 		},
 		"the same request again, after a restart": {
 			facts: agent.RequestFacts{CanRegister: true, Request: "this", Role: role(clusterv1alpha1.AgentRequestAnnotation, "this")}, want: "AutoApproved",

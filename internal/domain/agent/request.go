@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"slices"
 	"strings"
+	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
@@ -31,6 +32,8 @@ type Request struct {
 	ClusterNamespace string
 	// Requester is the user that sent the request.
 	Requester string
+	// Timeout is the time for which the requester waits for the certificate. 0 means unknown.
+	Timeout time.Duration
 }
 
 // User returns the user of the requested certificate.
@@ -62,6 +65,8 @@ func RecognizeRequest(csr *certificatesv1.CertificateSigningRequest) (Request, b
 	}
 	request := Request{Cluster: cluster, Requester: csr.Spec.Username}
 	request.ClusterNamespace = cmp.Or(csr.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster)
+	// An invalid duration is ignored: it limits nothing but the usefulness of an approval.
+	request.Timeout, _ = time.ParseDuration(csr.Annotations[clusterv1alpha1.AgentRequestTimeoutAnnotation])
 	if cluster == reservedName {
 		request.Cluster, request.Generator = "", true
 	}

@@ -105,6 +105,7 @@ func requestRows() []Row {
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonInvalidName, "no cluster with an agent can have the requested name"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNameTaken, "a Cluster has the requested name"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonCertificateIssued, "another requester has a certificate for the requested name"},
+		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonRequestTimedOut, "the requester stopped waiting before the request was approved"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNotRegistered, "the agent renews its certificate, and its Cluster does not exist"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonNamespaceNotPrepared, "the namespace for the Secrets of the cluster is not prepared for agents"},
 		{kinds, notApproved, yes, clusterv1alpha1.AgentReasonGeneratorUnlimited, "the user that creates the roles of agents has all rights"},

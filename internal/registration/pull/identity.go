@@ -53,8 +53,11 @@ type agentIdentity struct {
 
 	// certificate and key are the PEM encoded credentials of the agent.
 	certificate, key []byte
-	// request is the certificate signing request of the agent.
+	// request is the certificate signing request of the agent. It is nil before it is created.
 	request *certificatesv1.CertificateSigningRequest
+	// endpoint is the control plane. holder is its client with the rights of the token.
+	endpoint *discoveredEndpoint
+	holder   *clusterclient.Client
 	// karmada is the client of the control plane with the rights of the agent. generator is the
 	// client that grants these rights. generator is nil if the control plane itself grants them.
 	karmada, generator *clusterclient.Client
@@ -68,6 +71,7 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	if err != nil {
 		return err
 	}
+	a.endpoint, a.holder = found, holder
 	key, encoded, err := newKey()
 	if err != nil {
 		return err
@@ -77,11 +81,12 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 	if err != nil {
 		return err
 	}
-	if a.certificate, err = r.requestCertificate(ctx, holder, request); err != nil {
+	a.key, a.request = encoded, request
+	certificate, err := r.requestCertificate(ctx, holder, request)
+	if err != nil {
 		return err
 	}
-	a.key, a.request = encoded, request
-	if a.karmada, err = clusterclient.NewKarmada(found.newConfig("", a.certificate, a.key), r.Log); err != nil {
+	if err := a.useCertificate(certificate); err != nil {
 		return err
 	}
 	missing, err := a.awaitRights(ctx)
@@ -95,6 +100,13 @@ func (a *agentIdentity) obtain(ctx context.Context, found *discoveredEndpoint) e
 		}
 	}
 	return a.dryRunCluster(ctx)
+}
+
+// useCertificate makes the agent's certificate the credential of further requests.
+func (a *agentIdentity) useCertificate(certificate []byte) (err error) {
+	a.certificate = certificate
+	a.karmada, err = clusterclient.NewKarmada(a.endpoint.newConfig("", a.certificate, a.key), a.register.Log)
+	return err
 }
 
 // newConfig returns a client configuration of the control plane, with a token or a certificate as
@@ -133,8 +145,9 @@ func (r Register) signingRequest(name, user string, key any) (*certificatesv1.Ce
 			Usages:            []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
 		},
 	}
+	request.Annotations = map[string]string{clusterv1alpha1.AgentRequestTimeoutAnnotation: r.Timeout.String()}
 	if r.ClusterNamespace != clusterv1alpha1.NamespaceKarmadaCluster {
-		request.Annotations = map[string]string{clusterv1alpha1.ClusterNamespaceAnnotation: r.ClusterNamespace}
+		request.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation] = r.ClusterNamespace
 	}
 	return request, nil
 }
@@ -299,7 +312,9 @@ func addRules(have, want []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 // the agent if this run granted them.
 func (a *agentIdentity) rollBack(ctx context.Context) error {
 	if a.karmada == nil {
-		return nil
+		if err := a.awaitLateCertificate(ctx); err != nil || a.karmada == nil {
+			return err
+		}
 	}
 	var errs []error
 	created, err := a.karmada.Get(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: a.register.Name}})
@@ -316,6 +331,57 @@ func (a *agentIdentity) rollBack(ctx context.Context) error {
 		errs = append(errs, a.karmada.Delete(ctx, have))
 	}
 	return errors.Join(append(errs, ignoreForbidden(err))...)
+}
+
+const (
+	// lateApprovalTime is the time after a failed registration in which its request may still be
+	// approved: the control plane may have decided just before.
+	lateApprovalTime = 2 * time.Second
+	// lateIssueTime is the time for the signer to issue the certificate of an approved request.
+	lateIssueTime = 10 * time.Second
+)
+
+// awaitLateCertificate waits for the certificate of a request that was approved at the time this
+// run failed. Only with the certificate can the rollback free the name of the cluster. Without an
+// approval it returns soon and without an error: the request states how long this run waits, and
+// the control plane does not approve it after that time.
+func (a *agentIdentity) awaitLateCertificate(ctx context.Context) error {
+	if a.request == nil || a.request.UID == "" {
+		return nil
+	}
+	start := time.Now()
+	for {
+		have, err := a.holder.Get(ctx, a.request)
+		if err != nil || have == nil {
+			return err
+		}
+		stored := have.(*certificatesv1.CertificateSigningRequest)
+		if len(stored.Status.Certificate) > 0 {
+			return a.useCertificate(stored.Status.Certificate)
+		}
+		limit := lateApprovalTime
+		if isApproved(stored) {
+			limit = lateIssueTime
+		}
+		if isDecidedAgainst(stored) || time.Since(start) > limit {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func isDecidedAgainst(request *certificatesv1.CertificateSigningRequest) bool {
+	return denialReason(request) != nil
+}
+
+func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
+	return slices.ContainsFunc(request.Status.Conditions, func(condition certificatesv1.CertificateSigningRequestCondition) bool {
+		return condition.Type == certificatesv1.CertificateApproved
+	})
 }
 
 // isCreatedByThisRun reports whether the Cluster was created after the certificate signing
