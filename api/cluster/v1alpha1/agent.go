@@ -9,9 +9,9 @@ const (
 	ClusterNamespaceAnnotation = "cluster.karmada.io/cluster-namespace"
 
 	// AgentRequestTimeoutAnnotation, on the CertificateSigningRequest of an agent, is the time for
-	// which the requester waits for the certificate, such as 5m0s. A request is not approved
-	// automatically after this time, because nobody would use the certificate, and its name would
-	// be taken.
+	// which the requester waits for the certificate, such as 5m0s. The control plane does not
+	// approve the request automatically after this time. Such an approval would reserve the name of
+	// the cluster for a requester that has stopped waiting.
 	AgentRequestTimeoutAnnotation = "cluster.karmada.io/agent-request-timeout"
 
 	// AgentRequestAnnotation, on the ClusterRole of an agent, is the UID of the

@@ -65,7 +65,8 @@ func RecognizeRequest(csr *certificatesv1.CertificateSigningRequest) (Request, b
 	}
 	request := Request{Cluster: cluster, Requester: csr.Spec.Username}
 	request.ClusterNamespace = cmp.Or(csr.Annotations[clusterv1alpha1.ClusterNamespaceAnnotation], clusterv1alpha1.NamespaceKarmadaCluster)
-	// An invalid duration is ignored: it limits nothing but the usefulness of an approval.
+	// An invalid duration is ignored. The timeout does not protect the control plane: it only avoids
+	// useless approvals.
 	request.Timeout, _ = time.ParseDuration(csr.Annotations[clusterv1alpha1.AgentRequestTimeoutAnnotation])
 	if cluster == reservedName {
 		request.Cluster, request.Generator = "", true

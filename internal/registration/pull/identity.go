@@ -338,44 +338,44 @@ const (
 	// approved: the control plane may have decided just before.
 	lateApprovalTime = 2 * time.Second
 	// lateIssueTime is the time for the signer to issue the certificate of an approved request.
-	lateIssueTime = 10 * time.Second
+	lateIssueTime    = 10 * time.Second
+	latePollInterval = 100 * time.Millisecond
 )
 
 // awaitLateCertificate waits for the certificate of a request that was approved at the time this
 // run failed. Only with the certificate can the rollback free the name of the cluster. Without an
-// approval it returns soon and without an error: the request states how long this run waits, and
-// the control plane does not approve it after that time.
+// approval it returns soon and without an error, because the control plane does not approve the
+// request after Register.Timeout. If the user interrupts this run earlier, the control plane may
+// still approve the request until then.
 func (a *agentIdentity) awaitLateCertificate(ctx context.Context) error {
 	if a.request == nil || a.request.UID == "" {
 		return nil
 	}
 	start := time.Now()
-	for {
+	var certificate []byte
+	err := wait.PollUntilContextCancel(ctx, latePollInterval, true, func(ctx context.Context) (done bool, err error) {
 		have, err := a.holder.Get(ctx, a.request)
 		if err != nil || have == nil {
-			return err
+			return true, err
 		}
 		stored := have.(*certificatesv1.CertificateSigningRequest)
-		if len(stored.Status.Certificate) > 0 {
-			return a.useCertificate(stored.Status.Certificate)
-		}
-		limit := lateApprovalTime
-		if isApproved(stored) {
-			limit = lateIssueTime
-		}
-		if isDecidedAgainst(stored) || time.Since(start) > limit {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
-		}
+		certificate = stored.Status.Certificate
+		return len(certificate) > 0 || !mayBeIssued(stored, time.Since(start)), nil
+	})
+	if err != nil || len(certificate) == 0 {
+		return err
 	}
+	return a.useCertificate(certificate)
 }
 
-func isDecidedAgainst(request *certificatesv1.CertificateSigningRequest) bool {
-	return denialReason(request) != nil
+// mayBeIssued reports whether the certificate of a request may still be issued, after the rollback
+// has waited for the given time.
+func mayBeIssued(request *certificatesv1.CertificateSigningRequest, waited time.Duration) bool {
+	limit := lateApprovalTime
+	if isApproved(request) {
+		limit = lateIssueTime
+	}
+	return denialReason(request) == nil && waited <= limit
 }
 
 func isApproved(request *certificatesv1.CertificateSigningRequest) bool {
