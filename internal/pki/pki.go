@@ -1,10 +1,10 @@
 // Package pki answers "with which certificates do the parts of an installation trust each other?":
 // certificate authorities, leaf certificates, service account keys and kubeconfigs, stored as PEM
-// files in one directory.
+// files in a directory or in memory.
 //
-// Keys never leave the directory, and only their owner can read them. Ensure* functions are
-// idempotent, and do not change a valid leaf certificate. A leaf certificate is issued again if it
-// is missing, signed by another authority, or in the last third of its lifetime. The new
+// Keys never leave their storage, and in a directory only their owner can read them. Ensure*
+// functions are idempotent, and do not change a valid leaf certificate. A leaf certificate is issued
+// again if it is missing, signed by another authority, or in the last third of its lifetime. The new
 // certificate has the key of the previous one, so that a caller that reads the certificate and then
 // the key always gets a matching pair.
 package pki
@@ -15,15 +15,12 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -31,277 +28,147 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-const (
-	authorityLifetime = 10 * 365 * 24 * time.Hour
-	// DefaultLeafLifetime is the validity of an issued certificate.
-	DefaultLeafLifetime = 365 * 24 * time.Hour
-	// maxBackdate is the tolerance for clocks that are slow: a certificate is already valid this
-	// long before it is issued.
-	maxBackdate = 5 * time.Minute
-	// backdateDivisor limits the backdating of certificates with a short lifetime to a twentieth of
-	// this lifetime.
-	backdateDivisor = 20
-)
-
-// Dir is a directory of certificates and keys.
-type Dir struct {
-	Path string
+// Store issues certificates and stores them in files.
+type Store struct {
+	Files
 	// Now is the clock. nil means the system clock.
 	Now func() time.Time
+	// AuthorityLifetime is the validity of authorities that EnsureAuthority creates. 0 means
+	// DefaultAuthorityLifetime.
+	AuthorityLifetime time.Duration
 }
 
-// CertFile returns the path of the certificate with this name.
-func (d Dir) CertFile(name string) string { return filepath.Join(d.Path, name+".crt") }
-
-// KeyFile returns the path of the private key with this name.
-func (d Dir) KeyFile(name string) string { return filepath.Join(d.Path, name+".key") }
-
-func (d Dir) now() time.Time {
-	if d.Now != nil {
-		return d.Now()
+func (s Store) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
 	}
 	return time.Now()
 }
 
-// Authority is a certificate authority that is stored in a Dir.
-type Authority struct {
-	dir  Dir
-	Name string
-	Cert *x509.Certificate
-	key  crypto.Signer
-}
-
-// PEM returns the certificate of the authority in PEM.
-func (a *Authority) PEM() []byte { return encodeCert(a.Cert.Raw) }
-
-// EnsureAuthority loads the authority with this name. If it does not exist, EnsureAuthority
-// creates it with the common name.
-func (d Dir) EnsureAuthority(name, commonName string) (*Authority, error) {
-	if err := os.MkdirAll(d.Path, 0o700); err != nil {
-		return nil, fmt.Errorf("creating certificate directory: %w", err)
-	}
-	cert, key, err := d.load(name)
-	if err == nil {
-		return &Authority{dir: d, Name: name, Cert: cert, key: key}, nil
-	}
-	if _, exists := os.Stat(d.CertFile(name)); !os.IsNotExist(exists) {
-		// A new authority would invalidate all certificates that the existing authority has signed.
-		return nil, fmt.Errorf("loading certificate authority %q: its certificate %s exists: put its key %s back, or delete both to create a new authority: %w", name, d.CertFile(name), d.KeyFile(name), err)
-	}
-	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generating key of certificate authority %q: %w", name, err)
-	}
-	now := d.now()
-	serial, err := newSerial()
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: commonName},
-		NotBefore:             now.Add(-maxBackdate),
-		NotAfter:              now.Add(authorityLifetime),
-		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer)
-	if err != nil {
-		return nil, fmt.Errorf("signing certificate authority %q: %w", name, err)
-	}
-	if err := d.store(name, raw, signer); err != nil {
-		return nil, err
-	}
-	cert, err = x509.ParseCertificate(raw)
-	if err != nil {
-		return nil, fmt.Errorf("parsing certificate authority %q: %w", name, err)
-	}
-	return &Authority{dir: d, Name: name, Cert: cert, key: signer}, nil
-}
-
-// Leaf describes a leaf certificate to issue.
-type Leaf struct {
-	// CommonName and Organizations are the user and the groups of a client.
-	CommonName    string
-	Organizations []string
-	// Hosts are the DNS names and IP addresses of a serving certificate.
-	Hosts []string
-	// Usages limit what the certificate proves. Empty means the identity of servers and of clients.
-	Usages []x509.ExtKeyUsage
-	// Lifetime is the validity of the certificate. 0 means DefaultLeafLifetime.
-	Lifetime time.Duration
-}
-
-// usages returns the usages of the certificate.
-func (l Leaf) usages() []x509.ExtKeyUsage {
-	if len(l.Usages) == 0 {
-		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	}
-	return l.Usages
-}
-
-// EnsureLeaf ensures that the certificate with this name exists, is signed by this authority, has
-// the given identity and hosts, and has at least a third of its lifetime left. It reports
-// whether it issued the certificate.
-func (a *Authority) EnsureLeaf(name string, leaf Leaf) (issued bool, err error) {
-	cert, signer, err := a.dir.load(name)
-	if err == nil && a.isValidFor(cert, leaf) {
-		return false, nil
-	}
-	if err != nil {
-		if signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-			return false, fmt.Errorf("generating key %q: %w", name, err)
-		}
-	}
-	raw, err := a.sign(signer.Public(), leaf)
-	if err != nil {
-		return false, fmt.Errorf("issuing certificate %q: %w", name, err)
-	}
-	return true, a.dir.store(name, raw, signer)
-}
-
-// isValidFor reports whether an existing certificate still matches the requirements of leaf.
-func (a *Authority) isValidFor(cert *x509.Certificate, leaf Leaf) bool {
-	if cert.CheckSignatureFrom(a.Cert) != nil || cert.Subject.CommonName != leaf.CommonName ||
-		!slices.Equal(cert.Subject.Organization, leaf.Organizations) || !slices.Equal(cert.ExtKeyUsage, leaf.usages()) {
-		return false
-	}
-	for _, host := range leaf.Hosts {
-		if cert.VerifyHostname(host) != nil {
-			return false
-		}
-	}
-	return a.dir.now().Before(renewalTime(cert))
-}
-
-// renewalTime returns the time at which the last third of the lifetime of a certificate begins.
-func renewalTime(cert *x509.Certificate) time.Time {
-	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
-}
-
 // RenewalTime returns the time at which the certificate with this name must be issued again.
-func (d Dir) RenewalTime(name string) (time.Time, error) {
-	cert, _, err := d.load(name)
+func (s Store) RenewalTime(name string) (time.Time, error) {
+	pair, err := s.load(name)
+	if err == nil {
+		err = pair.keyErr
+	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("loading certificate %q: %w", name, err)
 	}
-	return renewalTime(cert), nil
+	return RenewalTime(pair.cert), nil
 }
 
-func (a *Authority) sign(public crypto.PublicKey, leaf Leaf) ([]byte, error) {
-	serial, err := newSerial()
-	if err != nil {
-		return nil, err
-	}
-	lifetime := leaf.Lifetime
-	if lifetime == 0 {
-		lifetime = DefaultLeafLifetime
-	}
-	now := a.dir.now()
-	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: leaf.CommonName, Organization: leaf.Organizations},
-		NotBefore:    now.Add(-min(maxBackdate, lifetime/backdateDivisor)),
-		NotAfter:     now.Add(lifetime),
-		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  leaf.usages(),
-	}
-	for _, host := range leaf.Hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-			continue
-		}
-		template.DNSNames = append(template.DNSNames, host)
-	}
-	return x509.CreateCertificate(rand.Reader, template, a.Cert, public, a.key)
+// RenewalTime returns the time at which the last third of the lifetime of a certificate begins.
+func RenewalTime(cert *x509.Certificate) time.Time {
+	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
 }
 
 // EnsureKey ensures that a private key with this name exists. The key signs service account
 // tokens.
-func (d Dir) EnsureKey(name string) error {
-	if _, err := os.Stat(d.KeyFile(name)); err == nil {
+func (s Store) EnsureKey(name string) error {
+	if _, err := s.ReadFile(name + KeySuffix); err == nil {
 		return nil
 	}
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("generating key %q: %w", name, err)
 	}
+	return s.storeKey(name, signer)
+}
+
+// pair is a stored certificate with its key.
+type pair struct {
+	// cert is the first certificate of the file.
+	cert *x509.Certificate
+	// key is nil if there is no usable key. keyErr is the reason.
+	key    crypto.Signer
+	keyErr error
+}
+
+// load reads a certificate and its key. The error describes the certificate only.
+func (s Store) load(name string) (pair, error) {
+	data, err := s.ReadFile(name + CertSuffix)
+	if err != nil {
+		return pair{}, err
+	}
+	certs, err := certutil.ParseCertsPEM(data)
+	if err != nil {
+		return pair{}, fmt.Errorf("reading %s: %w", s.Location(name+CertSuffix), err)
+	}
+	loaded := pair{cert: certs[0]}
+	key, err := s.loadKey(name)
+	switch {
+	case err != nil:
+		loaded.keyErr = err
+	case isKeyOf(key, certs[0]):
+		loaded.key = key
+	case slices.ContainsFunc(certs[1:], func(cert *x509.Certificate) bool { return isKeyOf(key, cert) }):
+		loaded.keyErr = fmt.Errorf("the key of the first certificate of %s is not in %s: %w", s.Location(name+CertSuffix), s.Location(name+KeySuffix), fs.ErrNotExist)
+	default:
+		loaded.keyErr = fmt.Errorf("%s does not belong to the key in %s", s.Location(name+CertSuffix), s.Location(name+KeySuffix))
+	}
+	return loaded, nil
+}
+
+// loadKey reads a private key.
+func (s Store) loadKey(name string) (crypto.Signer, error) {
+	data, err := s.ReadFile(name + KeySuffix)
+	if err != nil {
+		return nil, err
+	}
+	private, err := keyutil.ParsePrivateKeyPEM(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.Location(name+KeySuffix), err)
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("%s holds no signing key", s.Location(name+KeySuffix))
+	}
+	return signer, nil
+}
+
+// isKeyOf reports whether a private key belongs to a certificate.
+func isKeyOf(key crypto.Signer, cert *x509.Certificate) bool {
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(cert.PublicKey)
+}
+
+func (s Store) store(name string, raw []byte, signer crypto.Signer) error {
+	if err := s.storeKey(name, signer); err != nil {
+		return err
+	}
+	return s.WriteFile(name+CertSuffix, EncodeCerts(raw))
+}
+
+// storeKey writes a private key, unless it is stored already. A stored key keeps its encoding.
+func (s Store) storeKey(name string, signer crypto.Signer) error {
+	if stored, err := s.loadKey(name); err == nil && isSameKey(stored, signer) {
+		return nil
+	}
 	encoded, err := keyutil.MarshalPrivateKeyToPEM(signer)
 	if err != nil {
 		return fmt.Errorf("encoding key %q: %w", name, err)
 	}
-	return WriteFile(d.KeyFile(name), encoded, 0o600)
+	return s.WriteFile(name+KeySuffix, encoded)
 }
 
-func (d Dir) load(name string) (*x509.Certificate, crypto.Signer, error) {
-	if _, err := os.Stat(d.CertFile(name)); err != nil {
-		return nil, nil, err
-	}
-	certs, err := certutil.CertsFromFile(d.CertFile(name))
-	if err != nil {
-		return nil, nil, err
-	}
-	private, err := keyutil.PrivateKeyFromFile(d.KeyFile(name))
-	if err != nil {
-		return nil, nil, err
-	}
-	signer, ok := private.(crypto.Signer)
-	if !ok {
-		return nil, nil, fmt.Errorf("%s holds no signing key", d.KeyFile(name))
-	}
-	if public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(certs[0].PublicKey) {
-		return nil, nil, fmt.Errorf("%s does not belong to the key in %s", d.CertFile(name), d.KeyFile(name))
-	}
-	return certs[0], signer, nil
+func isSameKey(a, b crypto.Signer) bool {
+	public, ok := a.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(b.Public())
 }
 
-func (d Dir) store(name string, raw []byte, signer crypto.Signer) error {
-	key, err := keyutil.MarshalPrivateKeyToPEM(signer)
-	if err != nil {
-		return fmt.Errorf("encoding key %q: %w", name, err)
-	}
-	if err := WriteFile(d.KeyFile(name), key, 0o600); err != nil {
-		return err
-	}
-	return WriteFile(d.CertFile(name), encodeCert(raw), 0o644)
+// exists reports whether a file exists. A file that cannot be read exists.
+func (s Store) exists(file string) bool {
+	_, err := s.ReadFile(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// WriteFile replaces a file atomically. After a crash, even of the machine, the file has the
-// complete old or the complete new content.
-func WriteFile(path string, data []byte, mode os.FileMode) error {
-	next := path + ".new"
-	if err := writeSynced(next, data, mode); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+// EncodeCerts encodes certificates in PEM, one after the other.
+func EncodeCerts(raw ...[]byte) []byte {
+	var encoded []byte
+	for _, each := range raw {
+		encoded = append(encoded, pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: each})...)
 	}
-	if err := os.Rename(next, path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-// writeSynced writes a file and flushes it to the disk.
-func writeSynced(path string, data []byte, mode os.FileMode) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-func encodeCert(raw []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: raw})
+	return encoded
 }
 
 func newSerial() (*big.Int, error) {

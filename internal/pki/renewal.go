@@ -29,7 +29,7 @@ func EnsureAll(certificates []Renewable) (next time.Time, err error) {
 		if _, err := each.Authority.EnsureLeaf(each.Name, each.Leaf); err != nil {
 			return time.Time{}, err
 		}
-		due, err := each.Authority.dir.RenewalTime(each.Name)
+		due, err := each.Authority.store.RenewalTime(each.Name)
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -57,7 +57,7 @@ func TestRenewalKeepsKey(t *testing.T) {
 	if _, err := ca.EnsureLeaf("leaf", leaf); err != nil {
 		t.Fatal(err)
 	}
-	_, before, err := dir.load("leaf")
+	before, err := dir.store().loadKey("leaf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRenewalKeepsKey(t *testing.T) {
 	if issued, err := ca.EnsureLeaf("leaf", leaf); err != nil || !issued {
 		t.Fatalf("issued = %v, err = %v", issued, err)
 	}
-	_, after, err := dir.load("leaf")
+	after, err := dir.store().loadKey("leaf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestUsagesLimitCertificates(t *testing.T) {
 	if issued, err := ca.EnsureLeaf("server", limited); err != nil || !issued {
 		t.Fatalf("other usages: issued = %v, err = %v", issued, err)
 	}
-	cert, _, err := dir.load("server")
+	server, err := dir.store().load("server")
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.Cert)
 	for usage, valid := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageServerAuth: true, x509.ExtKeyUsageClientAuth: false} {
-		_, err := cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}})
+		_, err := server.cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}})
 		if (err == nil) != valid {
 			t.Errorf("usage %d: %v", usage, err)
 		}
@@ -116,14 +116,14 @@ func TestRenewAllReissuesExpiringCertificates(t *testing.T) {
 	if _, err := EnsureAll(certificates); err != nil {
 		t.Fatal(err)
 	}
-	first, _, err := dir.load("leaf")
+	first, err := dir.store().load("leaf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	RenewAll(ctx, certificates, func(err error) error {
-		if current, _, loadErr := dir.load("leaf"); err != nil || loadErr != nil {
+		if current, loadErr := dir.store().load("leaf"); err != nil || loadErr != nil {
 			t.Errorf("renewal: %v, %v", err, loadErr)
-		} else if current.SerialNumber.Cmp(first.SerialNumber) != 0 {
+		} else if current.cert.SerialNumber.Cmp(first.cert.SerialNumber) != 0 {
 			cancel()
 		}
 		return err
