@@ -71,10 +71,9 @@ type Server struct {
 	// New creates the server. It does not serve before Run is called. The end of the context ends
 	// only New, and not the server.
 	New func(context.Context, ControlPlane) (*RunningServer, error)
-	// Registration returns the objects that register the API of the server with the aggregation
-	// layer. The server listens at host and port. authority is the PEM bundle that verifies the
-	// certificate of the server. nil means that the server serves no API.
-	Registration func(authority []byte, host string, port int32) []client.Object
+	// APIServices are the names of the APIServices with which the server is aggregated. The chart
+	// contains them. Empty means that the server serves no API.
+	APIServices []string
 }
 
 // ControlPlane contains what a control plane provides to a server in the same process.

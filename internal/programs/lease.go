@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs/flags"
 )
 
@@ -35,7 +36,7 @@ func NewLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the name of this host: %w", err)
 	}
-	owner, claim := acquireIdentity(flags.PodUID(), election)
+	owner, claim := acquireIdentity(podenvironment.PodUID(), election)
 	lease := &Lease{identitySocket: claim, LeaseLock: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: election.Namespace, Name: election.Name},
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + owner},
@@ -74,7 +75,9 @@ func acquireIdentity(pod string, election flags.Election) (string, net.PacketCon
 // timeout of its client prevents the process from losing the leadership because a request
 // hangs.
 func newElectionLease(karmada *rest.Config, election flags.Election) (*Lease, error) {
-	config := rest.AddUserAgent(karmada, "leader-election")
+	// A copy, because all other clients of the process use the configuration too. The timeout would end
+	// each of their watches.
+	config := rest.AddUserAgent(rest.CopyConfig(karmada), "leader-election")
 	config.Timeout = max(election.RenewDeadline/2, time.Second)
 	return NewLease(config, election)
 }

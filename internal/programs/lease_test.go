@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"k8s.io/client-go/rest"
 
 	"karmada.io/karmada/internal/programs/flags"
 )
@@ -46,4 +47,16 @@ func TestPodIdentityIsUsedByOneProcess(t *testing.T) {
 func newIdentity(pod string) string {
 	owner, _ := acquireIdentity(pod, flags.DefaultElection("lease"))
 	return owner
+}
+
+// TestLeaseKeepsTheConfiguration requires that the other clients of a process keep their watches, and
+// their name.
+func TestLeaseKeepsTheConfiguration(t *testing.T) {
+	karmada := &rest.Config{Host: "https://karmada.example.com", UserAgent: "karmada-scheduler"}
+	if _, err := newElectionLease(karmada, flags.DefaultElection("lease")); err != nil {
+		t.Fatal(err)
+	}
+	if karmada.Timeout != 0 || karmada.UserAgent != "karmada-scheduler" {
+		t.Errorf("the configuration now has the timeout %s and the user agent %s", karmada.Timeout, karmada.UserAgent)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/access/epoch"
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
 	"karmada.io/karmada/internal/programs/flags"
@@ -34,7 +35,7 @@ func New(*gates.Set) programs.Component {
 	inProcess := &InProcess{}
 	return programs.Component{
 		Name: programs.AggregatedAPIServer, Help: "serves the Cluster API and proxies requests to member clusters",
-		Options: inProcess, Server: &programs.Server{New: inProcess.newServer, Registration: registration},
+		Options: inProcess, Server: &programs.Server{New: inProcess.newServer, APIServices: []string{aggregated.APIServiceName}},
 		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return newOptions(set) }, OwnGates: true,
 	}
 }
@@ -53,7 +54,7 @@ func newOptions(set *gates.Set) *options {
 		return &options{initErr: err}
 	}
 	server.Gates = set
-	server.Server.SecureServing.BindAddress = net.ParseIP(flags.DefaultListenAddress(net.IPv4zero.String()))
+	server.Server.SecureServing.BindAddress = net.ParseIP(podenvironment.DefaultListenAddress(net.IPv4zero.String()))
 	return &options{server: server}
 }
 

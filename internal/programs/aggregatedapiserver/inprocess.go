@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/servers/admission"
@@ -30,6 +29,19 @@ func (i *InProcess) SetReviewer(reviewer admission.Reviewer) { i.Reviewer = revi
 
 // newServer returns the server. The server uses the etcd of the control plane.
 func (i *InProcess) newServer(ctx context.Context, control programs.ControlPlane) (*programs.RunningServer, error) {
+	options, err := i.NewOptions(control)
+	if err != nil {
+		return nil, err
+	}
+	server, err := aggregated.New(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return &programs.RunningServer{Run: server.Run, Ready: server.Ready()}, nil
+}
+
+// NewOptions returns the options of the server.
+func (i *InProcess) NewOptions(control programs.ControlPlane) (*aggregated.Options, error) {
 	options, err := aggregated.NewOptions()
 	if err != nil {
 		return nil, err
@@ -43,14 +55,5 @@ func (i *InProcess) newServer(ctx context.Context, control programs.ControlPlane
 	serving := options.Server.SecureServing
 	serving.Listener = control.Listener
 	serving.ServerCert.CertKey.CertFile, serving.ServerCert.CertKey.KeyFile = control.CertFile, control.KeyFile
-	server, err := aggregated.New(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return &programs.RunningServer{Run: server.Run, Ready: server.Ready()}, nil
-}
-
-func registration(authority []byte, host string, port int32) []client.Object {
-	service, apiService := aggregated.Registration(authority, host, port)
-	return []client.Object{service, apiService}
+	return options, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
-	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/version"
 )
@@ -58,7 +58,7 @@ type Options interface {
 // (logging, feature gates, profiling), and the subcommands version and completion.
 func New(p Program) *cobra.Command {
 	set := gates.New()
-	options, logs, profile := p.New(set), newLogging(), profiling{Address: flags.DefaultListenAddress(":6060")}
+	options, logs, profile := p.New(set), newLogging(), profiling{Address: podenvironment.DefaultListenAddress(":6060")}
 	cmd := &cobra.Command{
 		Use:           p.Name,
 		Short:         p.Help,
@@ -110,6 +110,7 @@ func run(ctx context.Context, name string, options Options, profile profiling) e
 // Main runs a program with the arguments of the process and returns its exit code. SIGINT or
 // SIGTERM stops the program. A second signal kills the process.
 func Main(p Program) int {
+	podenvironment.UsePodResolver()
 	// Linked libraries register flags in the global flag set. Without the next line, cobra would
 	// add these flags to the flags of the program.
 	pflag.CommandLine = pflag.NewFlagSet(p.Name, pflag.ContinueOnError)

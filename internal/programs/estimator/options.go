@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/estimator"
@@ -81,4 +82,6 @@ func (o *Options) Validate() error {
 }
 
 // address returns the address on which estimates are served.
-func (o *Options) address() string { return flags.DefaultListenAddress(":" + strconv.Itoa(o.Port)) }
+func (o *Options) address() string {
+	return podenvironment.DefaultListenAddress(":" + strconv.Itoa(o.Port))
+}

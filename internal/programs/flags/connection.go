@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"karmada.io/karmada/internal/access/podenvironment"
 )
 
 // Connection configures the client of one API server.
@@ -91,7 +93,7 @@ func (c *Connection) load() (*rest.Config, error) {
 }
 
 func (c *Connection) inCluster() (*rest.Config, error) {
-	config, err := InCluster()
+	config, err := podenvironment.InCluster()
 	switch {
 	case err == nil && c.Master != "":
 		config.Host = c.Master

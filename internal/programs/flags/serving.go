@@ -6,6 +6,8 @@ import (
 	"net"
 
 	"github.com/spf13/pflag"
+
+	"karmada.io/karmada/internal/access/podenvironment"
 )
 
 // Serving contains the addresses on which a program serves health and metrics.
@@ -18,7 +20,7 @@ type Serving struct {
 // DefaultServing returns the given health address and the default metrics address of all
 // components.
 func DefaultServing(health string) Serving {
-	return Serving{Health: DefaultListenAddress(health), Metrics: DefaultListenAddress(":8080")}
+	return Serving{Health: podenvironment.DefaultListenAddress(health), Metrics: podenvironment.DefaultListenAddress(":8080")}
 }
 
 // AddFlags adds the flags that all components have.

@@ -44,7 +44,13 @@ const flagName = "feature-gates"
 // AddFlag adds --feature-gates, which sets the gates of the set. The help text of the flag
 // describes each gate.
 func (s *Set) AddFlag(flags *pflag.FlagSet) {
-	flags.Var(flagValue{s}, flagName, s.usage())
+	s.AddFlagAs(flags, flagName)
+}
+
+// AddFlagAs adds a flag of another name than --feature-gates, for a program in which
+// --feature-gates sets other gates.
+func (s *Set) AddFlagAs(flags *pflag.FlagSet, name string) {
+	flags.Var(flagValue{s}, name, s.usage())
 }
 
 // flagValue is the flag value of a set. Unlike the flag value of the library, it shows no default

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 )
@@ -39,7 +40,7 @@ type Options struct {
 // apply, and which fields cause a warning because they have no effect.
 func NewOptions(set *gates.Set) *Options {
 	return &Options{
-		BindAddress:   flags.DefaultListenAddress("0.0.0.0"),
+		BindAddress:   podenvironment.DefaultListenAddress("0.0.0.0"),
 		SecurePort:    8443,
 		CertDir:       "/tmp/k8s-webhook-server/serving-certs",
 		CertName:      "tls.crt",

@@ -1,7 +1,12 @@
 package webhook
 
 import (
+	"fmt"
+
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
 
 	"karmada.io/karmada/internal/programs/gates"
@@ -16,6 +21,9 @@ type Rules struct {
 
 	gates *gates.Set
 }
+
+// NewRules returns the default options. The gates may still change until Configure is called.
+func NewRules(set *gates.Set) *Rules { return &Rules{gates: set} }
 
 // AddFlags implements programs.Options.
 func (r *Rules) AddFlags(set *pflag.FlagSet) {
@@ -35,4 +43,21 @@ func (r *Rules) Configure(reviewer *admission.Reviewer) {
 	reviewer.Rules.OverrideIdentity = set.Enabled(gates.OverrideIdentity)
 	reviewer.LargeStatus = set.Enabled(gates.LargeStatus)
 	reviewer.Rules.IsGateDisabled = func(gate string) bool { return !set.Enabled(featuregate.Feature(gate)) }
+}
+
+// Reviewer returns the reviewer of a webhook with these rules. The reviewer reads from the control
+// plane.
+func (r *Rules) Reviewer(config *rest.Config) (admission.Reviewer, error) {
+	karmada, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	resources, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada)}
+	reviewer.Rules.ServedKinds, reviewer.Rules.ClusterNames = admission.ServedKinds(resources), admission.StoredClusters(karmada)
+	r.Configure(&reviewer)
+	return reviewer, nil
 }

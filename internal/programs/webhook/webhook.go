@@ -7,10 +7,6 @@ package webhook
 
 import (
 	"context"
-	"fmt"
-
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
@@ -49,16 +45,5 @@ func (o *Options) reviewer() (admission.Reviewer, error) {
 	if err != nil {
 		return admission.Reviewer{}, err
 	}
-	karmada, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
-	}
-	resources, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return admission.Reviewer{}, fmt.Errorf("making a client of the control plane: %w", err)
-	}
-	reviewer := admission.Reviewer{Rules: admission.DefaultRules(), Customizations: admission.StoredCustomizations(karmada)}
-	reviewer.Rules.ServedKinds, reviewer.Rules.ClusterNames = admission.ServedKinds(resources), admission.StoredClusters(karmada)
-	o.Rules.Configure(&reviewer)
-	return reviewer, nil
+	return o.Rules.Reviewer(config)
 }

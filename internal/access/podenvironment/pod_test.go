@@ -1,4 +1,4 @@
-package flags
+package podenvironment
 
 import (
 	"encoding/base64"
