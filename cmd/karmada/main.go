@@ -1,5 +1,5 @@
 // Karmada runs a complete Karmada control plane on one machine, with member clusters for users who
-// want to try Karmada.
+// want to try Karmada. Called by the name of another program of Karmada, it is this program.
 package main
 
 import (
@@ -10,16 +10,22 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"karmada.io/karmada/internal/access/podenvironment"
+	"karmada.io/karmada/internal/cli"
 	"karmada.io/karmada/internal/console"
+	"karmada.io/karmada/internal/standalone/multicall"
 	"karmada.io/karmada/internal/standalone/up"
 	"karmada.io/karmada/internal/version"
 )
 
 func main() {
+	// First, because this program also runs as each other program, which a Pod may run.
+	podenvironment.UsePodResolver()
+	if program := multicall.Find(programs(), os.Args[0]); program != nil {
+		os.Exit(program.Main())
+	}
 	up.TuneMemory(context.Background())
-	// Linked libraries add their flags to the global flag set. Cobra would show these flags as
-	// flags of this program.
-	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
+	removeGlobalFlags()
 	// A command in the foreground replaces os.Stderr, to redirect what libraries write. Errors of
 	// the command are still printed to the original standard error.
 	stderr := os.Stderr
@@ -27,6 +33,25 @@ func main() {
 		fmt.Fprintln(stderr, console.NewStyle(stderr).Bad("error:"), err)
 		os.Exit(up.ExitCode(err))
 	}
+}
+
+// programs returns the programs that this binary is when it is called by their names.
+func programs() []multicall.Program {
+	return append(multicall.Programs(),
+		multicall.Program{Name: "karmadactl", Main: func() int { return runCommandLine(cli.Karmadactl) }},
+		multicall.Program{Name: "kubectl-karmada", Main: func() int { return runCommandLine(cli.Plugin) }},
+	)
+}
+
+func runCommandLine(name string) int {
+	removeGlobalFlags()
+	return cli.Run(name)
+}
+
+// removeGlobalFlags removes the flags that linked libraries add to the global flag set. Cobra would
+// show these flags as flags of this program.
+func removeGlobalFlags() {
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ExitOnError)
 }
 
 func run(root *cobra.Command, args []string) error {

@@ -116,7 +116,8 @@ func (c *Cluster) kubeletFlags() []string {
 // programPlacementName is the name of the admission plugin.
 const programPlacementName = "KarmadaProgramPlacement"
 
-// programPlacement assigns a Pod to the node for programs if all its images are images of Karmada.
+// programPlacement assigns a Pod to the node for programs if all its containers run programs of
+// Karmada.
 // The taint of this node prevents other Pods from being scheduled to it.
 type programPlacement struct{ *admission.Handler }
 
@@ -133,7 +134,7 @@ func newProgramPlacement() AdmissionPlugin {
 // Admit implements admission.MutationInterface.
 func (programPlacement) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*core.Pod)
-	if !ok || a.GetSubresource() != "" || pod.Spec.NodeName != "" || !processnode.CanRun(containerImages(&pod.Spec)...) {
+	if !ok || a.GetSubresource() != "" || pod.Spec.NodeName != "" || !processnode.CanRun(programContainers(&pod.Spec)...) {
 		return nil
 	}
 	if pod.Spec.NodeSelector == nil {
@@ -144,13 +145,12 @@ func (programPlacement) Admit(_ context.Context, a admission.Attributes, _ admis
 	return nil
 }
 
-func containerImages(spec *core.PodSpec) []string {
-	var images []string
-	for i := range spec.InitContainers {
-		images = append(images, spec.InitContainers[i].Image)
+func programContainers(spec *core.PodSpec) []processnode.Container {
+	var containers []processnode.Container
+	for _, group := range [][]core.Container{spec.InitContainers, spec.Containers} {
+		for i := range group {
+			containers = append(containers, processnode.Container{Image: group[i].Image, Command: group[i].Command})
+		}
 	}
-	for i := range spec.Containers {
-		images = append(images, spec.Containers[i].Image)
-	}
-	return images
+	return containers
 }

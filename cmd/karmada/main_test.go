@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"karmada.io/karmada/internal/programs/components"
+	"karmada.io/karmada/internal/standalone/multicall"
+)
+
+// asKarmada is an environment variable that makes the test binary run as `karmada`.
+const asKarmada = "KARMADA_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asKarmada) != "" || multicall.Find(programs(), os.Args[0]) != nil {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestImageLinksAllPrograms compares the programs with the links of the image. The tool that writes
+// the image is in another module.
+func TestImageLinksAllPrograms(t *testing.T) {
+	list, err := os.ReadFile("../../tools/image/programs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, program := range programs() {
+		names = append(names, program.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff(names, strings.Fields(string(list))); diff != "" {
+		t.Errorf("tools/image/programs.txt (-programs +list):\n%s", diff)
+	}
+}
+
+// result is what a process returned.
+type result struct {
+	// text is the standard output and the standard error.
+	text string
+	code int
+}
+
+// runAs runs this binary as a program.
+func runAs(t *testing.T, name string, args ...string) result {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	process := exec.CommandContext(t.Context(), executable)
+	process.Args = append([]string{name}, args...)
+	process.Env = append(os.Environ(), asKarmada+"=1")
+	process.Stdout, process.Stderr = &text, &text
+	err = process.Run()
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return result{text.String(), process.ProcessState.ExitCode()}
+}
+
+func TestBinaryIsTheProgramOfItsName(t *testing.T) {
+	type expectation struct {
+		args []string
+		// want is a part of the output.
+		want string
+		code int
+	}
+	tests := map[string][]expectation{
+		"karmada":       {{[]string{"--help"}, "karmada [command]", 0}, {[]string{"--version"}, "unknown flag", 2}, {[]string{"version"}, "karmada version", 0}},
+		"any-other":     {{[]string{"--help"}, "karmada [command]", 0}},
+		"/bin/karmada":  {{[]string{"--help"}, "karmada [command]", 0}},
+		"karmadactl":    {{[]string{"--help"}, "karmadactl <command> --help", 0}, {[]string{"--version"}, "unknown flag", 2}},
+		"/a/karmadactl": {{[]string{"--help"}, "karmadactl <command> --help", 0}},
+		"kubectl-karmada": {
+			{[]string{"--help"}, "kubectl karmada <command> --help", 0}, {[]string{"--version"}, "unknown flag", 2},
+		},
+		"kube-apiserver": {
+			{[]string{"--help"}, "  kube-apiserver [flags]", 0}, {[]string{"--help"}, `Permitted formats: "json"`, 0},
+			{[]string{"--version"}, "Kubernetes v", 0}, {[]string{"--no-such-flag"}, "unknown flag", 1},
+		},
+		"karmada-apiserver": {
+			{[]string{"--help"}, "  karmada-apiserver [flags]", 0}, {[]string{"--help"}, "--karmada-admission", 0},
+			{[]string{"--version"}, "Kubernetes v", 0}, {[]string{"--no-such-flag"}, "unknown flag", 1},
+			{[]string{"--etcd-servers=x", "--karmada-admission-hosts=a:1"}, "must be a DNS name", 1},
+		},
+		"kube-controller-manager": {
+			{[]string{"--help"}, "  kube-controller-manager [flags]", 0}, {[]string{"--help"}, `Permitted formats: "json"`, 0},
+			{[]string{"--version"}, "Kubernetes v", 0}, {[]string{"--no-such-flag"}, "unknown flag", 1},
+		},
+		"etcd": {
+			{[]string{"--help"}, "etcd gateway", 0}, {[]string{"--version"}, "etcd Version: 3.6.", 0},
+			{[]string{"--no-such-flag"}, "not defined", 2}, {[]string{"gateway", "--help"}, "gateway", 0},
+		},
+	}
+	for _, p := range components.Programs() {
+		tests[p.Name] = []expectation{
+			{[]string{"--help"}, "  " + p.Name + " [flags]", 0}, {[]string{"version"}, p.Name + " version", 0},
+			{[]string{"--version"}, "unknown flag", 2}, {[]string{"--log-json-split-stream"}, "unknown flag", 2},
+		}
+	}
+	for name, expected := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, e := range expected {
+				got := runAs(t, name, e.args...)
+				if got.code != e.code || !strings.Contains(got.text, e.want) {
+					t.Errorf("%s %q: exit code %d, want %d with %q in:\n%s", name, e.args, got.code, e.code, e.want, got.text)
+				}
+			}
+		})
+	}
+}
