@@ -11,8 +11,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
 	"karmada.io/karmada/internal/standalone/processnode/process"
 )
@@ -84,6 +86,30 @@ func TestProgramUsesItsVolumes(t *testing.T) {
 	}
 }
 
+// TestHostPathIsNotOfMachine mounts the root of the machine. The program gets an empty directory,
+// which remains after the Pod.
+func TestHostPathIsNotOfMachine(t *testing.T) {
+	n := startNode(t, t.TempDir())
+	pod := testPod("host", "reach", "list", "/host/etc", "read", "/host/etc/passwd", "write", "/host/kept")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/host"}}
+	n.create(t, pod)
+	n.await(t, "host", "its end", isEnded)
+	log := n.logs(t, "host")
+	if strings.Count(log, "reached: ") != 1 || !strings.Contains(log, "reached: write ") {
+		t.Errorf("the program wrote\n%s", log)
+	}
+	if err := n.client.CoreV1().Pods(namespace).Delete(t.Context(), "host", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	n.await(t, "host", "end of the Pod", isGone)
+	kept, err := filepath.Glob(filepath.Join(n.options.Dir, hostDir, "*", "kept"))
+	if err != nil || len(kept) != 1 {
+		t.Errorf("the files after the Pod are %v (%v)", kept, err)
+	}
+}
+
 // TestForbiddenPodSettingsAreRejected lists settings that a user who may create Pods can request.
 // No program is started, and the status of the Pod contains the reason.
 func TestForbiddenPodSettingsAreRejected(t *testing.T) {
@@ -108,10 +134,15 @@ func TestForbiddenPodSettingsAreRejected(t *testing.T) {
 		"the service account of another Pod": {func(_ *corev1.Pod, main *corev1.Container) {
 			main.Env = append(main.Env, corev1.EnvVar{Name: "KARMADA_SERVICE_ACCOUNT_DIR", Value: "/somewhere"})
 		}, reasonConfigError, "variable KARMADA_SERVICE_ACCOUNT_DIR"},
-		"a directory of the machine": {func(pod *corev1.Pod, main *corev1.Container) {
-			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
-			main.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/host"}}
-		}, reasonConfigError, "hostPath"},
+		"a socket of the machine": {func(pod *corev1.Pod, main *corev1.Container) {
+			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+				Path: "/run/docker.sock", Type: new(corev1.HostPathSocket),
+			}}}}
+			main.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/run/docker.sock"}}
+		}, reasonConfigError, "hostPath of type Socket"},
+		"another DNS server": {func(_ *corev1.Pod, main *corev1.Container) {
+			main.Env = append(main.Env, corev1.EnvVar{Name: podenvironment.DNSServerVariable, Value: "192.0.2.7:53"})
+		}, reasonConfigError, podenvironment.DNSServerVariable},
 		"a directory above the volume": {func(pod *corev1.Pod, main *corev1.Container) {
 			pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			main.VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v", SubPath: "../../../.."}}

@@ -1,7 +1,9 @@
 package processnode
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -186,7 +188,7 @@ func (c *container) runOnce(ctx context.Context) {
 	}
 	cancel()
 	probes.Wait()
-	c.recordEnd(launched, began)
+	c.recordEnd(ctx, launched, began)
 }
 
 // maxStartFailures limits the failure count of a program that cannot be started, and thereby the
@@ -264,11 +266,11 @@ func (c *container) start(ctx context.Context) (launched *process.Process, reaso
 
 // prepareCommand finds the program and resolves its arguments and environment.
 func (c *container) prepareCommand(ctx context.Context) (_ layout.Command, reason string, err error) {
-	name := programName(c.spec.Image)
-	if !slices.Contains(c.pod.node.programs, name) {
-		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, errForeignImage)
+	selected, err := c.pod.node.selectProgram(Container{Image: c.spec.Image, Command: c.spec.Command})
+	if err != nil {
+		return layout.Command{}, startFailureReason(err), err
 	}
-	program, err := c.pod.node.findProgram(name)
+	program, err := c.pod.node.findProgram(selected.file)
 	if err != nil {
 		return layout.Command{}, reasonErrImagePull, fmt.Errorf("image %s: %w", c.spec.Image, err)
 	}
@@ -277,7 +279,7 @@ func (c *container) prepareCommand(ctx context.Context) (_ layout.Command, reaso
 	if err != nil {
 		return layout.Command{}, reasonConfigError, err
 	}
-	mounted, err := layout.ContainerMounts(c.spec, c.pod.volumes)
+	mounted, err := layout.ContainerMounts(c.spec, c.pod.volumes, env)
 	if err != nil {
 		return layout.Command{}, reasonConfigError, err
 	}
@@ -288,18 +290,31 @@ func (c *container) prepareCommand(ctx context.Context) (_ layout.Command, reaso
 	if err := os.MkdirAll(filepath.Join(root, "tmp"), 0o700); err != nil {
 		return layout.Command{}, reasonConfigError, fmt.Errorf("creating the directory of container %q: %w", c.spec.Name, err)
 	}
-	resolved, err := layout.ResolveCommand(layout.Program{Name: name, Path: program}, c.spec, env, mounted, c.pod.address.String(), root)
+	defaults, err := c.egressArguments()
+	if err != nil {
+		return layout.Command{}, reasonConfigError, err
+	}
+	resolved, err := layout.ResolveCommand(layout.Program{Name: selected.name, Path: program, Defaults: defaults}, c.spec, env, mounted, c.pod.address.String(), root)
 	if err != nil {
 		return layout.Command{}, reasonStartError, err
 	}
 	return resolved, "", nil
 }
 
+// startFailureReason returns the reason of a container whose image or command selects no program.
+func startFailureReason(err error) string {
+	if errors.Is(err, errForeignImage) {
+		return reasonErrImagePull
+	}
+	return reasonStartError
+}
+
 // systemFiles returns the files of the machine that every program may read: host names,
-// certificate authorities and time zones.
+// certificate authorities and time zones. /etc/resolv.conf is missing, because its search domains
+// and options do not apply to the names of a cluster. podenvironment.DNSServerVariable replaces it.
 func systemFiles() []string {
 	return []string{
-		"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
+		"/etc/hosts", "/etc/nsswitch.conf", "/etc/localtime", "/usr/share/zoneinfo",
 		"/etc/ssl/certs", "/etc/pki/tls", "/etc/pki/ca-trust", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 	}
 }
@@ -310,7 +325,9 @@ func (c *container) confinement(command layout.Command) process.Confinement {
 	if c.pod.node.options.Unconfined {
 		return process.Confinement{}
 	}
-	confinement := process.Confinement{Program: command.Path, Read: systemFiles(), Write: []string{filepath.Join(c.dir, "root")}}
+	confinement := process.Confinement{
+		Program: command.Path, Read: slices.Concat(systemFiles(), c.egressFiles()), Write: []string{filepath.Join(c.dir, "root")},
+	}
 	// Allow access to the whole directory of a volume, because the files of a volume are links to
 	// the current version of the files in the same directory.
 	for _, mount := range c.spec.VolumeMounts {
@@ -324,10 +341,10 @@ func (c *container) confinement(command layout.Command) process.Confinement {
 	return confinement
 }
 
+// newExecCmd returns the process of a command. Argument 0 is the name of the program, by which a
+// file with several programs selects one.
 func newExecCmd(command layout.Command) *exec.Cmd {
-	cmd := exec.Command(command.Path, command.Args...)
-	cmd.Env, cmd.Dir = command.Env, command.Dir
-	return cmd
+	return &exec.Cmd{Path: command.Path, Args: append([]string{command.Name}, command.Args...), Env: command.Env, Dir: command.Dir}
 }
 
 // logPath returns the path of the log of one run of the container.
@@ -357,8 +374,8 @@ func (c *container) openLog(run int32) (*containerlog.File, error) {
 }
 
 // recordEnd records how the program ended.
-func (c *container) recordEnd(launched *process.Process, began time.Time) {
-	now := c.pod.node.now()
+func (c *container) recordEnd(ctx context.Context, launched *process.Process, began time.Time) {
+	now, message := c.pod.node.now(), c.terminationMessage(ctx, launched)
 	c.updateStatus(func(status *corev1.ContainerStatus) {
 		c.running = nil
 		c.failures++
@@ -366,7 +383,7 @@ func (c *container) recordEnd(launched *process.Process, began time.Time) {
 			c.failures = 1
 		}
 		end := &corev1.ContainerStateTerminated{
-			ExitCode: launched.ExitCode(), Reason: reasonCompleted, ContainerID: status.ContainerID,
+			ExitCode: launched.ExitCode(), Reason: reasonCompleted, Message: message, ContainerID: status.ContainerID,
 			StartedAt: metav1.NewTime(began), FinishedAt: metav1.NewTime(now),
 		}
 		if launched.ExitCode() != 0 {
@@ -378,6 +395,25 @@ func (c *container) recordEnd(launched *process.Process, began time.Time) {
 		status.State = corev1.ContainerState{Terminated: end}
 		status.Ready, status.Started = false, new(bool)
 	})
+}
+
+// The limits of a termination message are those of a kubelet.
+const (
+	maxTerminationLines = 80
+	maxTerminationBytes = 2048
+)
+
+// terminationMessage returns the end of the log of a program that failed, if the container asks for it.
+// The file of a termination message is not supported.
+func (c *container) terminationMessage(ctx context.Context, launched *process.Process) string {
+	if launched.ExitCode() == 0 || c.spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+		return ""
+	}
+	var text bytes.Buffer
+	path := c.logPath(c.currentStatus().RestartCount)
+	// A log that cannot be read gives no message, as in a kubelet.
+	_ = containerlog.Read(context.WithoutCancel(ctx), path, nil, containerlog.Query{Tail: maxTerminationLines}, &text)
+	return string(text.Bytes()[max(0, text.Len()-maxTerminationBytes):])
 }
 
 // runProbes runs the probes of the program until ctx ends.

@@ -91,7 +91,8 @@ func (c *container) Exec(ctx context.Context, arguments []string, streams kubele
 	if err != nil {
 		return err // the error names the command
 	}
-	cmd := exec.CommandContext(ctx, execCommand.Path, execCommand.Args...)
+	cmd := exec.CommandContext(ctx, execCommand.Path)
+	cmd.Args = append([]string{execCommand.Name}, execCommand.Args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = execCommand.Env, execCommand.Dir, process.OutputTimeout
 	cmd.Cancel = func() error { process.Kill(cmd); return nil }
 	cmd.Stdout, cmd.Stderr = streams.Stdout, streams.Stderr

@@ -10,44 +10,88 @@ import (
 	"syscall"
 )
 
-// programPrefix is the prefix of the names of all programs in Programs.
-const programPrefix = "karmada-"
+// Image is the name of the image that contains all programs. It is also the name of the file that
+// contains them on this machine. This file selects a program by its argument 0.
+const Image = "karmada"
 
-// Programs returns the names of the programs that a node can run. Each name is also the last
-// element of the name of an image. karmada-aggregated-apiserver is excluded, because it needs an
-// etcd, and Pods must not use the etcd servers of this machine.
-func Programs() []string {
+// componentPrograms are the programs that have images and files of their own name.
+func componentPrograms() []string {
 	return []string{
-		"karmada-agent", "karmada-controller-manager", "karmada-descheduler", "karmada-scheduler", "karmada-scheduler-estimator", "karmada-webhook",
+		"karmada-agent", "karmada-aggregated-apiserver", "karmada-controller-manager", "karmada-descheduler",
+		"karmada-scheduler", "karmada-scheduler-estimator", "karmada-webhook",
 	}
+}
+
+// upstreamPrograms are the programs of other projects that the file Image contains. The image of
+// the other project runs the program of this file too.
+func upstreamPrograms() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager"}
+}
+
+// Programs returns the names of the programs that a node can run.
+func Programs() []string {
+	return slices.Concat(componentPrograms(), upstreamPrograms(), []string{"karmada-apiserver", "karmadactl"})
 }
 
 // ProgramsVariable is an environment variable with additional directories for programs, in
 // the format of $PATH. The owner of the machine sets it before the start. Pods cannot set it.
 const ProgramsVariable = "KARMADA_PROGRAMS"
 
-// programName returns the last element of the name of an image, without tag and digest. The
+// imageName returns the last element of the name of an image, without tag and digest. The
 // registry is ignored, because the image is never pulled: the installed program runs instead.
-func programName(image string) string {
+func imageName(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
 	name, _, _ = strings.Cut(name, ":")
 	return name
 }
 
-// CanRun reports whether the node can run a Pod with these images, which requires that each image
-// names a program of Programs.
-func CanRun(images ...string) bool {
-	for _, image := range images {
-		if !slices.Contains(Programs(), programName(image)) {
+// Container is the part of a container that selects its program.
+type Container struct {
+	Image   string
+	Command []string
+}
+
+// installedProgram is a program and the name of the file that contains it.
+type installedProgram struct{ name, file string }
+
+// program returns the program of a container. The image of one component needs no command. The
+// other images need a command, because they contain several programs, or start another program
+// without a command.
+func (c Container) program() (installedProgram, error) {
+	name := imageName(c.Image)
+	if slices.Contains(componentPrograms(), name) {
+		return installedProgram{name: name, file: name}, nil
+	}
+	if name != Image && !slices.Contains(upstreamPrograms(), name) {
+		return installedProgram{}, fmt.Errorf("image %s: %w", c.Image, errForeignImage)
+	}
+	if len(c.Command) == 0 {
+		return installedProgram{}, fmt.Errorf("image %s: %w", c.Image, errNoCommand)
+	}
+	program := filepath.Base(c.Command[0])
+	if !slices.Contains(Programs(), program) || name != Image && name != program {
+		return installedProgram{}, fmt.Errorf("image %s: command %q: %w", c.Image, c.Command[0], errForeignProgram)
+	}
+	return installedProgram{name: program, file: Image}, nil
+}
+
+// CanRun reports whether the node can run a Pod with these containers, which requires that each
+// container selects a program of Programs.
+func CanRun(containers ...Container) bool {
+	for _, c := range containers {
+		if _, err := c.program(); err != nil {
 			return false
 		}
 	}
-	return len(images) > 0
+	return len(containers) > 0
 }
 
 var (
-	errForeignImage    = errors.New("this node runs images of Karmada only: " + strings.Join(Programs(), ", ") + ", and no others")
+	errForeignImage = errors.New("this node runs images of Karmada only: " +
+		strings.Join(slices.Concat([]string{Image}, componentPrograms(), upstreamPrograms()), ", ") + ", and no others")
+	errNoCommand       = errors.New("the command is missing: its first word selects the program: " + strings.Join(Programs(), ", "))
+	errForeignProgram  = errors.New("there is no other command in the image: use " + strings.Join(Programs(), ", "))
 	errProgramNotFound = errors.New("program not found")
 	errReplaceable     = errors.New("other users can replace it")
 )
@@ -75,8 +119,9 @@ func findProgramIn(program string, dirs []string) (path string, err error) {
 		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 			continue
 		}
-		// A link to another version of the program is allowed, but not a link to another program.
-		if name := filepath.Base(path); name != program && (!strings.HasPrefix(name, program+"-") || slices.Contains(Programs(), name)) {
+		// A link to another version of the program, or to the file with all programs, is allowed, but
+		// not a link to another program.
+		if name := filepath.Base(path); name != program && name != Image && (!strings.HasPrefix(name, program+"-") || slices.Contains(Programs(), name)) {
 			return "", fmt.Errorf("program %s is a link to %s: %w: install the program itself", filepath.Join(dir, program), path, errProgramNotFound)
 		}
 		if !isTrusted(info) {

@@ -9,36 +9,56 @@ import (
 	"testing"
 )
 
-func TestProgramName(t *testing.T) {
+func TestContainerSelectsProgram(t *testing.T) {
 	tests := map[string]struct {
-		image, program string
-		canRun         bool
+		image, command string
+		// name and file are empty if the node must not run the container.
+		name, file string
 	}{
-		"with registry and tag":             {"docker.io/karmada/karmada-agent:v1.2.3", "karmada-agent", true},
-		"a bare name":                       {"karmada-agent", "karmada-agent", true},
-		"registry with a port":              {"localhost:5000/karmada-webhook", "karmada-webhook", true},
-		"with a digest":                     {"karmada/karmada-agent@sha256:abc", "karmada-agent", true},
-		"with a tag and a digest":           {"karmada/karmada-agent:v1@sha256:abc", "karmada-agent", true},
-		"another name":                      {"docker.io/library/nginx:1.19", "nginx", false},
-		"another name of karmada":           {"docker.io/karmada/etcd:3.6", "etcd", false},
-		"only the prefix":                   {"karmada-:v1", "karmada-", false},
-		"the prefix and another name":       {"karmada-shell", "karmada-shell", false},
-		"a name that starts like a program": {"karmada-agent-evil", "karmada-agent-evil", false},
-		"the program karmada":               {"karmada", "karmada", false},
-		"a path to another program":         {"karmada-agent/../../bin/sh", "sh", false},
-		"an empty image":                    {"", "", false},
+		"with registry and tag":              {image: "docker.io/karmada/karmada-agent:v1.2.3", name: "karmada-agent", file: "karmada-agent"},
+		"a bare name":                        {image: "karmada-agent", name: "karmada-agent", file: "karmada-agent"},
+		"registry with a port":               {image: "localhost:5000/karmada-webhook", name: "karmada-webhook", file: "karmada-webhook"},
+		"with a digest":                      {image: "karmada/karmada-agent@sha256:abc", name: "karmada-agent", file: "karmada-agent"},
+		"with a tag and a digest":            {image: "karmada/karmada-agent:v1@sha256:abc", name: "karmada-agent", file: "karmada-agent"},
+		"an aggregated API server":           {image: "karmada/karmada-aggregated-apiserver", name: "karmada-aggregated-apiserver", file: "karmada-aggregated-apiserver"},
+		"all programs, a component":          {image: "docker.io/karmada/karmada:v1", command: "/bin/karmada-scheduler", name: "karmada-scheduler", file: "karmada"},
+		"all programs, a program in $PATH":   {image: "docker.io/karmada/karmada:v1", command: "kube-apiserver", name: "kube-apiserver", file: "karmada"},
+		"all programs, etcd":                 {image: "mirror.example/karmada@sha256:abc", command: "/usr/local/bin/etcd", name: "etcd", file: "karmada"},
+		"all programs, karmadactl":           {image: "karmada", command: "/bin/karmadactl", name: "karmadactl", file: "karmada"},
+		"all programs, karmada-apiserver":    {image: "karmada", command: "karmada-apiserver", name: "karmada-apiserver", file: "karmada"},
+		"all programs without a command":     {image: "karmada"},
+		"all programs, another command":      {image: "karmada", command: "/bin/sh"},
+		"all programs, karmada up":           {image: "karmada", command: "karmada"},
+		"kube-apiserver of Kubernetes":       {image: "registry.k8s.io/kube-apiserver:v1.36.2", command: "kube-apiserver", name: "kube-apiserver", file: "karmada"},
+		"etcd of Kubernetes":                 {image: "registry.k8s.io/etcd:3.6.0-0", command: "/usr/local/bin/etcd", name: "etcd", file: "karmada"},
+		"etcd of another project":            {image: "docker.io/bitnami/etcd:3.6"},
+		"etcd of Kubernetes, another one":    {image: "registry.k8s.io/etcd:3.6.0-0", command: "kube-apiserver"},
+		"etcd of Kubernetes, another tool":   {image: "registry.k8s.io/etcd:3.6.0-0", command: "etcdctl"},
+		"another name":                       {image: "docker.io/library/nginx:1.19", command: "etcd"},
+		"karmadactl alone":                   {image: "karmada/karmadactl"},
+		"only the prefix":                    {image: "karmada-:v1"},
+		"the prefix and another name":        {image: "karmada-shell"},
+		"a name that starts like a program":  {image: "karmada-agent-evil"},
+		"a path to another program":          {image: "karmada-agent/../../bin/sh"},
+		"an empty image":                     {},
+		"the name of the image in directory": {image: "karmada-io/agent"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if program, canRun := programName(test.image), CanRun(test.image); program != test.program || canRun != test.canRun {
-				t.Errorf("%q has program %q, supported %t, want %q, %t", test.image, program, canRun, test.program, test.canRun)
+			c := Container{Image: test.image}
+			if test.command != "" {
+				c.Command = []string{test.command, "--flag"}
+			}
+			got, err := c.program()
+			if want := (installedProgram{name: test.name, file: test.file}); got != want || (err == nil) != (test.name != "") || CanRun(c) != (err == nil) {
+				t.Errorf("%v selects %v (%v), want %v", c, got, err, want)
 			}
 		})
 	}
 }
 
 func TestProgramsAreOfThisRepository(t *testing.T) {
-	for _, program := range Programs() {
+	for _, program := range append(componentPrograms(), Image) {
 		if _, err := os.Stat(filepath.Join("../../../cmd", program, "main.go")); err != nil {
 			t.Errorf("%s is not a program of this repository: %v", program, err)
 		}
@@ -54,13 +74,16 @@ func TestCanRun(t *testing.T) {
 		"two programs":                {[]string{"karmada-agent", "karmada-scheduler"}, true},
 		"a program and another image": {[]string{"karmada-agent", "nginx"}, false},
 		"no images":                   {nil, false},
-		"the prefix in the directory": {[]string{"karmada-io/agent"}, false},
 		"a program with a sidecar":    {[]string{"envoy", "karmada-agent"}, false},
 		"an unknown program":          {[]string{"karmada-agent", "karmada-shell"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := CanRun(test.images...); got != test.want {
+			var containers []Container
+			for _, image := range test.images {
+				containers = append(containers, Container{Image: image})
+			}
+			if got := CanRun(containers...); got != test.want {
 				t.Errorf("%v: %t, want %t", test.images, got, test.want)
 			}
 		})
@@ -99,6 +122,12 @@ func TestFindProgramRejectsReplaceableFiles(t *testing.T) {
 		"a link to a shell": {func(dir string) error {
 			return os.Symlink("/bin/sh", filepath.Join(dir, "karmada-agent"))
 		}, errProgramNotFound},
+		"a link to the file with all programs": {func(dir string) error {
+			if err := os.WriteFile(filepath.Join(dir, Image), nil, 0o700); err != nil {
+				return err
+			}
+			return os.Symlink(Image, filepath.Join(dir, "karmada-agent"))
+		}, nil},
 		"a link to another version of the program": {func(dir string) error {
 			if err := os.WriteFile(filepath.Join(dir, "karmada-agent-v2"), nil, 0o700); err != nil {
 				return err
@@ -160,7 +189,6 @@ func TestProgramInstalledAsLinkRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := startNode(t, dir)
-	n.programs = append(n.programs, "karmada-linked")
 	pod := testPod("linked", "wait")
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command = "karmada-linked", []string{"/bin/karmada-linked"}
 	n.create(t, pod)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/access/podenvironment"
 )
 
 // The Pods of the tests run the test binary as their program. The value of this variable selects
@@ -60,9 +60,15 @@ func runRole(role string) (code int, err error) {
 				http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			}
 		}))
+	case "fetch":
+		podenvironment.UsePodResolver()
+		return 0, fetch(os.Args[1])
+	case "name":
+		fmt.Println("program", os.Args[0])
+		return 0, nil
 	case "print":
 		data, err := os.ReadFile(os.Args[1])
-		fmt.Printf("%s at %s\n", data, os.Getenv(flags.PodAddressVariable))
+		fmt.Printf("%s at %s\n", data, os.Getenv(podenvironment.PodAddressVariable))
 		return 0, err
 	case "wait":
 		signals := make(chan os.Signal, 1)
@@ -88,6 +94,28 @@ func runRole(role string) (code int, err error) {
 		}
 	default:
 		return 0, errors.New("unknown role: " + role)
+	}
+}
+
+// fetch requests a URL until the response is a success.
+func fetch(url string) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(timeout)
+	for {
+		response, err := http.Get(url)
+		if err == nil {
+			fmt.Println(url, response.Status)
+			if response.StatusCode == http.StatusOK {
+				return response.Body.Close()
+			}
+			err = errors.Join(errors.New(response.Status), response.Body.Close())
+		}
+		select {
+		case <-deadline:
+			return err
+		case <-ticker.C:
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,9 +65,14 @@ func startNodeWithClient(t *testing.T, dir string, client *fake.Clientset) *test
 		Name: nodeName, Dir: dir, Client: client, APIServer: "127.0.0.1:6443", Version: "v1",
 		Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")},
 	})}
-	n.programs = append(n.programs, "karmada-test", "karmada-absent")
+	n.selectProgram = func(c Container) (installedProgram, error) {
+		if name := imageName(c.Image); slices.Contains([]string{"karmada-test", "karmada-absent", "karmada-linked"}, name) {
+			return installedProgram{name: name, file: name}, nil
+		}
+		return c.program()
+	}
 	n.findProgram = func(program string) (string, error) {
-		if program != "karmada-test" {
+		if program != "karmada-test" && program != Image {
 			return findProgramIn(program, []string{dir})
 		}
 		return os.Executable()
@@ -330,8 +336,21 @@ func TestStartFailureIsReported(t *testing.T) {
 		},
 		"a hostPath": {
 			func(p *corev1.Pod) {
-				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
-			}, reasonConfigError, "hostPath",
+				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/run/docker.sock", Type: new(corev1.HostPathSocket)}}}}
+			}, reasonConfigError, "hostPath of type Socket",
+		},
+		"a persistent volume": {
+			func(p *corev1.Pod) {
+				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
+			}, reasonConfigError, "persistentVolumeClaim",
+		},
+		"an image of all programs without a command": {
+			func(p *corev1.Pod) { p.Spec.Containers[0].Image = Image }, reasonStartError, "the command is missing",
+		},
+		"an image of all programs with another command": {
+			func(p *corev1.Pod) {
+				p.Spec.Containers[0].Image, p.Spec.Containers[0].Command = Image, []string{"/bin/karmada"}
+			}, reasonStartError, "there is no other command",
 		},
 		"a lifecycle hook": {
 			func(p *corev1.Pod) { p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{} }, reasonConfigError, "lifecycle",

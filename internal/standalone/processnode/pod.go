@@ -18,14 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/standalone/processnode/layout"
+	"karmada.io/karmada/internal/standalone/processnode/services"
 )
 
 const (
 	serviceAccountPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
-	serviceAccountVariable = flags.ServiceAccountVariable
+	serviceAccountVariable = podenvironment.ServiceAccountVariable
 
+	// hostDir is the directory of the files of hostPath volumes, in the directory of the node.
+	hostDir = "host"
 	// refreshPeriod is the interval at which volumes are compared with their sources.
 	refreshPeriod = 10 * time.Second
 	// requestTimeout is the time limit of each request for a Pod.
@@ -72,7 +75,7 @@ func newPod(ctx context.Context, node *Node, object *corev1.Pod, address netip.A
 	}
 	for i := range object.Spec.Volumes {
 		v := &object.Spec.Volumes[i]
-		p.volumes[v.Name] = layout.NewVolume(v, filepath.Join(p.dir, "volumes", v.Name))
+		p.volumes[v.Name] = layout.NewVolume(v, filepath.Join(p.dir, "volumes", v.Name), filepath.Join(node.options.Dir, hostDir))
 	}
 	p.lifetime, p.terminate = context.WithCancel(ctx)
 	reportedStatus := func(statuses []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
@@ -113,6 +116,7 @@ func (p *pod) spec() *corev1.PodSpec {
 func (p *pod) update(object *corev1.Pod) {
 	p.mu.Lock()
 	p.object = object
+	p.node.services.UpdatePods()
 	deleting := object.DeletionTimestamp != nil
 	if seconds := object.DeletionGracePeriodSeconds; deleting && seconds != nil {
 		grace := time.Duration(*seconds) * time.Second
@@ -141,8 +145,32 @@ func (p *pod) gracePeriod() time.Duration {
 	return grace
 }
 
-// requestReport schedules a report of the status.
+// servicePod returns the Pod as Services see it. ok is false if the Pod has ended.
+func (p *pod) servicePod() (seen services.Pod, ok bool) {
+	object, status := p.latest(), p.status()
+	if status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed {
+		return services.Pod{}, false
+	}
+	seen = services.Pod{
+		Namespace: object.Namespace, Name: object.Name, Hostname: object.Spec.Hostname, Subdomain: object.Spec.Subdomain,
+		Labels: object.Labels, Address: p.address, Ports: map[string]int32{},
+	}
+	for _, c := range status.Conditions {
+		seen.IsReady = seen.IsReady || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && object.DeletionTimestamp == nil
+	}
+	for i := range object.Spec.Containers {
+		for _, port := range object.Spec.Containers[i].Ports {
+			if port.Name != "" && (port.Protocol == corev1.ProtocolTCP || port.Protocol == "") {
+				seen.Ports[port.Name] = port.ContainerPort
+			}
+		}
+	}
+	return seen, true
+}
+
+// requestReport schedules a report of the status, to the API server and to the Services.
 func (p *pod) requestReport() {
+	p.node.services.UpdatePods()
 	select {
 	case p.statusChanged <- struct{}{}:
 	default:
@@ -358,19 +386,28 @@ func (p *pod) finishDeletion(ctx context.Context) {
 	}
 }
 
+// hostname returns the name of the host in the Pod.
+func hostname(object *corev1.Pod) string {
+	if object.Spec.Hostname != "" {
+		return object.Spec.Hostname
+	}
+	return object.Name
+}
+
 // baseEnvironment returns the variables that every program gets. The environment of this
 // process is not included.
 func (p *pod) baseEnvironment(dir string) []corev1.EnvVar {
 	host, port := p.node.apiServerAddress()
 	root := filepath.Join(dir, "root")
 	env := []corev1.EnvVar{
-		{Name: "HOSTNAME", Value: p.latest().Name},
+		{Name: "HOSTNAME", Value: hostname(p.latest())},
 		{Name: "HOME", Value: root},
 		{Name: "TMPDIR", Value: filepath.Join(root, "tmp")},
 		{Name: "KUBERNETES_SERVICE_HOST", Value: host},
 		{Name: "KUBERNETES_SERVICE_PORT", Value: port},
 		{Name: "KUBERNETES_SERVICE_PORT_HTTPS", Value: port},
-		{Name: flags.PodAddressVariable, Value: p.address.String()},
+		{Name: podenvironment.PodAddressVariable, Value: p.address.String()},
+		{Name: podenvironment.DNSServerVariable, Value: p.node.services.DNSAddress()},
 	}
 	return env
 }

@@ -1,16 +1,21 @@
 // Package processnode answers: how does a Pod run on a machine without containers? It is a small
 // kubelet whose containers are child processes. It serves simulated clusters, so that programs of
-// Karmada run there in the same way as in other clusters.
+// Karmada run there in the same way as in other clusters: an agent, or a complete control plane with
+// its etcd and its API server.
 //
 // Invariants:
 //
-//   - Only the programs of Programs run. The last element of the image's name, such as
-//     karmada-agent, is the name of a program. FindProgram searches the program in the directory
-//     of this program. The admission plugin that assigns Pods uses CanRun, Label and Taint.
+//   - Only the programs of Programs run. The last element of the image's name selects the program:
+//     the name of a component, such as karmada-agent, or karmada, the image of all programs, whose
+//     program is the first word of the command. FindProgram searches the file of the program in the
+//     directory of this program. The file karmada gets the name of the program as its argument 0.
+//     The admission plugin that assigns Pods uses CanRun.
 //   - The kernel confines each program with Landlock. The program executes only itself. It
 //     reads the volumes that its container mounts and a few files of the system. It changes
-//     only its own directory and its empty directories. So a kubeconfig that names a command
-//     or a file of the machine gives the author of the kubeconfig no access.
+//     only its own directory, its empty directories and its hostPath directories. So a kubeconfig
+//     that names a command or a file of the machine gives the author of the kubeconfig no access.
+//   - A hostPath is a directory below the directory of the node, never a path of the machine. It
+//     outlives the Pod.
 //   - Variables that change how a process runs are rejected. The environment of this process
 //     is not inherited.
 //   - A program gets the command line, the environment and the files of its Pod. Secrets,
@@ -19,13 +24,15 @@
 //     before they expire.
 //   - A process has no file system of its own. In arguments and variables, paths below a
 //     mount path are replaced by the path on the machine. The content of files is not
-//     changed. A program reads its service account through flags.InCluster.
+//     changed. A program reads its service account through podenvironment.InCluster.
 //   - A process has no network of its own. Each Pod has an address in 127.64.0.0/10. An
 //     argument that makes a program listen on all addresses is changed to the address of the
-//     Pod, also in exec and exec probes. The defaults of programs use $KARMADA_POD_IP. An
-//     argument with a listen address that is neither the address of the Pod nor loopback is
-//     rejected, so that other machines cannot reach a Pod. Probes connect only to ports that
-//     are open on the address of the Pod. There is no cluster DNS.
+//     Pod, also in exec and exec probes. The defaults of programs use $KARMADA_POD_IP, and the
+//     programs of other projects get arguments instead. An argument with a listen address that is
+//     neither the address of the Pod nor loopback is rejected, so that other machines cannot reach
+//     a Pod. Probes connect only to ports that are open on the address of the Pod.
+//   - Programs reach each other by the names and ports of Services: see package services. Their
+//     DNS server is podenvironment.DNSServerVariable.
 //   - Restart policy, back-off, grace periods, init containers, probes, conditions and events
 //     work as in a kubelet. The size of logs is limited.
 //   - The node serves logs, exec, attach and port-forward. exec runs the program of the
@@ -33,14 +40,14 @@
 //   - No process outlives the process that runs the node, even if the latter is killed. The
 //     next node with the same name continues with the Pods of the node.
 //
-// Unsupported features are reported. A Pod with a hostPath, a persistent volume, a lifecycle hook,
-// a sidecar or a gRPC probe waits with a message that names the feature. Security contexts, limits
+// Unsupported features are reported. A Pod with a persistent volume, a hostPath of a file, a
+// lifecycle hook, a sidecar or a gRPC probe waits with a message that names the feature. Security contexts, limits
 // of CPU and memory, and network settings have no effect. The programs are processes of the user
 // who runs the node, on the network of the machine.
 //
 // This package contains the node, its Pods and their containers. Package layout prepares the files
-// and arguments of programs, process runs the programs, containerlog stores their output, and
-// kubelet serves the requests of the API server.
+// and arguments of programs, process runs the programs, services connects them, containerlog stores
+// their output, and kubelet serves the requests of the API server.
 package processnode
 
 import (
@@ -48,11 +55,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +81,7 @@ import (
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/standalone/processnode/kubelet"
 	"karmada.io/karmada/internal/standalone/processnode/process"
+	"karmada.io/karmada/internal/standalone/processnode/services"
 )
 
 // Options configure a node.
@@ -118,15 +128,15 @@ const stopTimeout = 2 * time.Second
 
 // Node runs Pods. A Node can run only once.
 type Node struct {
-	options Options
-	// programs are the names of the programs that may run.
-	programs    []string
-	findProgram func(program string) (string, error)
-	now         func() time.Time
-	backoff     restartBackoff
-	spawner     *process.Spawner
-	events      record.EventRecorder
-	handler     http.Handler
+	options       Options
+	selectProgram func(Container) (installedProgram, error)
+	findProgram   func(file string) (string, error)
+	now           func() time.Time
+	backoff       restartBackoff
+	spawner       *process.Spawner
+	events        record.EventRecorder
+	services      *services.Services
+	handler       http.Handler
 
 	stopped    chan struct{}
 	goroutines sync.WaitGroup
@@ -142,10 +152,10 @@ func New(o Options) *Node {
 	}
 	o.Unconfined = confinement != nil
 	n := &Node{
-		options: o, programs: Programs(), findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
+		options: o, selectProgram: Container.program, findProgram: FindProgram, now: time.Now, pods: map[types.UID]*pod{}, stopped: make(chan struct{}),
 		backoff: restartBackoff{initial: 10 * time.Second, max: 5 * time.Minute, resetAfter: 10 * time.Minute},
 	}
-	n.handler = kubelet.Node{FindPod: n.findPod, ImagePrefix: programPrefix, Now: n.now}.Handler()
+	n.handler = kubelet.Node{FindPod: n.findPod, ImagePrefix: Image, Now: n.now}.Handler()
 	return n
 }
 
@@ -176,7 +186,12 @@ func (n *Node) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching the Pods of node %q: %w", n.options.Name, err)
 	}
+	if n.services, err = services.New(services.Options{Client: n.options.Client, Pods: n.servicePods, Events: n.events, ProxyDir: filepath.Join(n.options.Dir, "proxy")}); err != nil {
+		return fmt.Errorf("starting node %q: %w", n.options.Name, err)
+	}
 	n.goroutines.Go(func() { wait.UntilWithContext(ctx, n.renewHeartbeat, leasePeriod) })
+	n.goroutines.Go(func() { n.services.Run(ctx) })
+	n.services.AwaitNames(ctx)
 	n.goroutines.Go(func() { pods.RunWithContext(ctx) })
 	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		n.removeOldFiles()
@@ -240,8 +255,23 @@ func (n *Node) isAddressUsed(address netip.Addr) bool {
 func (n *Node) runPod(ctx context.Context, p *pod) {
 	p.run(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("pod", p.key)))
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	delete(n.pods, p.uid)
+	n.mu.Unlock()
+	n.services.UpdatePods()
+}
+
+// servicePods returns the Pods that Services may select.
+func (n *Node) servicePods() []services.Pod {
+	n.mu.Lock()
+	pods := slices.Collect(maps.Values(n.pods))
+	n.mu.Unlock()
+	var running []services.Pod
+	for _, p := range pods {
+		if seen, ok := p.servicePod(); ok {
+			running = append(running, seen)
+		}
+	}
+	return running
 }
 
 // handleDeletedPod stops a Pod that was deleted from the API server, or moved to another

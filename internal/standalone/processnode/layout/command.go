@@ -11,9 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program is the program of an image. Images and commands contain Name. The file at Path may have
-// another name, for example a name with a version.
-type Program struct{ Name, Path string }
+// Program is the program of a container. Commands contain Name, and the program gets Name as its
+// argument 0. The file at Path may have another name: a name with a version, or the name of a file
+// that contains several programs and selects one by its argument 0.
+type Program struct {
+	Name, Path string
+	// Defaults are arguments that the program gets unless the container sets the same flags.
+	Defaults []string
+}
 
 // Command is the command of a container, rewritten to the paths and addresses of this machine.
 type Command struct {
@@ -21,19 +26,17 @@ type Command struct {
 	Args []string
 	Env  []string
 	Dir  string
-	// mounts and address are used to rewrite further commands of the same container.
-	mounts  Mounts
-	address string
+	// mounts, address and variables are used to rewrite further commands of the same container.
+	mounts    Mounts
+	address   string
+	variables []corev1.EnvVar
 }
 
 // ResolveCommand returns the command of a container. Its working directory is root, unless the
 // container's working directory is in a volume. The first word of the container's command must be
-// the program of the image, because the image has no other program.
+// the program, because the node runs no other command.
 func ResolveCommand(program Program, container *corev1.Container, env []corev1.EnvVar, m Mounts, address, root string) (Command, error) {
-	values := map[string]string{}
-	for _, variable := range env {
-		values[variable.Name] = variable.Value
-	}
+	values := variableValues(env)
 	words := container.Args
 	if len(container.Command) > 0 {
 		if filepath.Base(container.Command[0]) != program.Name {
@@ -41,7 +44,7 @@ func ResolveCommand(program Program, container *corev1.Container, env []corev1.E
 		}
 		words = append(append([]string{}, container.Command[1:]...), container.Args...)
 	}
-	c := Command{Program: program, mounts: m, address: address, Dir: root}
+	c := Command{Program: program, mounts: m, address: address, variables: env, Dir: root}
 	if container.WorkingDir != "" {
 		if dir := m.rewrite(path.Clean(container.WorkingDir)); dir != path.Clean(container.WorkingDir) {
 			c.Dir = dir
@@ -56,7 +59,11 @@ func ResolveCommand(program Program, container *corev1.Container, env []corev1.E
 		return Command{}, err
 	}
 	for _, variable := range env {
-		c.Env = append(c.Env, variable.Name+"="+m.rewrite(variable.Value))
+		value, err := restrictVariable(program.Name, variable, address)
+		if err != nil {
+			return Command{}, err
+		}
+		c.Env = append(c.Env, variable.Name+"="+m.rewrite(value))
 	}
 	return c, nil
 }
@@ -84,5 +91,10 @@ func (c Command) resolveArguments(words []string) ([]string, error) {
 	for _, word := range words {
 		rewritten = append(rewritten, c.mounts.rewrite(word))
 	}
-	return restrictAddresses(rewritten, c.address)
+	if c.Name == etcdServer {
+		if err := checkEtcd(rewritten); err != nil {
+			return nil, err
+		}
+	}
+	return restrictAddresses(withDefaults(c.Program, rewritten, c.variables, c.address), c.address)
 }

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"karmada.io/karmada/internal/programs/flags"
+	"karmada.io/karmada/internal/access/podenvironment"
 )
 
 // ObjectReader reads the objects to which a Pod refers. If an object of an optional reference is
@@ -65,7 +65,7 @@ var (
 	fixedPrefixes = []string{"LD_", "DYLD_", "GLIBC_", "MALLOC_"}
 	fixedNames    = []string{
 		"GODEBUG", "GOTRACEBACK", "GOCOVERDIR", "GORACE", "GCONV_PATH", "LOCPATH", "NLSPATH", "PATH",
-		flags.ServiceAccountVariable, flags.PodAddressVariable,
+		podenvironment.ServiceAccountVariable, podenvironment.PodAddressVariable, podenvironment.DNSServerVariable,
 	}
 )
 
@@ -221,6 +221,15 @@ func formatLabels(labels map[string]string) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
+}
+
+// variableValues returns the values of variables by name.
+func variableValues(env []corev1.EnvVar) map[string]string {
+	values := map[string]string{}
+	for _, variable := range env {
+		values[variable.Name] = variable.Value
+	}
+	return values
 }
 
 // expandVariables replaces $(NAME) by the value of the variable. $$ is an escaped dollar. References

@@ -40,6 +40,16 @@ func TestProgramListensOnPodAddressOnly(t *testing.T) {
 		"a host name":                     {"--metrics-bind-address=machine.example:80", ""},
 		"an address that Go cannot parse": {"--metrics-bind-address=000.000.000.000:80", ""},
 		"the address of another Pod":      {"--bind-address=127.70.1.3", ""},
+		"a URL with all addresses":        {"--listen-client-urls=https://0.0.0.0:2379", "--listen-client-urls=https://127.70.1.2:2379"},
+		"a URL without a host":            {"--listen-peer-urls=https://:2380", "--listen-peer-urls=https://127.70.1.2:2380"},
+		"a URL after its flag":            {"--listen-metrics-urls http://0.0.0.0:2381", "--listen-metrics-urls http://127.70.1.2:2381"},
+		"a list of URLs":                  {"--listen-client-urls=https://127.0.0.1:2379,https://[::]:2379", "--listen-client-urls=https://127.0.0.1:2379,https://127.70.1.2:2379"},
+		"a URL of the machine":            {"--listen-client-urls=https://127.0.0.1:2379,https://192.0.2.7:2379", ""},
+		"a URL of a unix socket":          {"--listen-client-urls=unix:///tmp/etcd", ""},
+		"a URL that cannot be parsed":     {"--listen-client-urls=https://%zz", ""},
+		"a URL to advertise":              {"--advertise-client-urls=https://etcd-0.etcd.ns.svc.cluster.local:2379", "--advertise-client-urls=https://etcd-0.etcd.ns.svc.cluster.local:2379"},
+		"an address to advertise":         {"--advertise-address=192.0.2.7", "--advertise-address=192.0.2.7"},
+		"an address of kubectl proxy":     {"--address=192.0.2.7", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +76,68 @@ func TestProgramListensOnPodAddressOnly(t *testing.T) {
 			}
 			if diff := cmp.Diff(strings.Fields(test.want), execCommand.Args); want == nil && diff != "" {
 				t.Errorf("arguments of kubectl exec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProgramsOfOtherProjectsListenOnPodAddress(t *testing.T) {
+	const apiServer = "--bind-address=127.70.1.2 --advertise-address=127.70.1.2"
+	const skipSource = "--peer-skip-client-san-verification=true"
+	tests := map[string]struct {
+		program, arguments string
+		env                []corev1.EnvVar
+		// want is empty if the command must be rejected.
+		want, wantEnv string
+	}{
+		"kube-apiserver without addresses": {program: kubeAPIServer, arguments: "--secure-port=5443", want: apiServer + " --secure-port=5443"},
+		"kube-apiserver with all addresses": {
+			program: kubeAPIServer, arguments: "--bind-address=0.0.0.0", want: "--advertise-address=127.70.1.2 --bind-address=127.70.1.2",
+		},
+		"kube-apiserver with both addresses": {
+			program: kubeAPIServer, arguments: "--bind-address 0.0.0.0 --advertise_address=127.70.1.2", want: "--bind-address 127.70.1.2 --advertise_address=127.70.1.2",
+		},
+		"a subcommand":            {program: kubeAPIServer, arguments: "completion bash", want: "completion bash"},
+		"karmada-apiserver":       {program: karmadaAPIServer, want: apiServer},
+		"kube-controller-manager": {program: kubeControllerManager, want: "--bind-address=127.70.1.2"},
+		"a component of Karmada":  {program: "karmada-scheduler", arguments: "--v=4", want: "--v=4"},
+		"etcd without addresses": {
+			program: etcdServer, arguments: "--name=a",
+			want: "--listen-client-urls=http://127.70.1.2:2379 --advertise-client-urls=http://127.70.1.2:2379 --listen-peer-urls=http://127.70.1.2:2380 " + skipSource + " --name=a",
+		},
+		"etcd with addresses": {
+			program: etcdServer, arguments: "--listen-client-urls=https://0.0.0.0:2379 -listen-peer-urls=https://0.0.0.0:2380 --advertise-client-urls=https://etcd-0.etcd:2379",
+			want: skipSource + " --listen-client-urls=https://127.70.1.2:2379 -listen-peer-urls=https://127.70.1.2:2380 --advertise-client-urls=https://etcd-0.etcd:2379",
+		},
+		"etcd with addresses in variables": {
+			program: etcdServer, arguments: "--peer-skip-client-san-verification=false",
+			env: []corev1.EnvVar{
+				{Name: "ETCD_LISTEN_CLIENT_URLS", Value: "http://0.0.0.0:1"}, {Name: "ETCD_LISTEN_PEER_URLS", Value: "http://:2"}, {Name: "ETCD_ADVERTISE_CLIENT_URLS", Value: "http://a:1"},
+			},
+			want:    "--peer-skip-client-san-verification=false",
+			wantEnv: "ETCD_LISTEN_CLIENT_URLS=http://127.70.1.2:1 ETCD_LISTEN_PEER_URLS=http://127.70.1.2:2 ETCD_ADVERTISE_CLIENT_URLS=http://a:1",
+		},
+		"etcd with an address of the machine in a variable": {program: etcdServer, env: []corev1.EnvVar{{Name: "ETCD_LISTEN_METRICS_URLS", Value: "http://192.0.2.7:1"}}},
+		"etcd with a configuration file":                    {program: etcdServer, arguments: "--config-file=/etc/etcd.yaml"},
+		"etcd with a configuration file after its flag":     {program: etcdServer, arguments: "-config-file /etc/etcd.yaml"},
+		"etcd with a configuration file in a variable":      {program: etcdServer, env: []corev1.EnvVar{{Name: "ETCD_CONFIG_FILE", Value: "/etc/etcd.yaml"}}},
+		"etcd as a proxy": {program: etcdServer, arguments: "grpc-proxy start"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			container := &corev1.Container{Args: strings.Fields(test.arguments)}
+			command, err := ResolveCommand(Program{Name: test.program}, container, test.env, nil, testPodAddress, "/root")
+			if (err == nil) != (test.want != "") {
+				t.Fatalf("error %v, want arguments %q", err, test.want)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(strings.Fields(test.want), command.Args); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+			if got := strings.Join(command.Env, " "); test.wantEnv != "" && got != test.wantEnv {
+				t.Errorf("variables %q, want %q", got, test.wantEnv)
 			}
 		})
 	}

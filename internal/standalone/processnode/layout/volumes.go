@@ -11,8 +11,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -39,15 +42,24 @@ type issuedToken struct {
 	renewAt time.Time
 }
 
-// NewVolume returns a volume of a Pod whose files are in dir.
-func NewVolume(spec *corev1.Volume, dir string) *Volume { return &Volume{spec: spec, dir: dir} }
+// NewVolume returns a volume of a Pod. Its files are in dir, which is removed with the Pod. The files
+// of a hostPath are in a directory below hostDir, which remains.
+//
+// Each path of a hostPath has a directory of its own directly in hostDir, and a path below another
+// path is not a part of it. So no element of a directory is a link that a program created.
+func NewVolume(spec *corev1.Volume, dir, hostDir string) *Volume {
+	if spec.HostPath != nil {
+		dir = filepath.Join(hostDir, url.PathEscape(path.Clean("/"+spec.HostPath.Path)))
+	}
+	return &Volume{spec: spec, dir: dir}
+}
 
 // Dir returns the directory of the volume on this machine.
 func (v *Volume) Dir() string { return v.dir }
 
-// IsWritable reports whether programs may change the volume. Only emptyDir volumes are writable,
-// because all other volumes are copies of objects of the cluster.
-func (v *Volume) IsWritable() bool { return v.spec.EmptyDir != nil }
+// IsWritable reports whether programs may change the volume. Only emptyDir and hostPath volumes are
+// writable, because all other volumes are copies of objects of the cluster.
+func (v *Volume) IsWritable() bool { return v.spec.EmptyDir != nil || v.spec.HostPath != nil }
 
 // CheckVolume returns an error if this node does not support the volume.
 func CheckVolume(v *corev1.Volume) error {
@@ -63,16 +75,36 @@ func CheckVolume(v *corev1.Volume) error {
 		}
 		return nil
 	case source.HostPath != nil:
-		return fmt.Errorf("volume %q: hostPath: %w, because Pods may use only the directory of their cluster: use an emptyDir", v.Name, ErrUnsupported)
+		return checkHostPath(v)
+	case source.PersistentVolumeClaim != nil, source.Ephemeral != nil:
+		return fmt.Errorf("volume %q: persistentVolumeClaim: %w, because simulated clusters have no persistent volumes: use a hostPath, which outlives the Pod, or an emptyDir", v.Name, ErrUnsupported)
 	default:
-		return fmt.Errorf("volume %q: %w: use a secret, configMap, projected, downwardAPI or emptyDir volume", v.Name, ErrUnsupported)
+		return fmt.Errorf("volume %q: %w: use a secret, configMap, projected, downwardAPI, emptyDir or hostPath volume", v.Name, ErrUnsupported)
+	}
+}
+
+// checkHostPath accepts directories only, because files, sockets and devices of a hostPath would be
+// those of the machine.
+func checkHostPath(v *corev1.Volume) error {
+	kind := corev1.HostPathUnset
+	if v.HostPath.Type != nil {
+		kind = *v.HostPath.Type
+	}
+	switch kind {
+	case corev1.HostPathUnset, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate:
+		return nil
+	default:
+		return fmt.Errorf("volume %q: hostPath of type %s: %w, because it would be a file of the machine: use the type DirectoryOrCreate", v.Name, kind, ErrUnsupported)
 	}
 }
 
 // Update writes the current content of the volume to the directory. It may be called repeatedly.
 // Files change only when their content changed, and all files of the volume change at once.
 func (v *Volume) Update(ctx context.Context, pod *corev1.Pod, objects ObjectReader, issuer TokenIssuer, now time.Time) error {
-	if v.spec.EmptyDir != nil {
+	if err := CheckVolume(v.spec); err != nil {
+		return err
+	}
+	if v.IsWritable() {
 		if err := os.MkdirAll(v.dir, 0o700); err != nil {
 			return fmt.Errorf("writing volume %q: %w", v.spec.Name, err)
 		}
@@ -111,7 +143,7 @@ func (v *Volume) content(ctx context.Context, pod *corev1.Pod, objects ObjectRea
 		}
 		return content, nil
 	default:
-		return nil, CheckVolume(v.spec)
+		return content, nil // CheckVolume rejects other sources
 	}
 }
 
@@ -172,7 +204,7 @@ func fileMode(mode *int32) os.FileMode {
 	return os.FileMode(*mode) & os.ModePerm // the API allows 0 to 0777
 }
 
-var errInvalidPath = errors.New("the path must be relative and stay in the volume")
+var errInvalidPath = errors.New("the path must be relative, stay in the volume, and name only variables of the container")
 
 func (f files) addSecret(ctx context.Context, objects ObjectReader, name string, items []corev1.KeyToPath, optional *bool, mode os.FileMode) error {
 	secret, err := objects.Secret(ctx, name, optional)
@@ -244,24 +276,25 @@ func (f files) addFields(pod *corev1.Pod, items []corev1.DownwardAPIVolumeFile, 
 	return nil
 }
 
-// ContainerMounts returns the mounts of one container.
-func ContainerMounts(container *corev1.Container, volumes map[string]*Volume) (Mounts, error) {
+// ContainerMounts returns the mounts of one container. env are the variables of subPathExpr.
+func ContainerMounts(container *corev1.Container, volumes map[string]*Volume, env []corev1.EnvVar) (Mounts, error) {
+	values := variableValues(env)
 	all := make([]mount, 0, len(container.VolumeMounts))
 	for _, m := range container.VolumeMounts {
 		v, ok := volumes[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("mounting %s: there is no volume %q", m.MountPath, m.Name)
 		}
-		if filepath.Clean(m.MountPath) == "/" || m.SubPathExpr != "" {
-			return nil, fmt.Errorf("mounting volume %q at %s: mount path / and subPathExpr: %w", m.Name, m.MountPath, ErrUnsupported)
+		if filepath.Clean(m.MountPath) == "/" {
+			return nil, fmt.Errorf("mounting volume %q at %s: mount path /: %w", m.Name, m.MountPath, ErrUnsupported)
 		}
-		source := v.dir
-		if m.SubPath != "" {
-			if source, ok = joinBelow(v.dir, m.SubPath); !ok {
-				return nil, fmt.Errorf("mounting volume %q with subPath %q: %w", m.Name, m.SubPath, errInvalidPath)
+		source, subPath := v.dir, m.SubPath+expandVariables(m.SubPathExpr, values) // at most one is set
+		if subPath != "" {
+			if source, ok = joinBelow(v.dir, subPath); !ok || strings.Contains(subPath, "$(") {
+				return nil, fmt.Errorf("mounting volume %q with subPath %q: %w", m.Name, subPath, errInvalidPath)
 			}
-			if v.spec.EmptyDir != nil {
-				if err := os.MkdirAll(source, 0o700); err != nil {
+			if v.IsWritable() {
+				if err := makeDirInside(v.dir, subPath); err != nil {
 					return nil, fmt.Errorf("mounting volume %q: %w", m.Name, err)
 				}
 			}
@@ -269,4 +302,15 @@ func ContainerMounts(container *corev1.Container, volumes map[string]*Volume) (M
 		all = append(all, mount{path: m.MountPath, source: source})
 	}
 	return newMounts(all...), nil
+}
+
+// makeDirInside creates a directory of a volume. It follows no link out of the volume, because a
+// program may have created links in it.
+func makeDirInside(dir, relative string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err // the caller names the volume
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.MkdirAll(relative, 0o700)
 }

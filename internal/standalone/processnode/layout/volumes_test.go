@@ -92,7 +92,9 @@ func TestVolumeContent(t *testing.T) {
 		"the path of the link":      {volume: secretVolume("s", corev1.KeyToPath{Key: "tls.crt", Path: "..data"}), wantErr: errInvalidPath},
 		"an emptyDir":               {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, want: map[string]string{}},
 		"a persistent volume claim": {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, wantErr: ErrUnsupported},
-		"a hostPath":                {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}, wantErr: ErrUnsupported},
+		"a hostPath":                {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}, want: map[string]string{}},
+		"a hostPath of a file":      {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x", Type: new(corev1.HostPathFile)}}}, wantErr: ErrUnsupported},
+		"a persistent volume":       {volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}, wantErr: ErrUnsupported},
 		"an optional Secret that does not exist": {
 			volume: corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "other", Optional: &optional}}},
 			want:   map[string]string{},
@@ -187,5 +189,38 @@ func TestTokenIsRenewed(t *testing.T) {
 		if got := readTree(t, v.dir)["token"]; got != step.want {
 			t.Errorf("after another %s the token is %q, want %q", step.after, got, step.want)
 		}
+	}
+}
+
+func TestHostPathIsDirectoryOfNode(t *testing.T) {
+	dir := t.TempDir()
+	volume := func(path string) *Volume {
+		return NewVolume(&corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}}, filepath.Join(dir, "pod"), filepath.Join(dir, "host"))
+	}
+	for _, path := range []string{"/var/lib/etcd", "/", "/../../etc", "relative"} {
+		if parent := filepath.Dir(volume(path).Dir()); parent != filepath.Join(dir, "host") {
+			t.Errorf("the files of %s are in %s", path, parent)
+		}
+	}
+	if outer, inner := volume("/data"), volume("/data/link"); filepath.Dir(inner.Dir()) == outer.Dir() {
+		t.Errorf("a program that may write %s can replace %s by a link", outer.Dir(), inner.Dir())
+	}
+	if one, other := volume("/data/"), volume("/data"); one.Dir() != other.Dir() {
+		t.Errorf("one path has the directories %s and %s", one.Dir(), other.Dir())
+	}
+}
+
+func TestSubPathFollowsNoLinkOutOfVolume(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	volumes := map[string]*Volume{"v": {spec: &corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, dir: dir}}
+	container := &corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/data", SubPath: "link/new"}}}
+	if mounts, err := ContainerMounts(container, volumes, nil); err == nil {
+		t.Errorf("the mounts are %v", mounts)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("the directory outside of the volume contains %v (%v)", entries, err)
 	}
 }
