@@ -18,6 +18,15 @@ const (
 	// change and delete it.
 	InstalledByLabel = "karmada.io/installed-by"
 
+	// BootstrappingLabel is the label of the objects of a control plane in its host cluster. Secrets
+	// have the value BootstrappingSecret, and other objects the value BootstrappingApp.
+	BootstrappingLabel  = "karmada.io/bootstrapping"
+	BootstrappingApp    = "app-defaults"
+	BootstrappingSecret = "secret-defaults"
+
+	// EtcdNodeLabel is the label of the node whose disk has the data of etcd.
+	EtcdNodeLabel = "karmada.io/etcd"
+
 	// ConfigHashAnnotation is the annotation of Pods with the hash of files that their programs read
 	// only at their start. A changed file so replaces the Pods.
 	ConfigHashAnnotation = "karmada.io/config-hash"

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -105,5 +106,16 @@ func lastTermination(status *corev1.ContainerStatus) string {
 	if last == nil {
 		return ""
 	}
-	return fmt.Sprintf(": %s, exit code %d", cmp.Or(last.Reason, "Error"), last.ExitCode)
+	text := fmt.Sprintf(": %s, exit code %d", cmp.Or(last.Reason, "Error"), last.ExitCode)
+	if line := lastLine(last.Message); line != "" {
+		text += ": " + line
+	}
+	return text
+}
+
+// lastLine returns the last line of a text that is not blank. A program that ends with an error writes
+// the error last.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

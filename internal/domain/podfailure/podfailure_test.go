@@ -50,6 +50,10 @@ func TestMostCommon(t *testing.T) {
 			[]string{`{status: {phase: Running, containerStatuses: [{name: app, lastState: {terminated: {exitCode: 3, reason: Error}},
 				state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s}}}]}}`},
 			Failure{"CrashLoopBackOff", "container app does not stay up: Error, exit code 3"}},
+		"a crashing container that says why": {
+			[]string{`{status: {phase: Running, containerStatuses: [{name: app, lastState: {terminated: {exitCode: 1, reason: Error, message: "starting\nerror: no such flag\n"}},
+				state: {waiting: {reason: CrashLoopBackOff, message: back-off 40s}}}]}}`},
+			Failure{"CrashLoopBackOff", "container app does not stay up: Error, exit code 1: error: no such flag"}},
 		"an init container with an invalid configuration": {
 			[]string{`{status: {phase: Pending, initContainerStatuses: [{name: first, state: {waiting: {reason: CreateContainerConfigError, message: configmap "c" not found}}}]}}`},
 			Failure{"CreateContainerConfigError", `container first: configmap "c" not found`}},
