@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -26,26 +28,35 @@ const FieldManager = "karmada-install"
 
 const maxParallelWrites = 8
 
-// ApplyCRDs applies the CRDs of the control plane and waits until they are served. conversionURL
-// is the URL of the conversion webhook. caBundle verifies the certificate of this webhook.
-func ApplyCRDs(ctx context.Context, karmada *rest.Config, conversionURL string, caBundle []byte) error {
-	objects, err := customResourceObjects(conversionURL, caBundle)
-	if err != nil {
-		return err
-	}
-	if err := Apply(ctx, karmada, objects...); err != nil {
-		return err
-	}
-	return waitForCRDs(ctx, karmada, objects)
+// Conversion is the webhook that converts resources of several versions.
+type Conversion struct {
+	// URL is the URL of the webhook, including its path.
+	URL string
+	// CABundle verifies the certificate of the webhook, in PEM.
+	CABundle []byte
 }
 
-func customResourceObjects(conversionURL string, caBundle []byte) ([]client.Object, error) {
-	all, err := crds.All()
-	if err != nil {
-		return nil, fmt.Errorf("reading CRDs: %w", err)
+// ApplyCRDs applies CRDs to the control plane and waits until they are served. nil means the CRDs of
+// this version. It returns the number of CRDs that differed.
+func ApplyCRDs(ctx context.Context, karmada *rest.Config, definitions []crds.CRD, conversion Conversion) (written int, err error) {
+	if definitions == nil {
+		if definitions, err = crds.All(); err != nil {
+			return 0, fmt.Errorf("reading CRDs: %w", err)
+		}
 	}
+	objects, err := customResourceObjects(definitions, conversion)
+	if err != nil {
+		return 0, err
+	}
+	if written, err = Apply(ctx, karmada, objects...); err != nil {
+		return written, err
+	}
+	return written, waitForCRDs(ctx, karmada, objects)
+}
+
+func customResourceObjects(definitions []crds.CRD, conversion Conversion) ([]client.Object, error) {
 	var objects []client.Object
-	for _, crd := range all {
+	for _, crd := range definitions {
 		if crd.Group == crds.Operator {
 			continue
 		}
@@ -54,7 +65,7 @@ func customResourceObjects(conversionURL string, caBundle []byte) ([]client.Obje
 			return nil, fmt.Errorf("reading CRD %s: %w", crd.Name(), err)
 		}
 		if crd.NeedsConversion() {
-			if err := addConversion(object, conversionURL, caBundle); err != nil {
+			if err := addConversion(object, conversion); err != nil {
 				return nil, fmt.Errorf("adding conversion to CRD %s: %w", crd.Name(), err)
 			}
 		}
@@ -63,8 +74,8 @@ func customResourceObjects(conversionURL string, caBundle []byte) ([]client.Obje
 	return objects, nil
 }
 
-func addConversion(object *unstructured.Unstructured, url string, caBundle []byte) error {
-	patch, err := crds.ConversionPatch(url, caBundle)
+func addConversion(object *unstructured.Unstructured, conversion Conversion) error {
+	patch, err := crds.ConversionPatch(conversion.URL, conversion.CABundle)
 	if err != nil {
 		return err
 	}
@@ -79,41 +90,60 @@ func addConversion(object *unstructured.Unstructured, url string, caBundle []byt
 	return unstructured.SetNestedMap(object.Object, change.Spec.Conversion, "spec", "conversion")
 }
 
-// Apply applies several objects in parallel with server-side apply, and joins the errors.
-func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) error {
+// Apply applies several objects in parallel with server-side apply, and joins the errors. It returns
+// the number of objects that differed.
+func Apply(ctx context.Context, karmada *rest.Config, objects ...client.Object) (written int, err error) {
 	karmadaClient, err := client.New(karmada, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
-		return fmt.Errorf("making client of the control plane: %w", err)
+		return 0, fmt.Errorf("making client of the control plane: %w", err)
 	}
 	errs := make([]error, len(objects))
+	var changes atomic.Int64
 	var writers errgroup.Group
 	writers.SetLimit(maxParallelWrites)
 	for i, object := range objects {
 		writers.Go(func() error {
-			errs[i] = apply(ctx, karmadaClient, object)
+			changed, err := apply(ctx, karmadaClient, object)
+			if changed {
+				changes.Add(1)
+			}
+			errs[i] = err
 			return nil
 		})
 	}
 	_ = writers.Wait()
-	return errors.Join(errs...)
+	return int(changes.Load()), errors.Join(errs...)
 }
 
-func apply(ctx context.Context, karmadaClient client.Client, object client.Object) error {
-	content, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		if err != nil {
-			return fmt.Errorf("encoding %T %q: %w", object, object.GetName(), err)
-		}
-		content = &unstructured.Unstructured{Object: raw}
+// apply applies one object and reports whether it differed.
+func apply(ctx context.Context, karmadaClient client.Client, object client.Object) (changed bool, err error) {
+	content, err := encode(object)
+	if err != nil {
+		return false, err
 	}
-	// Server-side apply owns every field in the request, so remove the fields that the API server
-	// sets.
-	unstructured.RemoveNestedField(content.Object, "status")
-	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
+	existing := &metav1.PartialObjectMetadata{}
+	existing.SetGroupVersionKind(content.GroupVersionKind())
+	err = karmadaClient.Get(ctx, client.ObjectKeyFromObject(content), existing)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
+	}
 	configuration := client.ApplyConfigurationFromUnstructured(content)
 	if err := karmadaClient.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
-		return fmt.Errorf("applying %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
+		return false, fmt.Errorf("applying %s %s: %w", content.GetKind(), client.ObjectKeyFromObject(content), err)
 	}
-	return nil
+	// The API server does not store an object without a difference, so its version stays the same.
+	return content.GetResourceVersion() != existing.ResourceVersion, nil
+}
+
+// encode returns an object without the fields that the API server sets, because server-side apply
+// owns every field in the request.
+func encode(object client.Object) (*unstructured.Unstructured, error) {
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T %q: %w", object, object.GetName(), err)
+	}
+	content := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(raw)}
+	unstructured.RemoveNestedField(content.Object, "status")
+	unstructured.RemoveNestedField(content.Object, "metadata", "creationTimestamp")
+	return content, nil
 }

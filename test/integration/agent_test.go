@@ -29,12 +29,12 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
+	"karmada.io/karmada/internal/access/podenvironment"
 	agentdomain "karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/domain/work"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
-	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/testenv"
 )
@@ -558,7 +558,7 @@ func podEnvironment(t *testing.T) []string {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("e30."+claims+".c2ln"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return []string{flags.ServiceAccountVariable + "=" + dir}
+	return []string{podenvironment.ServiceAccountVariable + "=" + dir}
 }
 
 func TestAgentResumesAfterKill(t *testing.T) {

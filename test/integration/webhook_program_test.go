@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +29,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/pki"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/agent"
@@ -154,17 +154,21 @@ func (p *plainAPIServer) issueCertificate(t *testing.T, commonName string) {
 func (p *plainAPIServer) registerPrograms(t *testing.T) {
 	t.Helper()
 	address := "https://" + net.JoinHostPort(standalone.Loopback, strconv.Itoa(p.webhookPort))
-	mutating, validating := admission.Configurations(func(path string) admissionregistrationv1.WebhookClientConfig {
-		url := address + path
-		return admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: p.issuer.PEM()}
+	conversion := install.Conversion{URL: address + admission.ConversionPath, CABundle: p.issuer.PEM()}
+	if _, err := install.ApplyCRDs(t.Context(), p.Config(), nil, conversion); err != nil {
+		t.Fatal(err)
+	}
+	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: clusterv1alpha1.NamespaceKarmadaSystem}
+	namespaces, others, err := install.ControlPlaneObjects(installation, rendering.ControlPlane{
+		Server: p.Server(), CA: p.issuer.PEM(), Webhook: address,
+		APIServers: map[string]rendering.Address{programs.AggregatedAPIServer: {Host: "localhost", Port: p.aggregatedPort}},
 	})
-	service, apiService := aggregated.Registration(p.issuer.PEM(), "localhost", int32(p.aggregatedPort))
-	if err := install.ApplyCRDs(t.Context(), p.Config(), address+admission.ConversionPath, p.issuer.PEM()); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	// The objects of one call are applied in any order, and the Service needs its namespace.
-	for _, objects := range [][]client.Object{install.Namespaces(), {mutating, validating, service, apiService}} {
-		if err := install.Apply(t.Context(), p.Config(), objects...); err != nil {
+	for _, objects := range [][]client.Object{namespaces, others} {
+		if _, err := install.Apply(t.Context(), p.Config(), objects...); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
@@ -23,6 +24,8 @@ type Applier struct {
 	Cluster string
 	// Progressf reports each change to the user.
 	Progressf func(format string, args ...any)
+	// DryRun means that the Applier compares and reports, and changes nothing.
+	DryRun bool
 }
 
 // ForeignError means that an object exists that this installer did not install.
@@ -66,21 +69,46 @@ func (a Applier) apply(ctx context.Context, want client.Object) (changed bool, e
 	if err != nil {
 		return false, err
 	}
+	if existing != nil && !a.owns(existing) {
+		return false, &ForeignError{Object: existing, Cluster: a.Cluster, Installer: a.Installer}
+	}
+	// The API server compares all fields, and removes fields that are no longer wanted. It does not
+	// store an object without a difference.
+	if existing == nil && a.DryRun {
+		// The namespace of the object may not exist, so the API server is not asked.
+		a.Progressf("%s would be created in %s", Describe(want), a.Cluster)
+		return true, nil
+	}
+	options := []client.ApplyOption{client.FieldOwner(a.Installer), client.ForceOwnership}
+	if a.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := a.API.Apply(ctx, client.ApplyConfigurationFromUnstructured(content), options...); err != nil {
+		return false, fmt.Errorf("applying %s in %s: %w", Describe(want), a.Cluster, err)
+	}
 	verb := "created"
 	if existing != nil {
-		if !a.owns(existing) {
-			return false, &ForeignError{Object: existing, Cluster: a.Cluster, Installer: a.Installer}
-		}
-		if contains(existing.Object, content.Object) {
+		if hasSameContent(existing, content) {
 			return false, nil
 		}
 		verb = "changed"
 	}
-	if err := a.API.Apply(ctx, client.ApplyConfigurationFromUnstructured(content), client.FieldOwner(a.Installer), client.ForceOwnership); err != nil {
-		return false, fmt.Errorf("applying %s in %s: %w", Describe(want), a.Cluster, err)
+	if a.DryRun {
+		verb = "would be changed"
 	}
 	a.Progressf("%s %s in %s", Describe(want), verb, a.Cluster)
 	return true, nil
+}
+
+// hasSameContent reports whether two states of an object differ only in the bookkeeping of the API
+// server.
+func hasSameContent(before, after *unstructured.Unstructured) bool {
+	before, after = before.DeepCopy(), after.DeepCopy()
+	for _, object := range []*unstructured.Unstructured{before, after} {
+		object.SetResourceVersion("")
+		object.SetManagedFields(nil)
+	}
+	return equality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
 // labeled returns an object for server-side apply with the label of the installer, and without the
@@ -134,53 +162,33 @@ func (a Applier) CheckOwner(ctx context.Context, object client.Object) error {
 // absence of an object is no error.
 func (a Applier) Delete(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
-		existing, err := a.read(ctx, object)
-		switch {
-		case err != nil:
+		// The status of an object may change between the read and the deletion.
+		if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return a.delete(ctx, object) }); err != nil {
 			return err
-		case existing == nil:
-			continue
-		case !a.owns(existing):
-			a.Progressf("%s in %s is kept: this command did not install it", Describe(object), a.Cluster)
-			continue
 		}
-		uid, version := existing.GetUID(), existing.GetResourceVersion()
-		isSame := client.Preconditions{UID: &uid, ResourceVersion: &version}
-		err = a.API.Delete(ctx, existing, isSame)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s in %s: %w", Describe(object), a.Cluster, err)
-		}
-		a.Progressf("%s deleted in %s", Describe(object), a.Cluster)
 	}
 	return nil
 }
 
-// contains reports whether an existing value has everything that is wanted. Maps may have further
-// keys, which other programs or the API server set. Lists must have the same length.
-func contains(existing, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		existing, ok := existing.(map[string]any)
-		if !ok {
-			return len(want) == 0
-		}
-		for key, value := range want {
-			if !contains(existing[key], value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		existing, ok := existing.([]any)
-		if !ok || len(existing) != len(want) {
-			return false
-		}
-		for i := range want {
-			if !contains(existing[i], want[i]) {
-				return false
-			}
-		}
-		return true
+func (a Applier) delete(ctx context.Context, object client.Object) error {
+	existing, err := a.read(ctx, object)
+	switch {
+	case err != nil:
+		return err
+	case existing == nil:
+		return nil
+	case !a.owns(existing):
+		a.Progressf("%s in %s is kept: this command did not install it", Describe(object), a.Cluster)
+		return nil
 	}
-	return reflect.DeepEqual(existing, want)
+	uid, version := existing.GetUID(), existing.GetResourceVersion()
+	err = a.API.Delete(ctx, existing, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s in %s: %w", Describe(object), a.Cluster, err)
+	}
+	a.Progressf("%s deleted in %s", Describe(object), a.Cluster)
+	return nil
 }

@@ -3,7 +3,6 @@ package hosted
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +18,35 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-func testEstimator() Estimator {
-	return Estimator{Workload: Workload{Namespace: "karmada-system", Image: "estimator:v1", Replicas: 2, PriorityClass: "high"}, Cluster: "east", Kubeconfig: []byte("a")}
+// testWorkload is a Deployment with a Secret and a Service.
+type testWorkload struct {
+	image    string
+	replicas int32
+	secret   []byte
+}
+
+func newTestWorkload() testWorkload {
+	return testWorkload{image: "program:v1", replicas: 2, secret: []byte("a")}
+}
+
+// objects returns the objects of the workload, in the order in which they are created.
+func (w testWorkload) objects() []client.Object {
+	meta := metav1.ObjectMeta{Namespace: "karmada-system", Name: "program"}
+	labels := map[string]string{"app": "program"}
+	return []client.Object{
+		NewSecret("karmada-system", "program-config", map[string][]byte{"config": w.secret}),
+		&corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: labels}},
+		&appsv1.Deployment{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta,
+			Spec: appsv1.DeploymentSpec{
+				Replicas: &w.replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"secret": string(w.secret)}},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "program", Image: w.image}}},
+				},
+			},
+		},
+	}
 }
 
 // newTestApplier returns an applier for a fake cluster with objects. reported contains its messages.
@@ -49,31 +75,31 @@ func mustApply(t *testing.T, applier Applier, objects ...client.Object) int {
 
 func TestSecondApplyWritesNothing(t *testing.T) {
 	applier, _ := newTestApplier()
-	if written := mustApply(t, applier, testEstimator().Objects()...); written != 3 {
+	if written := mustApply(t, applier, newTestWorkload().objects()...); written != 3 {
 		t.Errorf("%d objects are written first, want 3", written)
 	}
-	if written := mustApply(t, applier, testEstimator().Objects()...); written != 0 {
+	if written := mustApply(t, applier, newTestWorkload().objects()...); written != 0 {
 		t.Errorf("%d objects are written again", written)
 	}
 }
 
 func TestOnlyDifferencesAreWritten(t *testing.T) {
 	tests := map[string]struct {
-		change func(*Estimator)
+		change func(*testWorkload)
 		want   []string
 	}{
-		"another image changes the Deployment":                        {func(e *Estimator) { e.Image = "estimator:v2" }, []string{"Deployment"}},
-		"fewer replicas change the Deployment":                        {func(e *Estimator) { e.Replicas = 1 }, []string{"Deployment"}},
-		"another kubeconfig changes the Secret and restarts the Pods": {func(e *Estimator) { e.Kubeconfig = []byte("b") }, []string{"Secret", "Deployment"}},
+		"another image changes the Deployment":                  {func(w *testWorkload) { w.image = "program:v2" }, []string{"Deployment"}},
+		"fewer replicas change the Deployment":                  {func(w *testWorkload) { w.replicas = 1 }, []string{"Deployment"}},
+		"another file changes the Secret and restarts the Pods": {func(w *testWorkload) { w.secret = []byte("b") }, []string{"Secret", "Deployment"}},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			applier, reported := newTestApplier()
-			mustApply(t, applier, testEstimator().Objects()...)
+			mustApply(t, applier, newTestWorkload().objects()...)
 			*reported = nil
-			changed := testEstimator()
+			changed := newTestWorkload()
 			test.change(&changed)
-			mustApply(t, applier, changed.Objects()...)
+			mustApply(t, applier, changed.objects()...)
 			var kinds []string
 			for _, text := range *reported {
 				kind, _, _ := strings.Cut(text, " ")
@@ -87,32 +113,32 @@ func TestOnlyDifferencesAreWritten(t *testing.T) {
 }
 
 func TestObjectsOfOthersAreKept(t *testing.T) {
-	foreign := NewSecret("karmada-system", "east-kubeconfig", nil)
+	foreign := NewSecret("karmada-system", "program-config", nil)
 	foreign.Labels = map[string]string{clusterv1alpha1.InstalledByLabel: "a chart"}
 	applier, reported := newTestApplier(foreign)
-	_, err := applier.Apply(t.Context(), testEstimator().Objects()...)
-	if other := (*ForeignError)(nil); !errors.As(err, &other) || !strings.Contains(err.Error(), "Secret karmada-system/east-kubeconfig in the host was installed by a chart") {
+	_, err := applier.Apply(t.Context(), newTestWorkload().objects()...)
+	if other := (*ForeignError)(nil); !errors.As(err, &other) || !strings.Contains(err.Error(), "Secret karmada-system/program-config in the host was installed by a chart") {
 		t.Errorf("error %v", err)
 	}
-	if err := applier.CheckOwner(t.Context(), testEstimator().Objects()[0]); err == nil {
+	if err := applier.CheckOwner(t.Context(), newTestWorkload().objects()[0]); err == nil {
 		t.Error("the owner is not checked")
 	}
-	if err := applier.Delete(t.Context(), testEstimator().Objects()...); err != nil {
+	if err := applier.Delete(t.Context(), newTestWorkload().objects()...); err != nil {
 		t.Fatal(err)
 	}
 	if err := applier.API.Get(t.Context(), client.ObjectKeyFromObject(foreign), &corev1.Secret{}); err != nil {
 		t.Errorf("the Secret of another installer is gone: %v", err)
 	}
-	if len(*reported) != 1 || !strings.Contains((*reported)[0], "east-kubeconfig") {
+	if len(*reported) != 1 || !strings.Contains((*reported)[0], "program-config") {
 		t.Errorf("reported %q", *reported)
 	}
 }
 
 func TestDeleteRemovesInstalledObjects(t *testing.T) {
 	applier, _ := newTestApplier()
-	mustApply(t, applier, testEstimator().Objects()...)
+	mustApply(t, applier, newTestWorkload().objects()...)
 	for range 2 { // the second time, nothing exists
-		if err := applier.Delete(t.Context(), testEstimator().Objects()...); err != nil {
+		if err := applier.Delete(t.Context(), newTestWorkload().objects()...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,68 +148,33 @@ func TestDeleteRemovesInstalledObjects(t *testing.T) {
 	}
 }
 
-func TestContains(t *testing.T) {
-	tests := map[string]struct {
-		existing, want any
-		contained      bool
-	}{
-		"equal values":             {"a", "a", true},
-		"other values":             {"a", "b", false},
-		"further keys are allowed": {map[string]any{"a": int64(1), "b": int64(2)}, map[string]any{"a": int64(1)}, true},
-		"a missing key":            {map[string]any{}, map[string]any{"a": int64(1)}, false},
-		"an empty map is wanted":   {nil, map[string]any{}, true},
-		"a longer list":            {[]any{"a", "b"}, []any{"a"}, false},
-		"a list in another order":  {[]any{"b", "a"}, []any{"a", "b"}, false},
-		"defaults in list items":   {[]any{map[string]any{"a": "1", "default": true}}, []any{map[string]any{"a": "1"}}, true},
-		"a list instead of a map":  {[]any{}, map[string]any{"a": "1"}, false},
-	}
-	for sentence, test := range tests {
-		t.Run(sentence, func(t *testing.T) {
-			if got := contains(test.existing, test.want); got != test.contained {
-				t.Errorf("contains is %t", got)
-			}
-		})
-	}
-}
-
-// TestMountedFilesExist requires that the arguments of the programs name only mounted files.
-func TestMountedFilesExist(t *testing.T) {
-	objects := append(testEstimator().Objects(), Descheduler{Workload: Workload{Namespace: "n", Replicas: 1}}.Objects()...)
-	keys := []string{pkiDir + "/" + CertKey, pkiDir + "/" + KeyKey, pkiDir + "/" + CAKey, configDir + "/" + configKey, configDir + "/east-kubeconfig"}
-	for _, object := range objects {
-		deployment, ok := object.(*appsv1.Deployment)
-		if !ok {
-			continue
-		}
-		for _, argument := range deployment.Spec.Template.Spec.Containers[0].Command {
-			if _, path, found := strings.Cut(argument, "=/"); found && !slices.Contains(keys, "/"+path) {
-				t.Errorf("%s reads a file that is not mounted: %s", deployment.Name, argument)
-			}
-		}
-	}
-}
-
 func TestNotReadyReason(t *testing.T) {
 	waiting := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{
 		{Name: "c", Image: "i", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}},
 	}}}
 	ready := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p2"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
 	tests := map[string]struct {
-		deployment appsv1.Deployment
+		conditions []appsv1.DeploymentCondition
 		pods       []corev1.Pod
+		warnings   map[string]string
 		want       string
 	}{
 		"a Pod that waits is named":            {pods: []corev1.Pod{ready, waiting}, want: "Pod p1: ImagePullBackOff: container c cannot get image i"},
 		"the phase of a Pod without a failure": {pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p3"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}}, want: "Pod p3: its phase is Pending"},
 		"Pods that are ready":                  {pods: []corev1.Pod{ready}, want: "not available yet"},
-		"no Pods":                              {want: "check that kube-controller-manager"},
-		"Pods that cannot be created": {deployment: appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+		"a Pod whose probe fails": {
+			pods:     []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "p3"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
+			warnings: map[string]string{"p3": "Readiness probe failed"}, want: "Pod p3: its phase is Running: Readiness probe failed",
+		},
+		"Pods that admission rejects": {warnings: map[string]string{"etcd": "create Pod etcd-0: forbidden", "other": "x"}, want: "it has no Pods: create Pod etcd-0: forbidden"},
+		"no Pods":                     {want: "check that kube-controller-manager"},
+		"Pods that cannot be created": {conditions: []appsv1.DeploymentCondition{
 			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"},
-		}}}, want: "exceeded quota"},
+		}, want: "exceeded quota"},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			if got := notReadyReason(&test.deployment, test.pods); !strings.Contains(got, test.want) {
+			if got := notReadyReason("etcd", test.conditions, test.pods, test.warnings); !strings.Contains(got, test.want) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
@@ -192,10 +183,10 @@ func TestNotReadyReason(t *testing.T) {
 
 func TestAwaitReadyIsBounded(t *testing.T) {
 	applier, _ := newTestApplier()
-	mustApply(t, applier, testEstimator().Objects()...)
-	key := client.ObjectKey{Namespace: "karmada-system", Name: testEstimator().Name()}
+	mustApply(t, applier, newTestWorkload().objects()...)
+	key := client.ObjectKey{Namespace: "karmada-system", Name: "program"}
 	var late *NotReadyError
-	if err := AwaitReady(t.Context(), applier.API, key, time.Millisecond); !errors.As(err, &late) {
+	if err := AwaitReady(t.Context(), applier.API, mustWorkload(t, key), time.Millisecond); !errors.As(err, &late) {
 		t.Errorf("error %v", err)
 	}
 	deployment := &appsv1.Deployment{}
@@ -206,12 +197,21 @@ func TestAwaitReadyIsBounded(t *testing.T) {
 	if err := applier.API.Status().Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := AwaitReady(t.Context(), applier.API, key, time.Minute); err != nil {
+	if err := AwaitReady(t.Context(), applier.API, mustWorkload(t, key), time.Minute); err != nil {
 		t.Error(err)
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	if err := AwaitReady(interrupted, applier.API, client.ObjectKey{Name: "missing"}, time.Minute); !errors.Is(err, context.Canceled) {
+	if err := AwaitReady(interrupted, applier.API, mustWorkload(t, client.ObjectKey{Name: "missing"}), time.Minute); !errors.Is(err, context.Canceled) {
 		t.Errorf("after an interrupt: %v", err)
 	}
+}
+
+func mustWorkload(t *testing.T, key client.ObjectKey) client.Object {
+	t.Helper()
+	workload, err := NewWorkload("Deployment", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload
 }

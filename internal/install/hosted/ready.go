@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,88 +21,173 @@ const (
 	describeTimeout = 10 * time.Second
 )
 
-// NotReadyError means that Pods of a Deployment are not ready in time.
+// NotReadyError means that Pods of a workload are not ready in time.
 type NotReadyError struct {
-	Deployment string
-	Timeout    time.Duration
-	Reason     string
+	// Workload is the kind, namespace and name of the workload.
+	Workload string
+	Timeout  time.Duration
+	Reason   string
 }
 
 // Error implements error.
 func (n *NotReadyError) Error() string {
-	return fmt.Sprintf("Deployment %s is not ready after %s: %s", n.Deployment, n.Timeout, n.Reason)
+	return fmt.Sprintf("%s is not ready after %s: %s", n.Workload, n.Timeout, n.Reason)
+}
+
+// rollout is the state of a workload.
+type rollout struct {
+	// done means that all replicas are available and have the current template.
+	done       bool
+	selector   *metav1.LabelSelector
+	conditions []appsv1.DeploymentCondition
+}
+
+// NewWorkload returns an empty Deployment or StatefulSet with a key, which AwaitReady reads.
+func NewWorkload(kind string, key client.ObjectKey) (client.Object, error) {
+	meta := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+	switch kind {
+	case deploymentKind:
+		return &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: meta}, nil
+	case statefulSetKind:
+		return &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: meta}, nil
+	}
+	return nil, fmt.Errorf("%s %s is no workload", kind, key)
+}
+
+// IsWorkload reports whether an object has Pods that AwaitReady can wait for.
+func IsWorkload(object client.Object) bool {
+	_, err := NewWorkload(object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKey{})
+	return err == nil
+}
+
+const (
+	deploymentKind  = "Deployment"
+	statefulSetKind = "StatefulSet"
+)
+
+// readRollout returns the state of a Deployment or StatefulSet.
+func readRollout(workload client.Object) rollout {
+	switch w := workload.(type) {
+	case *appsv1.Deployment:
+		return rollout{done: IsRolledOut(w), selector: w.Spec.Selector, conditions: w.Status.Conditions}
+	case *appsv1.StatefulSet:
+		status, want := w.Status, wantedReplicas(w.Spec.Replicas)
+		done := status.ObservedGeneration >= w.Generation && status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
+		return rollout{done: done, selector: w.Spec.Selector}
+	}
+	return rollout{}
 }
 
 // IsRolledOut reports whether all replicas of a Deployment are available and have its current
 // template.
 func IsRolledOut(deployment *appsv1.Deployment) bool {
-	status, want := deployment.Status, int32(1)
-	if deployment.Spec.Replicas != nil {
-		want = *deployment.Spec.Replicas
-	}
+	status, want := deployment.Status, wantedReplicas(deployment.Spec.Replicas)
 	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want
 }
 
-// AwaitReady waits until a Deployment is rolled out. After the timeout, it returns a NotReadyError
-// that names each Pod which is not ready.
-func AwaitReady(ctx context.Context, host client.Client, key client.ObjectKey, timeout time.Duration) error {
-	deployment := &appsv1.Deployment{}
-	var lastErr error
-	err := wait.PollUntilContextTimeout(ctx, readyPollInterval, timeout, true, func(ctx context.Context) (bool, error) {
-		lastErr = host.Get(ctx, key, deployment)
-		return lastErr == nil && IsRolledOut(deployment), nil
-	})
+func wantedReplicas(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+// AwaitReady reads a Deployment or StatefulSet until it is rolled out; see NewWorkload. After the
+// timeout, it returns a NotReadyError that names each Pod which is not ready. A timeout of 0 means
+// no time limit.
+func AwaitReady(ctx context.Context, host client.Client, workload client.Object, timeout time.Duration) error {
+	name, lastErr := Describe(workload), error(nil)
+	poll := func(ctx context.Context) (bool, error) {
+		lastErr = host.Get(ctx, client.ObjectKeyFromObject(workload), workload)
+		return lastErr == nil && readRollout(workload).done, nil
+	}
+	var err error
+	if timeout == 0 {
+		err = wait.PollUntilContextCancel(ctx, readyPollInterval, true, poll)
+	} else {
+		err = wait.PollUntilContextTimeout(ctx, readyPollInterval, timeout, true, poll)
+	}
+	state := readRollout(workload)
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for Deployment %s: %w", key, ctx.Err())
-	case deployment.Spec.Selector == nil:
-		return fmt.Errorf("reading Deployment %s: %w", key, lastErr)
+		return fmt.Errorf("waiting for %s: %w", name, ctx.Err())
+	case state.selector == nil:
+		return fmt.Errorf("reading %s: %w", name, lastErr)
 	}
-	return &NotReadyError{Deployment: key.String(), Timeout: timeout, Reason: describePods(ctx, host, deployment)}
+	return &NotReadyError{Workload: name, Timeout: timeout, Reason: describePods(ctx, host, workload, state)}
 }
 
-// describePods returns the reasons why Pods of a Deployment are not ready.
-func describePods(ctx context.Context, host client.Client, deployment *appsv1.Deployment) string {
+// describePods returns the reasons why Pods of a workload are not ready.
+func describePods(ctx context.Context, host client.Client, workload client.Object, state rollout) string {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	pods, err := ListPods(ctx, host, deployment.Namespace, deployment.Spec.Selector.MatchLabels)
+	pods, err := ListPods(ctx, host, workload.GetNamespace(), state.selector.MatchLabels)
 	if err != nil {
 		return err.Error()
 	}
-	return notReadyReason(deployment, pods)
+	return notReadyReason(workload.GetName(), state.conditions, pods, lastWarnings(ctx, host, workload.GetNamespace()))
 }
 
-// notReadyReason returns the reasons why the Pods of a Deployment are not ready.
-func notReadyReason(deployment *appsv1.Deployment, pods []corev1.Pod) string {
+// lastWarnings returns the message of the latest warning event of each object in a namespace, by the
+// name of the object. It is empty if events cannot be read, because they only add details.
+func lastWarnings(ctx context.Context, host client.Client, namespace string) map[string]string {
+	events := &corev1.EventList{}
+	if err := host.List(ctx, events, client.InNamespace(namespace)); err != nil {
+		return nil
+	}
+	latest := map[string]*corev1.Event{}
+	for i := range events.Items {
+		event := &events.Items[i]
+		known := latest[event.InvolvedObject.Name]
+		if event.Type == corev1.EventTypeWarning && (known == nil || known.LastTimestamp.Before(&event.LastTimestamp)) {
+			latest[event.InvolvedObject.Name] = event
+		}
+	}
+	messages := make(map[string]string, len(latest))
+	for name, event := range latest {
+		messages[name] = event.Message
+	}
+	return messages
+}
+
+// notReadyReason returns the reasons why the Pods of a workload are not ready. warnings are messages
+// of events by the name of the object.
+func notReadyReason(workload string, conditions []appsv1.DeploymentCondition, pods []corev1.Pod, warnings map[string]string) string {
 	var reasons []string
 	for i := range pods {
 		pod := &pods[i]
-		if isPodReady(pod) || pod.DeletionTimestamp != nil {
+		if IsPodReady(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
 		reason := fmt.Sprintf("its phase is %s", pod.Status.Phase)
 		if failure, ok := podfailure.MostCommon(pods[i : i+1]); ok {
 			reason = failure.Reason + ": " + failure.Message
+		} else if warning := warnings[pod.Name]; warning != "" {
+			reason += ": " + warning
 		}
 		reasons = append(reasons, fmt.Sprintf("Pod %s: %s", pod.Name, reason))
 	}
-	for _, condition := range deployment.Status.Conditions {
+	for _, condition := range conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
 			reasons = append(reasons, condition.Message)
 		}
 	}
-	if len(pods) == 0 && len(reasons) == 0 {
+	switch {
+	case len(reasons) > 0:
+		return strings.Join(reasons, "; ")
+	case len(pods) > 0:
+		return "its Pods are ready, but not available yet"
+	case warnings[workload] != "":
+		return "it has no Pods: " + warnings[workload]
+	default:
 		return "it has no Pods: check that kube-controller-manager of the host runs"
 	}
-	if len(reasons) == 0 {
-		return "its Pods are ready, but not available yet"
-	}
-	return strings.Join(reasons, "; ")
 }
 
-func isPodReady(pod *corev1.Pod) bool {
+// IsPodReady reports whether the Pod has the condition Ready.
+func IsPodReady(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
 			return condition.Status == corev1.ConditionTrue

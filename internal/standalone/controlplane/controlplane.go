@@ -6,28 +6,21 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap/zapcore"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/api/crds"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/programs/gates"
@@ -39,10 +32,9 @@ import (
 // APIServer is the name of the API server. It is also its key in Options.Ports.
 const APIServer = "karmada-apiserver"
 
-const (
-	availableTimeout      = 2 * time.Minute
-	availablePollInterval = 50 * time.Millisecond
-)
+// availableTimeout limits how long a server of a component may take to be ready, and how long its API
+// may be unavailable.
+const availableTimeout = 2 * time.Minute
 
 // Options configure a control plane.
 type Options struct {
@@ -153,25 +145,35 @@ func watchCacheSizes() string {
 // servers.
 func (c *ControlPlane) install(ctx context.Context) error {
 	karmada := c.InProcessConfig()
-	if err := install.Apply(ctx, karmada, install.Namespaces()...); err != nil {
-		return err
-	}
 	servers, err := c.startServers(ctx)
 	if err != nil {
 		return err
 	}
-	registration, err := install.RegistrationObjects(c.Server(), c.CA().PEM())
+	namespaces, objects, err := install.ControlPlaneObjects(
+		rendering.Installation{Release: rendering.DefaultRelease, Namespace: clusterv1alpha1.NamespaceKarmadaSystem},
+		rendering.ControlPlane{Server: c.Server(), CA: c.CA().PEM(), APIServers: servers.addresses},
+	)
 	if err != nil {
 		return err
 	}
-	if err := install.Apply(ctx, karmada, slices.Concat(install.Roles(), install.EpochReaderRoles(), registration, servers.registrations)...); err != nil {
+	for _, group := range [][]client.Object{namespaces, objects} {
+		if _, err := install.Apply(ctx, karmada, group...); err != nil {
+			return err
+		}
+	}
+	conversion := install.Conversion{
+		URL:      fmt.Sprintf("https://%s:%d%s", standalone.Loopback, servers.addresses[programs.Webhook].Port, crds.ConversionPath),
+		CABundle: c.CA().PEM(),
+	}
+	if _, err := install.ApplyCRDs(ctx, karmada, nil, conversion); err != nil {
 		return err
 	}
-	conversion := fmt.Sprintf("https://%s:%d%s", standalone.Loopback, servers.ports[programs.Webhook], crds.ConversionPath)
-	if err := install.ApplyCRDs(ctx, karmada, conversion, c.CA().PEM()); err != nil {
-		return err
+	for _, name := range servers.apiServices {
+		if err := install.AwaitAPIService(ctx, karmada, name, availableTimeout); err != nil {
+			return err
+		}
 	}
-	return awaitRegistrations(ctx, karmada, servers.registrations)
+	return nil
 }
 
 // startComponents runs the Kubernetes controllers that a control plane needs, and the
@@ -215,81 +217,4 @@ func (c *ControlPlane) newReviewer() admission.Reviewer {
 		reviewer.Rules.IsGateDisabled = nil
 	}
 	return reviewer
-}
-
-// awaitRegistrations waits until the APIs of all registered servers are available.
-func awaitRegistrations(ctx context.Context, karmada *rest.Config, registrations []client.Object) error {
-	for _, object := range registrations {
-		if service, ok := object.(*apiregistrationv1.APIService); ok {
-			version := schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version}
-			if err := awaitAvailable(ctx, karmada, service.Name, version); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// awaitAvailable waits until the API group is served and is in the discovery. The condition of the
-// APIService alone does not suffice, because an earlier start may have written it.
-func awaitAvailable(ctx context.Context, karmada *rest.Config, name string, version schema.GroupVersion) error {
-	services, err := aggregator.NewForConfig(karmada)
-	if err != nil {
-		return fmt.Errorf("creating a client of the control plane: %w", err)
-	}
-	groups, err := discovery.NewDiscoveryClientForConfig(karmada)
-	if err != nil {
-		return fmt.Errorf("creating a client of the control plane: %w", err)
-	}
-	var lastErr error
-	err = wait.PollUntilContextTimeout(ctx, availablePollInterval, availableTimeout, true, func(ctx context.Context) (bool, error) {
-		if lastErr = checkAvailable(ctx, services, name); lastErr == nil {
-			lastErr = checkDiscovered(ctx, groups, version)
-		}
-		return lastErr == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the API group %s: %w", version.Group, errors.Join(err, lastErr))
-	}
-	return nil
-}
-
-var (
-	errNotAvailable  = errors.New("the APIService has no Available condition yet")
-	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
-)
-
-// checkDiscovered returns an error until two documents list the resources of a version: the
-// document of the version, and the aggregated discovery that most clients use.
-func checkDiscovered(ctx context.Context, client *discovery.DiscoveryClient, version schema.GroupVersion) error {
-	if err := client.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Error(); err != nil {
-		return fmt.Errorf("listing the resources of the group: %w", err)
-	}
-	_, resources, failed, err := client.GroupsAndMaybeResources()
-	switch {
-	case err != nil:
-		return fmt.Errorf("listing all resources: %w", err)
-	case failed[version] != nil:
-		return failed[version]
-	case resources != nil && (resources[version] == nil || len(resources[version].APIResources) == 0):
-		return errNotDiscovered
-	}
-	return nil
-}
-
-func checkAvailable(ctx context.Context, client aggregator.Interface, name string) error {
-	service, err := client.ApiregistrationV1().APIServices().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	for _, condition := range service.Status.Conditions {
-		if condition.Type != apiregistrationv1.Available {
-			continue
-		}
-		if condition.Status == apiregistrationv1.ConditionTrue {
-			return nil
-		}
-		return errors.New(condition.Message)
-	}
-	return errNotAvailable
 }

@@ -5,33 +5,30 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/standalone"
 )
 
 // startedServers are the servers of components that run in this process.
 type startedServers struct {
-	// ports are the ports of the servers by name of the component.
-	ports map[string]int
-	// registrations are the objects that register the APIs of the servers.
-	registrations []client.Object
+	// addresses are the addresses of the servers by name of the component.
+	addresses map[string]rendering.Address
+	// apiServices are the names of the APIServices of the servers.
+	apiServices []string
 }
 
 // startServers starts the servers of the components, and waits until the servers respond.
 func (c *ControlPlane) startServers(ctx context.Context) (*startedServers, error) {
 	c.configuration.SetReviewer(c.newReviewer)
-	started := &startedServers{ports: map[string]int{}}
+	started := &startedServers{addresses: map[string]rendering.Address{}}
 	for _, component := range c.configuration.Servers() {
 		port, err := c.startServer(ctx, &component)
 		if err != nil {
 			return nil, err
 		}
-		started.ports[component.Name] = port
-		if register := component.Server.Registration; register != nil {
-			started.registrations = append(started.registrations, register(c.CA().PEM(), "localhost", int32(port))...)
-		}
+		started.addresses[component.Name] = rendering.Address{Host: "localhost", Port: port}
+		started.apiServices = append(started.apiServices, component.Server.APIServices...)
 	}
 	return started, nil
 }

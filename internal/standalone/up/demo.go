@@ -84,7 +84,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.err, "\nApplying %s\n", d.examples)
-	if err := install.Apply(ctx, d.karmada, manifests...); err != nil {
+	if _, err := install.Apply(ctx, d.karmada, manifests...); err != nil {
 		return err
 	}
 	if err := d.awaitDeployment(ctx); err != nil {

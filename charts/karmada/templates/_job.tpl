@@ -1,0 +1,136 @@
+{{/*
+The specification of a Job that runs one step of the installation. The step renders this chart with the
+same values.
+Arguments: root, name, account, job, step, and optionally values (the Secret with the values) and
+arguments (a list).
+*/}}
+{{- define "karmada.jobSpec" -}}
+{{- $component := include "karmada.component" (dict "root" .root "values" (dict)) | fromJson -}}
+backoffLimit: {{ .job.backoffLimit }}
+activeDeadlineSeconds: {{ .job.activeDeadlineSeconds }}
+template:
+  metadata:
+    labels: {{- include "karmada.labels" (dict "root" .root "name" .name) | nindent 6 }}
+  spec:
+    serviceAccountName: {{ quote .account }}
+    automountServiceAccountToken: true
+    enableServiceLinks: false
+    restartPolicy: Never
+    securityContext: {{- toYaml .root.Values.podSecurityContext | nindent 6 }}
+    {{- with $component.priorityClassName }}
+    priorityClassName: {{ quote . }}
+    {{- end }}
+    {{- include "karmada.pullSecrets" (concat .root.Values.global.imagePullSecrets $component.image.pullSecrets) | nindent 4 }}
+    {{- with .job.nodeSelector }}
+    nodeSelector: {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .job.tolerations }}
+    tolerations: {{- toYaml . | nindent 4 }}
+    {{- end }}
+    containers:
+    - name: {{ .step }}
+      image: {{ include "karmada.image" (dict "root" .root "image" $component.image) | quote }}
+      imagePullPolicy: {{ $component.image.pullPolicy | default .root.Values.karmadaImagePullPolicy }}
+      command:
+      - /bin/karmadactl
+      - installation
+      - {{ .step }}
+      - {{ printf "--release=%s" .root.Release.Name | quote }}
+      - {{ printf "--namespace=%s" .root.Release.Namespace | quote }}
+      {{- if .values }}
+      - --values=/etc/karmada/installation/values.yaml
+      {{- end }}
+      {{- range .arguments }}
+      - {{ quote . }}
+      {{- end }}
+      {{- with .job.resources }}
+      resources: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      terminationMessagePolicy: FallbackToLogsOnError
+      securityContext: {{- toYaml .root.Values.containerSecurityContext | nindent 8 }}
+      {{- if .values }}
+      volumeMounts:
+      - {name: values, mountPath: /etc/karmada/installation, readOnly: true}
+      {{- end }}
+    {{- if .values }}
+    volumes:
+    - name: values
+      secret:
+        secretName: {{ quote .values }}
+        items:
+        - {key: values.yaml, path: values.yaml}
+    {{- end }}
+{{- end }}
+
+{{/*
+The service account of a Job that runs a step of the installation, and its rights in the namespace.
+Arguments: root, name, rules (of the Role), and optionally annotations.
+*/}}
+{{- define "karmada.account" -}}
+{{- $metadata := dict "name" .name "namespace" .root.Release.Namespace "labels" (include "karmada.labels" (dict "root" .root "name" .name) | fromYaml) -}}
+{{- with .annotations }}{{ $_ := set $metadata "annotations" . }}{{ end -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata: {{- toYaml $metadata | nindent 2 }}
+automountServiceAccountToken: false
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{- toYaml $metadata | nindent 2 }}
+rules: {{- toYaml .rules | nindent 0 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{- toYaml $metadata | nindent 2 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ quote .name }}}
+subjects:
+- {kind: ServiceAccount, name: {{ quote .name }}, namespace: {{ .root.Release.Namespace | quote }}}
+{{- end }}
+
+{{/* The names of the Secrets with certificates and kubeconfigs, as a YAML list. */}}
+{{- define "karmada.certificateSecrets" -}}
+- {{ include "karmada.secret.certificates" . | quote }}
+- {{ include "karmada.secret.webhook" . | quote }}
+{{- if eq .Values.etcd.mode "internal" }}
+- {{ include "karmada.secret.etcd" . | quote }}
+{{- end }}
+{{- if .Values.naming.configPerComponent }}
+{{- range list "karmada-aggregated-apiserver" "karmada-controller-manager" "karmada-descheduler" "karmada-metrics-adapter" "karmada-scheduler" "karmada-search" "karmada-webhook" "kube-controller-manager" }}
+- {{ include "karmada.secret.kubeconfig" (dict "root" $ "component" .) | quote }}
+{{- end }}
+{{- else }}
+- {{ include "karmada.secret.kubeconfig" (dict "root" .) | quote }}
+{{- end }}
+{{- end }}
+
+{{/*
+The rights of a Job that issues certificates: it writes their Secrets, and restarts the workloads that
+use them. A right to create cannot be limited to names. Pods explain why a workload is not ready.
+*/}}
+{{- define "karmada.certificateRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: {{- include "karmada.certificateSecrets" . | nindent 2 }}
+  verbs: [get, patch]
+- apiGroups: [apps]
+  resources: [deployments, statefulsets]
+  verbs: [get, patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+{{- end }}
+
+{{/*
+The values of the Job that sets up a control plane. Values files for other releases of the chart have
+tolerations and the node selector of this Job in preInstallJob.
+*/}}
+{{- define "karmada.setupJob" -}}
+{{- $job := deepCopy .Values.setupJob -}}
+{{- range $key := list "tolerations" "nodeSelector" }}
+{{- if not (get $job $key) }}{{ $_ := set $job $key (get ($.Values.preInstallJob | default dict) $key) }}{{ end }}
+{{- end -}}
+{{ toYaml $job }}
+{{- end }}

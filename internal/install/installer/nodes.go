@@ -1,0 +1,146 @@
+package installer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// maxAddresses limits the addresses of nodes in certificates, if no node is a control-plane node.
+const maxAddresses = 3
+
+// Host is a host cluster before an installation.
+type Host struct {
+	api   client.Client
+	nodes []corev1.Node
+}
+
+// ReadHost reads the nodes of a host cluster.
+func ReadHost(ctx context.Context, config *rest.Config) (*Host, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = requestTimeout
+	api, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of %s: %w", hostName, err)
+	}
+	list := &corev1.NodeList{}
+	if err := api.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing the nodes of %s: %w: use an administrator of this cluster", hostName, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, fmt.Errorf("%s has no nodes: choose a cluster that runs Pods with --kubeconfig and --context", hostName)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return &Host{api: api, nodes: list.Items}, nil
+}
+
+// Addresses returns the addresses of the nodes at which clients outside the host reach node ports:
+// those of the control-plane nodes, or else of the first nodes.
+func (h *Host) Addresses() ([]string, error) {
+	for _, label := range []string{clusterv1alpha1.ProgramNodeLabel, "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
+		if addresses := internalAddresses(h.withLabel(label)); len(addresses) > 0 {
+			return addresses, nil
+		}
+	}
+	if addresses := internalAddresses(h.nodes[:min(len(h.nodes), maxAddresses)]); len(addresses) > 0 {
+		return addresses, nil
+	}
+	return nil, fmt.Errorf("the nodes of %s have no internal IP address: set the address of the API server with --karmada-apiserver-advertise-address", hostName)
+}
+
+func (h *Host) withLabel(label string) []corev1.Node {
+	var nodes []corev1.Node
+	for i := range h.nodes {
+		if _, ok := h.nodes[i].Labels[label]; ok {
+			nodes = append(nodes, h.nodes[i])
+		}
+	}
+	return nodes
+}
+
+func internalAddresses(nodes []corev1.Node) []string {
+	var addresses []string
+	for i := range nodes {
+		for _, address := range nodes[i].Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				addresses = append(addresses, address.Address)
+				break
+			}
+		}
+	}
+	return addresses
+}
+
+// EtcdNode returns the name of the node whose disk has the data of etcd: the node with the label
+// EtcdNodeLabel, or else the first suitable node. isLabeled reports whether the node has the label.
+func (h *Host) EtcdNode() (name string, isLabeled bool, err error) {
+	if nodes := h.withLabel(clusterv1alpha1.EtcdNodeLabel); len(nodes) > 0 {
+		return nodes[0].Name, true, nil
+	}
+	candidates := h.withLabel(clusterv1alpha1.ProgramNodeLabel)
+	if len(candidates) == 0 {
+		candidates = slices.DeleteFunc(slices.Clone(h.nodes), func(node corev1.Node) bool { return len(node.Spec.Taints) > 0 })
+	}
+	for i := range candidates {
+		if isHealthy(&candidates[i]) {
+			return candidates[i].Name, false, nil
+		}
+	}
+	return "", false, fmt.Errorf("%s has no healthy node without taints for the data of etcd: choose a node with --etcd-node-selector-labels, or another --etcd-storage-mode", hostName)
+}
+
+// isHealthy reports whether a node is ready and lacks no resource.
+func isHealthy(node *corev1.Node) bool {
+	isReady := false
+	for _, condition := range node.Status.Conditions {
+		switch condition.Type {
+		case corev1.NodeReady:
+			isReady = condition.Status == corev1.ConditionTrue
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable:
+			if condition.Status == corev1.ConditionTrue {
+				return false
+			}
+		}
+	}
+	return isReady
+}
+
+// LabelEtcdNode sets the label of the node for the data of etcd.
+func (h *Host) LabelEtcdNode(ctx context.Context, name string) error {
+	return h.patchLabel(ctx, name, `""`)
+}
+
+// EtcdLabelUser returns the namespace of another installation whose etcd selects its node by the label
+// EtcdNodeLabel, or an empty string.
+func (h *Host) EtcdLabelUser(ctx context.Context, except string) (namespace string, err error) {
+	list := &appsv1.StatefulSetList{}
+	if err := h.api.List(ctx, list); err != nil {
+		return "", fmt.Errorf("listing the StatefulSets of %s: %w", hostName, err)
+	}
+	for i := range list.Items {
+		if _, ok := list.Items[i].Spec.Template.Spec.NodeSelector[clusterv1alpha1.EtcdNodeLabel]; ok && list.Items[i].Namespace != except {
+			return list.Items[i].Namespace, nil
+		}
+	}
+	return "", nil
+}
+
+// patchLabel sets the label EtcdNodeLabel of a node to a value in JSON.
+func (h *Host) patchLabel(ctx context.Context, name, value string) error {
+	node := &corev1.Node{}
+	node.Name = name
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, clusterv1alpha1.EtcdNodeLabel, value)
+	if err := h.api.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		return fmt.Errorf("changing the label %s of node %s of %s: %w", clusterv1alpha1.EtcdNodeLabel, name, hostName, err)
+	}
+	return nil
+}

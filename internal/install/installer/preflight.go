@@ -1,0 +1,165 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// preflight checks everything that can be checked before the first write.
+func (i *Installer) preflight(ctx context.Context) (err error) {
+	if i.stored, err = readStored(ctx, i.host, i.Namespace, i.Release); err != nil {
+		return err
+	}
+	checks := []func(context.Context) error{i.checkRights, i.checkExisting, i.checkNodePort, i.checkStorageClass}
+	var errs []error
+	for _, check := range checks {
+		errs = append(errs, check(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// VersionError means that the installation in the host has another version.
+type VersionError struct{ Namespace, Installed, Wanted string }
+
+// Error implements error.
+func (v *VersionError) Error() string {
+	return fmt.Sprintf("the installation in namespace %s of %s has version %s, and this program has version %s: use the program of version %s, because this version cannot upgrade an installation yet", v.Namespace, hostName, v.Installed, v.Wanted, v.Installed)
+}
+
+// checkExisting returns an error if the namespace has a control plane of another version or of
+// another tool.
+func (i *Installer) checkExisting(ctx context.Context) error {
+	if i.stored != nil {
+		if i.stored.Version != i.Version {
+			return &VersionError{Namespace: i.Namespace, Installed: i.stored.Version, Wanted: i.Version}
+		}
+		return nil
+	}
+	for _, object := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+		err := i.host.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: i.settings.apiServer}, object)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s/%s of %s: %w", i.Namespace, i.settings.apiServer, hostName, err)
+		}
+		if object.GetLabels()[clusterv1alpha1.InstalledByLabel] != Name {
+			return fmt.Errorf("%s/%s in %s exists, and another tool installed it (labels: %s): use that tool, or choose another namespace with --namespace; nothing is changed", i.Namespace, i.settings.apiServer, hostName, formatLabels(object.GetLabels()))
+		}
+	}
+	return nil
+}
+
+func formatLabels(labels map[string]string) string {
+	var pairs []string
+	for _, key := range []string{"app.kubernetes.io/managed-by", clusterv1alpha1.BootstrappingLabel, clusterv1alpha1.InstalledByLabel} {
+		if value, ok := labels[key]; ok {
+			pairs = append(pairs, key+"="+value)
+		}
+	}
+	if pairs == nil {
+		return "none of a known tool"
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// rights are the rights that an installation needs in its namespace.
+var rights = []authorizationv1.ResourceAttributes{
+	{Group: "apps", Resource: "deployments"},
+	{Group: "apps", Resource: "statefulsets"},
+	{Resource: "services"},
+	{Resource: "secrets"},
+	{Resource: "serviceaccounts"},
+	{Group: "rbac.authorization.k8s.io", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"},
+	{Group: "batch", Resource: "cronjobs"},
+	{Group: "policy", Resource: "poddisruptionbudgets"},
+}
+
+// checkRights returns an error that names the rights that the user lacks in the host.
+func (i *Installer) checkRights(ctx context.Context) error {
+	var missing []string
+	for _, right := range rights {
+		for _, verb := range []string{"get", "create", "patch"} {
+			right.Verb, right.Namespace = verb, i.Namespace
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+			if err := i.host.Create(ctx, review); err != nil {
+				return fmt.Errorf("checking your rights in %s: %w", hostName, err)
+			}
+			if !review.Status.Allowed {
+				missing = append(missing, strings.TrimSuffix(verb+" "+right.Resource+"."+right.Group, "."))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("you lack rights in namespace %s of %s: %s: ask an administrator of the cluster for the role cluster-admin, or for these rights", i.Namespace, hostName, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// checkNodePort returns an error if another Service of the host has the node port of the API server.
+func (i *Installer) checkNodePort(ctx context.Context) error {
+	if i.settings.nodePort == 0 {
+		return nil
+	}
+	services := &corev1.ServiceList{}
+	err := i.host.List(ctx, services)
+	if apierrors.IsForbidden(err) {
+		return nil // the API server rejects a port that is taken
+	}
+	if err != nil {
+		return fmt.Errorf("listing the Services of %s: %w", hostName, err)
+	}
+	for _, service := range services.Items {
+		if service.Namespace == i.Namespace && service.Name == i.settings.apiServer {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			if int64(port.NodePort) == i.settings.nodePort {
+				return fmt.Errorf("node port %d of %s is used by Service %s/%s: choose another port with --port", i.settings.nodePort, hostName, service.Namespace, service.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// defaultClassAnnotation is the annotation of the StorageClass for claims without a class.
+const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
+
+// checkStorageClass returns an error if the StorageClass for the data of etcd does not exist.
+func (i *Installer) checkStorageClass(ctx context.Context) error {
+	if !i.settings.usesClaims {
+		return nil
+	}
+	classes := &storagev1.StorageClassList{}
+	if err := i.host.List(ctx, classes); err != nil {
+		return fmt.Errorf("listing the StorageClasses of %s: %w", hostName, err)
+	}
+	var names []string
+	for i2 := range classes.Items {
+		class := &classes.Items[i2]
+		isDefault := class.Annotations[defaultClassAnnotation] == "true"
+		if class.Name == i.settings.storageClass || i.settings.storageClass == "" && isDefault {
+			return nil
+		}
+		names = append(names, class.Name)
+	}
+	if names == nil {
+		names = []string{"none"}
+	}
+	if i.settings.storageClass == "" {
+		return fmt.Errorf("%s has no default StorageClass for the data of etcd: choose one with --storage-classes-name (existing: %s)", hostName, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("StorageClass %s does not exist in %s: choose another with --storage-classes-name (existing: %s)", i.settings.storageClass, hostName, strings.Join(names, ", "))
+}

@@ -1,0 +1,155 @@
+package installer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install/rendering"
+)
+
+// Keys of the Secret of an installation.
+const (
+	valuesKey    = "values.yaml"
+	versionKey   = "version"
+	releaseKey   = "release"
+	inventoryKey = "objects.json"
+	// completedKey has the version that was installed completely at least once.
+	completedKey = "completed"
+)
+
+// SecretName returns the name of the Secret that describes an installation.
+func SecretName(release string) string { return release + "-installation" }
+
+// stored is the description of an installation in the host.
+type stored struct {
+	Release, Version string
+	Values           rendering.Values
+	// IsCompleted means that an installation was successful before.
+	IsCompleted bool
+	// Inventory are the objects of the last run in the host.
+	Inventory []objectReference
+}
+
+// objectReference identifies an object in the host.
+type objectReference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+func referenceTo(object client.Object) objectReference {
+	version, kind := object.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return objectReference{APIVersion: version, Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func (r objectReference) object() client.Object {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
+	object.SetNamespace(r.Namespace)
+	object.SetName(r.Name)
+	return object
+}
+
+// readStored reads the description of an installation. It returns nil if there is none.
+func readStored(ctx context.Context, host client.Client, namespace, release string) (*stored, error) {
+	secret := &corev1.Secret{}
+	err := host.Get(ctx, client.ObjectKey{Namespace: namespace, Name: SecretName(release)}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the installation in namespace %s of %s: %w", namespace, hostName, err)
+	}
+	return decodeStored(secret)
+}
+
+// StoredValues returns the values of the installation in a namespace of the host. They are nil if there
+// is no installation.
+func StoredValues(ctx context.Context, host client.Client, namespace, release string) (rendering.Values, error) {
+	s, err := readStored(ctx, host, namespace, release)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return s.Values, nil
+}
+
+func decodeStored(secret *corev1.Secret) (*stored, error) {
+	s := &stored{Release: string(secret.Data[releaseKey]), Version: string(secret.Data[versionKey]), IsCompleted: len(secret.Data[completedKey]) > 0}
+	if err := yaml.Unmarshal(secret.Data[valuesKey], &s.Values); err != nil {
+		return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", valuesKey, secret.Namespace, secret.Name, hostName, err)
+	}
+	if inventory := secret.Data[inventoryKey]; len(inventory) > 0 {
+		if err := json.Unmarshal(inventory, &s.Inventory); err != nil {
+			return nil, fmt.Errorf("reading key %s of Secret %s/%s of %s: %w", inventoryKey, secret.Namespace, secret.Name, hostName, err)
+		}
+	}
+	return s, nil
+}
+
+// isFirst reports whether no installation was successful before.
+func (i *Installer) isFirst() bool { return i.stored == nil || !i.stored.IsCompleted }
+
+// store writes the description of the installation, with the given objects as its inventory.
+func (i *Installer) store(ctx context.Context, inventory []objectReference, isCompleted bool) error {
+	values, err := yaml.Marshal(i.Values)
+	if err != nil {
+		return fmt.Errorf("encoding the values of the installation: %w", err)
+	}
+	objects, err := json.Marshal(inventory)
+	if err != nil {
+		return fmt.Errorf("encoding the objects of the installation: %w", err)
+	}
+	data := map[string][]byte{valuesKey: values, versionKey: []byte(i.Version), releaseKey: []byte(i.Release), inventoryKey: objects}
+	if isCompleted {
+		data[completedKey] = []byte(i.Version)
+	}
+	secret := hosted.NewSecret(i.Namespace, SecretName(i.Release), data)
+	secret.Labels = map[string]string{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingSecret, partOfLabel: partOf}
+	return i.apply(ctx, secret)
+}
+
+// inventory returns references to the wanted objects, and to the objects of earlier runs that still
+// must be deleted.
+func (i *Installer) inventory() (all, obsolete []objectReference) {
+	for _, object := range i.objects.all() {
+		all = append(all, referenceTo(object))
+	}
+	if i.stored != nil {
+		for _, reference := range i.stored.Inventory {
+			if !slices.Contains(all, reference) {
+				obsolete = append(obsolete, reference)
+			}
+		}
+	}
+	return append(all, obsolete...), obsolete
+}
+
+// deleteObsolete deletes the objects of earlier runs that the values no longer describe.
+func (i *Installer) deleteObsolete(ctx context.Context) error {
+	_, obsolete := i.inventory()
+	for _, reference := range obsolete {
+		if err := i.applier.Delete(ctx, reference.object()); err != nil {
+			return err
+		}
+		i.written++
+	}
+	return nil
+}
+
+// complete records that the installation was successful.
+func (i *Installer) complete(ctx context.Context) error {
+	all, obsolete := i.inventory()
+	return i.store(ctx, all[:len(all)-len(obsolete)], true)
+}

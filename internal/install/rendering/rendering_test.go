@@ -1,0 +1,127 @@
+package rendering_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/install/rendering"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestRenderingMatchesGoldenFiles compares the rendered objects with files in testdata. After an
+// intended change, run the test with -update and review the difference.
+func TestRenderingMatchesGoldenFiles(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.values.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatal("no inputs", err)
+	}
+	for _, input := range inputs {
+		name := strings.TrimSuffix(filepath.Base(input), ".values.yaml")
+		t.Run(name, func(t *testing.T) {
+			installation := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: readValues(t, input)}
+			host, err := installation.Host()
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGolden(t, filepath.Join("testdata", name+".golden.yaml"), host)
+		})
+	}
+	t.Run("control plane", func(t *testing.T) {
+		objects, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system"}.ControlPlane(rendering.ControlPlane{
+			Server: "https://karmada.example.com:5443", CA: []byte("ca"), Webhook: "https://webhook.example.com",
+			APIServers: map[string]rendering.Address{"karmada-aggregated-apiserver": {Host: "api.example.com", Port: 8443}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, "testdata/control-plane.golden.yaml", objects)
+	})
+}
+
+func readValues(t *testing.T, file string) rendering.Values {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := rendering.Values{}
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func checkGolden(t *testing.T, file string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var got strings.Builder
+	for _, object := range objects {
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.WriteString("---\n" + string(text))
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("run the test with -update if this is intended (-want +got):\n%s", diff)
+	}
+}
+
+func TestInvalidValuesAreReported(t *testing.T) {
+	tests := map[string]struct {
+		values rendering.Values
+		want   string
+	}{
+		"a key that does not exist": {rendering.Values{"schedular": rendering.Values{}}, "schedular"},
+		"a wrong type":              {rendering.Values{"scheduler": rendering.Values{"replicaCount": "two"}}, "/scheduler/replicaCount"},
+		"two members of etcd":       {rendering.Values{"etcd": rendering.Values{"internal": rendering.Values{"replicaCount": 2}}}, "/etcd/internal/replicaCount"},
+		"an argument without dashes": {
+			rendering.Values{"webhook": rendering.Values{"extraArgs": []any{"v=5"}}}, "/webhook/extraArgs/0",
+		},
+		"custom certificates that are missing": {
+			rendering.Values{"certs": rendering.Values{"mode": "custom"}}, "certs.custom.caCrt is missing: certs.mode is custom",
+		},
+		"an external etcd without servers": {
+			rendering.Values{"etcd": rendering.Values{"mode": "external"}}, "etcd.external.servers is missing: set it to the URLs of the external etcd",
+		},
+		"a component that is not built": {
+			rendering.Values{"installMode": "component", "components": []any{"search"}}, "components: search is not part of this version of Karmada",
+		},
+		"no components":                      {rendering.Values{"installMode": "component"}, "components is empty: with installMode component, list at least one"},
+		"a label with a number":              {rendering.Values{"scheduler": rendering.Values{"podLabels": rendering.Values{"version": 1.10}}}, "/scheduler/podLabels/version"},
+		"a label that an API server refuses": {rendering.Values{"global": rendering.Values{"commonLabels": rendering.Values{"team": "a b"}}}, "/global/commonLabels/team"},
+		"a tag with a number":                {rendering.Values{"karmadaImageVersion": 1.10}, "/karmadaImageVersion"},
+		"policies for a Pod in the network of its node": {
+			rendering.Values{"apiServer": rendering.Values{"hostNetwork": true}, "networkPolicies": rendering.Values{"enabled": true}}, "networkPolicies.enabled: a NetworkPolicy cannot select",
+		},
+		"an estimator without kubeconfig": {
+			rendering.Values{"schedulerEstimator": rendering.Values{"memberClusters": []any{rendering.Values{"clusterName": "m"}}}}, "/schedulerEstimator/memberClusters/0",
+		},
+		"an agent without a cluster": {rendering.Values{"installMode": "agent"}, "agent.clusterName: the name of this cluster is missing"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system", Version: "v1.2.3", Values: test.values}.Host()
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
