@@ -24,6 +24,7 @@ import (
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/cli/cordon"
 	"karmada.io/karmada/internal/cli/get"
+	"karmada.io/karmada/internal/cli/installation"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
 	_ "karmada.io/karmada/internal/cli/locale" // must be initialized before the packages of kubectl
@@ -68,7 +69,10 @@ var commands = []commandRow{
 	{"basic", kubectl.NewCreate},
 	{"basic", kubectl.NewDelete},
 	{"basic", kubectl.NewEdit},
+	{"registration", installation.NewInit},
+	{"registration", installation.NewDeinit},
 	{"registration", addons.New},
+	{"registration", installation.NewCerts},
 	{"registration", join.NewJoin},
 	{"registration", join.NewUnjoin},
 	{"registration", token.New},
@@ -96,13 +100,12 @@ var commands = []commandRow{
 	{"other", kubectl.NewAPIVersions},
 	{"other", newVersion},
 	{"other", newOptions},
+	{"other", installation.NewSteps},
 }
 
 // unsupportedCommands are commands of Karmada that this version does not have. The help does not
 // list them, but an error message names them.
 var unsupportedCommands = []console.MissingCommand{
-	{Name: "init", Instead: "\"karmada up\" runs a control plane on this machine; docs/components.md says how to run the programs one by one."},
-	{Name: "deinit", Instead: "\"karmada down --purge\" removes the objects that \"karmada up\" created; remove an installation of another tool with that tool."},
 	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
 }
 

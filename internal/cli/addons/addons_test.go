@@ -13,6 +13,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,6 +24,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/version"
 )
 
 func TestSelectAddons(t *testing.T) {
@@ -75,7 +78,7 @@ func parseEnable(t *testing.T, args ...string) *enableOptions {
 }
 
 func TestImages(t *testing.T) {
-	release := strings.TrimPrefix(defaultImage(hosted.EstimatorProgram), imageRepository)
+	release := "karmada:" + version.Get().GitVersion
 	tests := map[string]struct {
 		args []string
 		want string
@@ -87,7 +90,16 @@ func TestImages(t *testing.T) {
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			if got := parseEnable(t, test.args...).workload("n", hosted.EstimatorProgram).Image; got != test.want {
+			s, _ := newTestSession(nil, nil)
+			objects, err := s.renderEstimator(t.Context(), parseEnable(t, test.args...).componentValues(hosted.EstimatorProgram), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			deployment := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[len(objects)-1].(*unstructured.Unstructured).Object, deployment); err != nil {
+				t.Fatal(err)
+			}
+			if got := deployment.Spec.Template.Spec.Containers[0].Image; got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
@@ -185,8 +197,8 @@ func TestCertificates(t *testing.T) {
 		"a host with certificates needs no others":      {host: []client.Object{certificateSecret("")}, karmada: []client.Object{certificateSecret("karmada-up")}},
 		"certificates of the control plane are copied":  {karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Namespace karmada-system", "Secret karmada-system/karmada-cert"}},
 		"an existing namespace is not written":          {host: []client.Object{hosted.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
-		"a copy is renewed":                             {host: []client.Object{hosted.NewNamespace("karmada-system"), certificateSecret(installer)}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
-		"a copy stays without its source":               {host: []client.Object{certificateSecret(installer)}},
+		"a copy is renewed":                             {host: []client.Object{hosted.NewNamespace("karmada-system"), certificateSecret(installerName)}, karmada: []client.Object{certificateSecret("karmada-up")}, want: []string{"Secret karmada-system/karmada-cert"}},
+		"a copy stays without its source":               {host: []client.Object{certificateSecret(installerName)}},
 		"neither cluster has the certificates":          {wantErr: "install the control plane there first (karmadactl init)"},
 		"the authority's key of a source is not copied": {host: []client.Object{hosted.NewNamespace("karmada-system")}, karmada: []client.Object{certificateSecret("")}, want: []string{"Secret karmada-system/karmada-cert"}},
 	}
@@ -232,11 +244,14 @@ func TestLateEstimatorIsReported(t *testing.T) {
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			s, messages := newTestSession(test.nodes, nil)
-			estimator := hosted.Estimator{Workload: hosted.Workload{Namespace: s.namespace, Replicas: 1}, Cluster: s.cluster}
-			if _, err := s.hostApplier().Apply(t.Context(), estimator.Objects()...); err != nil {
+			objects, err := s.renderEstimator(t.Context(), values{}, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.awaitAddress(t.Context(), estimator, parseEnable(t, "--pod-timeout=1"))
+			if _, err := s.hostApplier().Apply(t.Context(), objects...); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.awaitAddress(t.Context(), parseEnable(t, "--pod-timeout=1"))
 			if (err != nil) != (test.wantErr != "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
 				t.Fatalf("error %v, want %q", err, test.wantErr)
 			}

@@ -3,6 +3,7 @@ package addons
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,9 @@ func readSecret(ctx context.Context, cluster client.Client, clusterName, namespa
 	return secret, nil
 }
 
+// deschedulerKey is the key of the descheduler in the values of the chart.
+const deschedulerKey = "descheduler"
+
 func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
 	for _, name := range []string{hosted.ConfigSecret(hosted.DeschedulerProgram), clusterv1alpha1.CertificateSecret} {
 		secret, err := readSecret(ctx, s.host, hostName, s.namespace, name)
@@ -40,13 +44,29 @@ func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (writt
 			return 0, errorNoSecret(name, s.namespace)
 		}
 	}
-	descheduler := hosted.Descheduler{Workload: o.workload(s.namespace, hosted.DeschedulerProgram)}
-	if written, err = s.hostApplier().Apply(ctx, descheduler.Objects()...); err != nil {
+	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(hosted.DeschedulerProgram))
+	if err != nil {
+		return 0, err
+	}
+	if written, err = s.hostApplier().Apply(ctx, objects...); err != nil {
 		return written, err
 	}
-	return written, hosted.AwaitReady(ctx, s.host, client.ObjectKey{Namespace: s.namespace, Name: hosted.DeschedulerProgram}, o.podTimeoutDuration())
+	return written, s.awaitReady(ctx, hosted.DeschedulerProgram, o.podTimeoutDuration())
 }
 
 func disableDescheduler(ctx context.Context, s *session) error {
-	return s.hostApplier().Delete(ctx, hosted.Descheduler{Workload: hosted.Workload{Namespace: s.namespace}}.Objects()...)
+	objects, err := s.renderAddon(ctx, deschedulerKey, values{})
+	if err != nil {
+		return err
+	}
+	return s.hostApplier().Delete(ctx, objects...)
+}
+
+// awaitReady waits for the Pods of a Deployment of the host.
+func (s *session) awaitReady(ctx context.Context, deployment string, timeout time.Duration) error {
+	workload, err := hosted.NewWorkload("Deployment", client.ObjectKey{Namespace: s.namespace, Name: deployment})
+	if err != nil {
+		return err
+	}
+	return hosted.AwaitReady(ctx, s.host, workload, timeout)
 }

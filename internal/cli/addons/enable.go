@@ -10,11 +10,9 @@ import (
 
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/version"
 )
-
-// imageRepository is the repository of the images of Karmada.
-const imageRepository = "docker.io/karmada/"
 
 const (
 	defaultPriorityClass     = "system-node-critical"
@@ -105,7 +103,7 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	flags.StringVar(&o.hostDomain, "host-cluster-domain", "cluster.local", "DNS domain of the host cluster")
 	flags.IntVar(&o.podTimeout, "pod-timeout", defaultPodTimeout, "seconds to wait for the Pods of an addon")
 	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout, "seconds to wait for the APIServices of an addon; no addon of this version has one")
-	flags.StringVar(&o.registry, "private-image-registry", "", "registry for all images that no other flag sets")
+	flags.StringVar(&o.registry, "private-image-registry", "", "registry of the image of Karmada, which contains all programs")
 	for _, row := range []struct{ addon, prefix, priority string }{
 		{hosted.DeschedulerProgram, hosted.DeschedulerProgram, "descheduler"},
 		{metricsAdapter, metricsAdapter, "metrics-adapter"},
@@ -114,15 +112,14 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	} {
 		a := &addonOptions{}
 		o.addons[row.addon] = a
-		flags.StringVar(&a.image, row.addon+"-image", defaultImage(row.addon), "image of "+row.addon)
+		flags.StringVar(&a.image, row.addon+"-image", defaultImage(), "image of "+row.addon)
 		flags.Int32Var(&a.replicas, row.prefix+"-replicas", 1, "replicas of "+row.addon)
 		flags.StringVar(&a.priorityClass, row.priority+"-priority-class", defaultPriorityClass, "PriorityClass of the Pods of "+row.addon)
 	}
 }
 
-func defaultImage(program string) string {
-	return imageRepository + program + ":" + version.Get().GitVersion
-}
+// defaultImage returns the image with all programs of this version.
+func defaultImage() string { return rendering.Image(version.Get().GitVersion) }
 
 func (o *enableOptions) validate(s *session, selected []addon) error {
 	if o.podTimeout <= 0 {
@@ -146,16 +143,6 @@ func (o *enableOptions) validate(s *session, selected []addon) error {
 		}
 	}
 	return nil
-}
-
-// workload returns the properties of the Deployment of an addon.
-func (o *enableOptions) workload(namespace, addon string) hosted.Workload {
-	a := o.addons[addon]
-	image := a.image
-	if o.registry != "" && image == defaultImage(addon) {
-		image = o.registry + "/" + addon + ":" + version.Get().GitVersion
-	}
-	return hosted.Workload{Namespace: namespace, Image: image, Replicas: a.replicas, PriorityClass: a.priorityClass}
 }
 
 func (o *enableOptions) podTimeoutDuration() time.Duration {

@@ -18,6 +18,8 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/install/rendering"
 )
 
 // estimatorDeployment returns the name of the Deployment of the estimator of a cluster.
@@ -45,20 +47,30 @@ func enableEstimator(ctx context.Context, s *session, o *enableOptions) (written
 	if err := s.checkKarmada(ctx); err != nil {
 		return 0, err
 	}
-	estimator := hosted.Estimator{Workload: o.workload(s.namespace, hosted.EstimatorProgram), Cluster: s.cluster, Kubeconfig: kubeconfig}
+	objects, err := s.renderEstimator(ctx, o.componentValues(hosted.EstimatorProgram), kubeconfig)
+	if err != nil {
+		return 0, err
+	}
 	certificates, err := s.certificates(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if written, err = s.hostApplier().Apply(ctx, append(certificates, estimator.Objects()...)...); err != nil {
+	if written, err = s.hostApplier().Apply(ctx, append(certificates, objects...)...); err != nil {
 		return written, err
 	}
-	address, err := s.awaitAddress(ctx, estimator, o)
+	address, err := s.awaitAddress(ctx, o)
 	if err != nil {
 		return written, err
 	}
 	changed, err := s.karmadaApplier().Apply(ctx, hosted.EstimatorAddress(s.cluster, address, clusterv1alpha1.EstimatorPort))
 	return written + changed, err
+}
+
+// renderEstimator returns the objects of the estimator of the cluster. kubeconfig gives access to the
+// member.
+func (s *session) renderEstimator(ctx context.Context, given values, kubeconfig []byte) ([]client.Object, error) {
+	given["memberClusters"] = []any{values{"clusterName": s.cluster, "kubeconfig": string(kubeconfig)}}
+	return s.renderAddon(ctx, "schedulerEstimator", given)
 }
 
 // checkKarmada connects to the control plane. It returns an error if the cluster has an estimator
@@ -96,7 +108,7 @@ func (s *session) certificates(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if existing != nil && existing.Labels[clusterv1alpha1.InstalledByLabel] != installer {
+	if existing != nil && existing.Labels[clusterv1alpha1.InstalledByLabel] != installerName {
 		return nil, nil
 	}
 	source, err := readSecret(ctx, s.karmada, karmadaName, clusterv1alpha1.NamespaceKarmadaSystem, name)
@@ -127,25 +139,30 @@ var errNoPodAddress = errors.New("the Pod of the estimator has no address: run t
 
 // awaitAddress waits for the Pods of the estimator and returns the host at which the control plane
 // reaches the estimator. In a cluster with a Service network, this is the name of the Service, and
-// late Pods cause only a warning. A simulated cluster has no Service network, so this is the address
-// of a Pod.
-func (s *session) awaitAddress(ctx context.Context, estimator hosted.Estimator, o *enableOptions) (string, error) {
+// late Pods cause only a warning. In a simulated cluster, only its own Pods resolve the names of
+// Services, so a control plane elsewhere gets the address of a Pod.
+func (s *session) awaitAddress(ctx context.Context, o *enableOptions) (string, error) {
 	isSimulated, err := s.isSimulatedHost(ctx)
 	if err != nil {
 		return "", err
 	}
-	err = hosted.AwaitReady(ctx, s.host, client.ObjectKey{Namespace: s.namespace, Name: estimator.Name()}, o.podTimeoutDuration())
-	if !isSimulated {
+	installation, err := installer.StoredValues(ctx, s.host, s.namespace, rendering.DefaultRelease)
+	if err != nil {
+		return "", err
+	}
+	name := estimatorDeployment(s)
+	err = s.awaitReady(ctx, name, o.podTimeoutDuration())
+	if !isSimulated || installation != nil {
 		if late := (*hosted.NotReadyError)(nil); errors.As(err, &late) {
 			s.program.Messagef("%s %v", s.program.Style.Warn("warning:"), err)
 			err = nil
 		}
-		return fmt.Sprintf("%s.%s.svc.%s", estimator.Name(), s.namespace, o.hostDomain), err
+		return fmt.Sprintf("%s.%s.svc.%s", name, s.namespace, o.hostDomain), err
 	}
 	if err != nil {
 		return "", err
 	}
-	pods, err := hosted.ListPods(ctx, s.host, s.namespace, estimator.Labels())
+	pods, err := hosted.ListPods(ctx, s.host, s.namespace, map[string]string{"app": name})
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +192,10 @@ func disableEstimator(ctx context.Context, s *session) error {
 	if err := s.karmadaApplier().Delete(ctx, hosted.EstimatorAddress(s.cluster, "", 0)); err != nil {
 		return err
 	}
-	objects := hosted.Estimator{Workload: hosted.Workload{Namespace: s.namespace}, Cluster: s.cluster}.Objects()
+	objects, err := s.renderEstimator(ctx, values{}, nil)
+	if err != nil {
+		return err
+	}
 	slices.Reverse(objects) // the Deployment uses the others
 	if err := s.hostApplier().Delete(ctx, objects...); err != nil {
 		return err
@@ -187,11 +207,11 @@ func disableEstimator(ctx context.Context, s *session) error {
 // Deployment of the addons uses them.
 func (s *session) deleteCertificates(ctx context.Context) error {
 	existing, err := readSecret(ctx, s.host, hostName, s.namespace, clusterv1alpha1.CertificateSecret)
-	if err != nil || existing == nil || existing.Labels[clusterv1alpha1.InstalledByLabel] != installer {
+	if err != nil || existing == nil || existing.Labels[clusterv1alpha1.InstalledByLabel] != installerName {
 		return err
 	}
 	deployments := &appsv1.DeploymentList{}
-	if err := s.host.List(ctx, deployments, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installer}); err != nil {
+	if err := s.host.List(ctx, deployments, client.InNamespace(s.namespace), client.MatchingLabels{clusterv1alpha1.InstalledByLabel: installerName}); err != nil {
 		return fmt.Errorf("listing the Deployments of addons in %s: %w", hostName, err)
 	}
 	if len(deployments.Items) > 0 {

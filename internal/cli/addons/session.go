@@ -13,8 +13,8 @@ import (
 	"karmada.io/karmada/internal/install/hosted"
 )
 
-// installer is the label value of the objects that the commands install.
-const installer = "karmadactl-addons"
+// installerName is the label value of the objects that the commands install.
+const installerName = "karmadactl-addons"
 
 // defaultKarmadaKubeconfig is the file that an installation on a host writes.
 const defaultKarmadaKubeconfig = "/etc/karmada/karmada-apiserver.config"
@@ -83,10 +83,10 @@ func newClient(kubeconfig command.Kubeconfig, cluster string) (client.Client, er
 
 // hostApplier writes the objects of addons in the host cluster.
 func (s *session) hostApplier() hosted.Applier {
-	return hosted.Applier{API: s.host, Installer: installer, Cluster: hostName, Progressf: s.program.Messagef}
+	return hosted.Applier{API: s.host, Installer: installerName, Cluster: hostName, Progressf: s.program.Messagef}
 }
 
 // karmadaApplier writes the objects of addons in the control plane.
 func (s *session) karmadaApplier() hosted.Applier {
-	return hosted.Applier{API: s.karmada, Installer: installer, Cluster: karmadaName, Progressf: s.program.Messagef}
+	return hosted.Applier{API: s.karmada, Installer: installerName, Cluster: karmadaName, Progressf: s.program.Messagef}
 }

@@ -137,6 +137,20 @@ func registerEndpoint(karmada *rest.Config) (string, error) {
 	return net.JoinHostPort(server.Hostname(), cmp.Or(server.Port(), "443")), nil
 }
 
+// RegisterCommand returns the command that registers a cluster with a token. karmada is the client
+// configuration of the control plane, whose address and CA the command contains.
+func RegisterCommand(program string, karmada *rest.Config, token bootstraptoken.Token) (string, error) {
+	endpoint, err := registerEndpoint(karmada)
+	if err != nil {
+		return "", err
+	}
+	pins, err := bootstraptoken.CAPins(karmada)
+	if err != nil {
+		return "", err
+	}
+	return registerCommand(program, endpoint, token, pins), nil
+}
+
 // registerCommand returns the command that registers a cluster.
 func registerCommand(program, endpoint string, token bootstraptoken.Token, pins []bootstraptoken.Pin) string {
 	hashes := make([]string, 0, len(pins))

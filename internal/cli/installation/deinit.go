@@ -1,0 +1,72 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install/installer"
+)
+
+// NewDeinit returns the command that removes a control plane.
+func NewDeinit(program *command.Program) *cobra.Command {
+	var (
+		host    command.Kubeconfig
+		removal installer.Removal
+		force   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "deinit",
+		Short: "Remove a control plane from a Kubernetes cluster",
+		Long: `Remove a control plane that "init" installed from its host cluster.
+
+The data of etcd, the files of this machine, and the objects in members stay. Members
+keep their workloads.`,
+		Example: program.Examples(`
+			# Show what would be deleted
+			{{program}} deinit --dry-run
+
+			# Remove the control plane and its namespace
+			{{program}} deinit --purge-namespace`),
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host.As = program.As
+			if !force && !removal.DryRun {
+				agreed, err := program.Confirm(fmt.Sprintf("Delete the control plane in namespace %s of the host cluster?", removal.Namespace), "--force")
+				if err != nil || !agreed {
+					return err
+				}
+			}
+			removal.Printf = func(format string, args ...any) { fmt.Fprintf(program.Out, format+"\n", args...) }
+			return runRemoval(cmd.Context(), program, host, removal)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	addHostFlags(program, cmd, &host, &removal.Namespace)
+	flags := cmd.Flags()
+	flags.BoolVarP(&force, "force", "f", false, "do not ask")
+	flags.BoolVar(&removal.DryRun, "dry-run", false, "print what would be deleted, and change nothing")
+	flags.BoolVar(&removal.PurgeNamespace, "purge-namespace", false, "delete the namespace too, with everything in it")
+	return cmd
+}
+
+func runRemoval(ctx context.Context, program *command.Program, kubeconfig command.Kubeconfig, removal installer.Removal) error {
+	config, err := kubeconfig.Config()
+	if err != nil {
+		return err
+	}
+	if removal.Host, err = installer.ReadHost(ctx, config); err != nil {
+		return err
+	}
+	if err := removal.Run(ctx); err != nil {
+		return err
+	}
+	if removal.DryRun {
+		fmt.Fprintln(program.Out, "nothing was deleted, because this is a dry run")
+		return nil
+	}
+	fmt.Fprintln(program.Out, "the control plane is removed; the data of etcd stays in its directory or volumes")
+	return nil
+}

@@ -1,0 +1,259 @@
+// Package installation answers: how does a user install a control plane on a host cluster, and remove
+// it? It contains the commands init and deinit, and the steps that hooks of the chart run.
+//
+// The flags of init become values of the chart; see package installer for what follows.
+package installation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/install/certificates"
+	"karmada.io/karmada/internal/install/crdarchive"
+	"karmada.io/karmada/internal/install/installer"
+	"karmada.io/karmada/internal/install/rendering"
+	"karmada.io/karmada/internal/pki"
+	"karmada.io/karmada/internal/version"
+)
+
+// NewInit returns the command that installs a control plane.
+func NewInit(program *command.Program) *cobra.Command {
+	o := &initOptions{}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Install a control plane on a Kubernetes cluster",
+		Long: `Install a control plane on a Kubernetes cluster, the host.
+
+The command can be run again: it changes what differs from the flags, and nothing
+else. After a failure, the next run continues. The certificates are renewed by the
+host before they expire. The command needs no network besides the host, which pulls
+one image with all programs.`,
+		Example: program.Examples(`
+			# Install a control plane on the cluster of the current context
+			{{program}} init
+
+			# Show what a second run with another number of replicas would change
+			{{program}} init --karmada-apiserver-replicas=3 --dry-run
+
+			# Install three replicas, with the data of etcd in volumes
+			{{program}} init --etcd-replicas=3 --etcd-storage-mode=PVC --storage-classes-name=fast \
+			  --karmada-apiserver-replicas=3 --karmada-aggregated-apiserver-replicas=3 --karmada-webhook-replicas=3 \
+			  --karmada-scheduler-replicas=3 --karmada-controller-manager-replicas=3 --karmada-kube-controller-manager-replicas=3
+
+			# Take the image from another registry, and all settings from a file
+			{{program}} init --private-image-registry=registry.example.com/karmada --config=init.yaml`),
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.config != "" {
+				config, err := readConfig(o.config)
+				if err != nil {
+					return err
+				}
+				o.applyConfig(config)
+			}
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), program)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o.addFlags(program, cmd)
+	return cmd
+}
+
+// run installs the control plane, or shows what would be installed.
+func (o *initOptions) run(ctx context.Context, program *command.Program) error {
+	o.hostFlags.As = program.As
+	config, err := o.hostFlags.Config()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = command.QueriesPerSecond, command.Burst
+	install, err := o.newInstaller(ctx, program, config)
+	if err != nil {
+		return err
+	}
+	defer install.Close()
+	switch {
+	case o.output != "":
+		return o.print(ctx, program, install)
+	case o.dryRun:
+		return preview(ctx, program, install)
+	}
+	for _, dir := range []string{o.dataDir, o.pkiDir} {
+		if err := checkWritable(dir); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	result, err := install.Install(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.writeFiles(install, result); err != nil {
+		return err
+	}
+	return o.report(ctx, program, result, time.Since(began))
+}
+
+// newInstaller returns the installer for the flags.
+func (o *initOptions) newInstaller(ctx context.Context, program *command.Program, config *rest.Config) (*installer.Installer, error) {
+	options := installer.Options{Host: config, ReadyTimeout: o.readyTimeout(), Step: newSteps(program), Progressf: newDetails(program)}
+	var err error
+	if options.GivenCA, err = o.certificates.readAuthority(); err != nil {
+		return nil, err
+	}
+	if options.ExternalEtcd, err = o.etcd.external.read(); err != nil {
+		return nil, err
+	}
+	if o.crds != "" {
+		if options.CRDs, err = crdarchive.Read(ctx, o.crds); err != nil {
+			return nil, err
+		}
+	}
+	host, err := installer.ReadHost(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := o.addresses(host)
+	if err != nil {
+		return nil, err
+	}
+	if options.EtcdNode, err = o.chooseEtcdNode(host); err != nil {
+		return nil, err
+	}
+	options.Installation = rendering.Installation{Release: rendering.DefaultRelease, Namespace: o.namespace, Version: version.Get().GitVersion}
+	if options.Values, err = o.values(addresses); err != nil {
+		return nil, err
+	}
+	return installer.New(options)
+}
+
+// addresses returns the addresses of the API server for clients outside the host.
+func (o *initOptions) addresses(host *installer.Host) ([]string, error) {
+	addresses, err := host.Addresses()
+	switch {
+	case o.advertiseAddress == "":
+		return addresses, err
+	case err != nil:
+		addresses = nil // the nodes need no address if the flag sets one
+	}
+	return append([]string{o.advertiseAddress}, addresses...), nil
+}
+
+// chooseEtcdNode selects the node whose disk has the data of etcd, unless the flags select one. It
+// returns the name of the node if the node must be labeled.
+func (o *initOptions) chooseEtcdNode(host *installer.Host) (string, error) {
+	e := &o.etcd
+	if e.external.servers != "" || e.storageMode != storageHostPath || e.nodeSelectorLabels != "" || e.nodeSelector != nil {
+		return "", nil
+	}
+	node, isLabeled, err := host.EtcdNode()
+	if err != nil {
+		return "", err
+	}
+	e.nodeSelector = map[string]string{clusterv1alpha1.EtcdNodeLabel: ""}
+	if isLabeled {
+		return "", nil
+	}
+	return node, nil
+}
+
+// readAuthority reads the certificate authority of the user.
+func (c *certificateOptions) readAuthority() (authority pki.GivenAuthority, err error) {
+	if c.caCertFile == "" {
+		return authority, nil
+	}
+	if authority.Cert, err = readGiven("--ca-cert-file", c.caCertFile); err != nil {
+		return authority, err
+	}
+	if authority.Key, err = readGiven("--ca-key-file", c.caKeyFile); err != nil {
+		return authority, err
+	}
+	return authority, authority.Check(time.Now())
+}
+
+func readGiven(flag, file string) (pki.Given, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return pki.Given{}, fmt.Errorf("%s: %w", flag, err)
+	}
+	return pki.Given{Source: flag + " " + file, PEM: data}, nil
+}
+
+// read reads the certificates of an external etcd.
+func (e *externalEtcdOptions) read() (certificates.Set, error) {
+	if e.servers == "" {
+		return nil, nil
+	}
+	files := certificates.Set{}
+	for _, row := range []struct{ flag, path, file string }{
+		{"--external-etcd-ca-cert-path", e.caFile, certificates.EtcdCA + ".crt"},
+		{"--external-etcd-client-cert-path", e.certFile, certificates.EtcdClient + ".crt"},
+		{"--external-etcd-client-key-path", e.keyFile, certificates.EtcdClient + ".key"},
+	} {
+		data, err := os.ReadFile(row.path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", row.flag, err)
+		}
+		files[row.file] = data
+	}
+	return files, nil
+}
+
+// newSteps returns a function that runs one step and prints its result and its duration.
+func newSteps(program *command.Program) func(string, func() error) error {
+	return func(name string, run func() error) error {
+		began := time.Now()
+		err := run()
+		sign := program.Style.Good("✔")
+		if err != nil {
+			sign = program.Style.Bad("✖")
+		}
+		program.Messagef("%s %-42s %6.1fs", sign, name, time.Since(began).Seconds())
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+}
+
+// newDetails returns a function that prints one change.
+func newDetails(program *command.Program) func(string, ...any) {
+	return func(format string, args ...any) { program.Messagef("  "+format, args...) }
+}
+
+// preview prints which objects would be written.
+func preview(ctx context.Context, program *command.Program, install *installer.Installer) error {
+	written, err := install.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	if written == 0 {
+		fmt.Fprintln(program.Out, "nothing would change in the host cluster")
+		return nil
+	}
+	fmt.Fprintf(program.Out, "%d objects would change in the host cluster\n", written)
+	return nil
+}
+
+// checkWritable creates a directory, and returns an error if files cannot be created in it.
+func checkWritable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating a directory: %w: choose others with --karmada-data and --karmada-pki", err)
+	}
+	file, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return fmt.Errorf("creating a file: %w: choose other directories with --karmada-data and --karmada-pki", err)
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
