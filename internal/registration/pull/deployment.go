@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/loop/patch"
 	"karmada.io/karmada/internal/registration"
 	"karmada.io/karmada/internal/registration/clusterclient"
@@ -204,7 +205,8 @@ func (r Register) agentCommand() []string {
 		"--cluster-zones=" + strings.Join(r.Zones, ","),
 		"--controllers=" + controllers,
 		"--proxy-server-address=" + r.ProxyURL,
-		"--leader-elect-resource-namespace=" + r.Namespace,
+		// The Lease is in the control plane, which has this namespace, but not that of the agent.
+		"--leader-elect-resource-namespace=" + clusterv1alpha1.NamespaceKarmadaSystem,
 		"--cluster-namespace=" + r.ClusterNamespace,
 		"--cluster-status-update-frequency=10s",
 		"--metrics-bind-address=:8080",

@@ -34,6 +34,9 @@ func TestAgentCommand(t *testing.T) {
 	if r.CertRotation = false; flagValue(r.agentDeployment().Spec.Template.Spec.Containers[0], "controllers") != "*" {
 		t.Error("without rotation other controllers are selected")
 	}
+	if r.Namespace = "agents"; flagValue(r.agentDeployment().Spec.Template.Spec.Containers[0], "leader-elect-resource-namespace") != "karmada-system" {
+		t.Error("the Lease is in the namespace of the agent, which the control plane need not have")
+	}
 }
 
 func TestMountedSecret(t *testing.T) {

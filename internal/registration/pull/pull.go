@@ -48,9 +48,9 @@ const (
 	AgentName = "karmada-agent"
 )
 
-// DefaultAgentImage returns the image of the agent that has the version of this program.
+// DefaultAgentImage returns the image of all programs that has the version of this program.
 func DefaultAgentImage() string {
-	return "docker.io/karmada/karmada-agent:" + version.Get().GitVersion
+	return "docker.io/karmada/karmada:" + version.Get().GitVersion
 }
 
 // Register registers a cluster in pull mode. Its only credential is a bootstrap token.
@@ -174,7 +174,7 @@ func (r Register) awaitCluster(ctx context.Context, karmada *clusterclient.Clien
 	case ctx.Err() != nil:
 		return karmada.WrapError("waiting for", cluster, context.Cause(ctx))
 	case wait.Interrupted(err):
-		return fmt.Errorf("the agent of member %q runs, but has created no Cluster within %s: see its log; the agent must reach %s from the member, and its image %s must be karmada-agent",
+		return fmt.Errorf("the agent of member %q runs, but has created no Cluster within %s: see its log; the agent must reach %s from the member, and its image %s must contain karmada-agent",
 			r.Name, r.Timeout, r.Endpoint, r.Image)
 	}
 	return err
