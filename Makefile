@@ -77,6 +77,9 @@ test-heavy: go-version gotestsum # see .ci/packages
 	  .ci/progress $(GO) build -v ./internal/standalone/... ./internal/testenv; \
 	  $(call TEST,heavy,testname) -p 1 -timeout=45m $$packages
 
+test-real: go-version ## install a control plane in real containers on this machine (needs root)
+	@test/real/run
+
 lint: go-version ## run the linters
 	$(GOLANGCI_LINT) run
 	@# The tools are a separate module.
@@ -102,6 +105,14 @@ vulncheck: build ## scan the programs for known vulnerabilities (needs vuln.go.d
 	  $(GO) tool -modfile=tools/go.mod govulncheck -mode=binary bin/$$program || failed="$$failed $$program"; done; \
 	  [ -z "$$failed" ] || { echo "vulnerable, or not checked:$$failed" >&2; exit 1; }
 
+# The platforms of the image, and the directory of its archives.
+PLATFORMS ?= linux/amd64,linux/arm64
+DIST ?= dist
+
+images: go-version ## write the container image as OCI archives into dist/, without a container engine
+	@$(GO) -C tools build -o $(CURDIR)/bin/tools/image ./image
+	@bin/tools/image --version '$(VERSION)' --ldflags '$(LDFLAGS)' --platforms '$(PLATFORMS)' --out '$(DIST)'
+
 reproducible: go-version ## build the commit twice and compare the programs (PROGRAMS=karmadactl for one)
 	@tools/reproducible $(PROGRAMS)
 
@@ -114,7 +125,7 @@ demo: build ## start Karmada with three members and propagate nginx to two of th
 bench: build ## measure the propagation on this machine
 	test/bench/run
 
-clean: ## delete bin/
-	rm -rf bin
+clean: ## delete bin/ and dist/
+	rm -rf bin dist
 
-.PHONY: help go-version build gotestsum test test-tools test-light test-heavy lint generate verify licenses sbom vulncheck reproducible up demo bench clean
+.PHONY: help go-version build gotestsum test test-tools test-light test-heavy test-real lint generate verify licenses sbom vulncheck images reproducible up demo bench clean
