@@ -51,6 +51,12 @@ var reachRules = []reachRule{
 		},
 		remedy: "move shared code into internal/domain or internal/access",
 	},
+	{
+		rule: "only tests install releases of Helm",
+		from: []string{"internal", "cmd"}, tests: true,
+		forbidden: []string{"helm.sh/helm/v4/pkg/action"},
+		remedy:    "programs render the chart with internal/install/rendering; action links clients of registries and databases, so tests with it belong into test/e2e",
+	},
 }
 
 func TestForbiddenDependencies(t *testing.T) {

@@ -102,7 +102,7 @@ func readSources(t *testing.T) []source {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "node_modules"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "dist", "node_modules"}, entry.Name()):
 			return fs.SkipDir
 		case !entry.Type().IsRegular(), entry.Name() == ".git": // a file in a work tree beside another
 			return nil

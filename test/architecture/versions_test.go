@@ -35,16 +35,7 @@ const stagingVersion = "v0.36.3"
 var nonStagingModules = []string{"k8s.io/kubernetes", "k8s.io/klog", "k8s.io/utils", "k8s.io/kube-openapi", "k8s.io/gengo"}
 
 func TestModuleVersionPins(t *testing.T) {
-	versions := map[string]string{}
-	for _, r := range readModFile(t, "go.mod").Require {
-		versions[r.Mod.Path] = r.Mod.Version
-		if isWithin(r.Mod.Path, "k8s.io") {
-			if !isWithin(r.Mod.Path, nonStagingModules...) && r.Mod.Version != stagingVersion {
-				t.Errorf("%s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; find the module that requires it with: go mod graph | grep %q",
-					r.Mod.Path, r.Mod.Version, stagingVersion, r.Mod.Path+"@"+r.Mod.Version)
-			}
-		}
-	}
+	versions := readStagingVersions(t, "go.mod")
 	for _, p := range pins {
 		if version, ok := versions[p.module]; !ok {
 			t.Errorf("go.mod does not require %s", p.module)
@@ -52,6 +43,34 @@ func TestModuleVersionPins(t *testing.T) {
 			t.Errorf("%s is at %s instead of %s: %s", p.module, version, p.version, p.reason)
 		}
 	}
+}
+
+// TestNodeProgramsAreOfTheSameRelease checks the module of kubelet and kube-proxy, which has a go.mod of
+// its own, because the programs of Karmada do not link its modules.
+func TestNodeProgramsAreOfTheSameRelease(t *testing.T) {
+	const module = "k8s.io/kubernetes"
+	want := readStagingVersions(t, "go.mod")[module]
+	if got := readStagingVersions(t, nodePrograms)[module]; got != want {
+		t.Errorf("%s requires %s at %s: require %s, as go.mod does", nodePrograms, module, got, want)
+	}
+}
+
+// nodePrograms is the go.mod of the programs of a node with real containers.
+var nodePrograms = filepath.Join("test", "real", "programs", "go.mod")
+
+// readStagingVersions returns the version of each module that a go.mod requires, and reports staging
+// modules of another release.
+func readStagingVersions(t *testing.T, name string) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, r := range readModFile(t, name).Require {
+		versions[r.Mod.Path] = r.Mod.Version
+		if isWithin(r.Mod.Path, "k8s.io") && !isWithin(r.Mod.Path, nonStagingModules...) && r.Mod.Version != stagingVersion {
+			t.Errorf("%s: %s is at %s: every staging module stays at %s, the release of k8s.io/kubernetes; find the module that requires it with: go mod graph | grep %q",
+				name, r.Mod.Path, r.Mod.Version, stagingVersion, r.Mod.Path+"@"+r.Mod.Version)
+		}
+	}
+	return versions
 }
 
 func TestVersionPinAccepts(t *testing.T) {
@@ -80,7 +99,7 @@ func (v versionPin) accepts(version string) bool {
 // Modules that require this module ignore its replace directives. Therefore the module must
 // build without them.
 func TestNoReplaceDirectives(t *testing.T) {
-	for _, name := range []string{"go.mod", filepath.Join("tools", "go.mod")} {
+	for _, name := range []string{"go.mod", filepath.Join("tools", "go.mod"), nodePrograms} {
 		for _, r := range readModFile(t, name).Replace {
 			local := slices.Contains([]string{"..", "../"}, r.New.Path) && name != "go.mod"
 			if !local {
