@@ -163,7 +163,7 @@ func (h *helmPlane) writeKubeconfig(t *testing.T) {
 }
 
 // states returns the objects of the releases in the host by kind and name. A state changes only when
-// somebody writes the desired state of its object. The state of a Pod changes when it is replaced.
+// a client writes the desired state of its object. The state of a Pod changes when it is replaced.
 func (h *helmPlane) states(t *testing.T) map[string]string {
 	t.Helper()
 	states := map[string]string{}

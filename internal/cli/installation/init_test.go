@@ -270,9 +270,8 @@ func FuzzParseConfig(f *testing.F) {
 		}
 		o := parseInit(t)
 		o.applyConfig(config)
-		if _, err := o.values([]string{"192.0.2.1"}); err != nil {
-			t.Skip(err)
-		}
+		// Values may be rejected, and must not cause a panic.
+		_, _ = o.values([]string{"192.0.2.1"})
 	})
 }
 

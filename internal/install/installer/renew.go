@@ -69,8 +69,8 @@ func (i *Installer) Certificates(ctx context.Context) (certificates.Set, certifi
 var errNotManaged = errors.New("the values contain the certificates (certs.mode custom): change them there")
 
 // RenewCertificates issues the certificates that are missing or due, stores them, and restarts the
-// workloads that use them. If the values contain the certificates, it writes nothing: whoever applies the
-// values writes the Secrets too.
+// workloads that use them. If the values contain the certificates, it writes nothing, because Helm
+// applies the Secrets with the values.
 func (i *Installer) RenewCertificates(ctx context.Context) error {
 	if err := i.ensureCertificates(ctx); err != nil || !i.settings.isManaged {
 		return err
