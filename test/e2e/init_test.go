@@ -196,7 +196,7 @@ func (h *hostedPlane) secret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-// checkAddons installs two addons, and removes one of them.
+// checkAddons installs two addons, and removes them.
 func (h *hostedPlane) checkAddons(t *testing.T) {
 	t.Helper()
 	addons := func(args ...string) commandResult {
@@ -211,7 +211,7 @@ func (h *hostedPlane) checkAddons(t *testing.T) {
 			t.Errorf("%s is not enabled:\n%s", name, listed.stdout)
 		}
 	}
-	addons("disable", "--force", hosted.DeschedulerProgram).mustSucceed(t)
+	addons("disable", "--force", hosted.DeschedulerProgram, hosted.EstimatorProgram, "-C", h.namespace).mustSucceed(t)
 }
 
 func lineWith(text, part string) string {

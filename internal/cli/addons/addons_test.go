@@ -91,7 +91,7 @@ func TestImages(t *testing.T) {
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			s, _ := newTestSession(nil, nil)
-			objects, err := s.renderEstimator(t.Context(), parseEnable(t, test.args...).componentValues(hosted.EstimatorProgram), nil)
+			objects, err := s.renderEstimator(t.Context(), parseEnable(t, test.args...).componentValues(hosted.EstimatorProgram), []byte("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +244,7 @@ func TestLateEstimatorIsReported(t *testing.T) {
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
 			s, messages := newTestSession(test.nodes, nil)
-			objects, err := s.renderEstimator(t.Context(), values{}, nil)
+			objects, err := s.renderEstimator(t.Context(), values{}, []byte("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}

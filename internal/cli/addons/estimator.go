@@ -192,7 +192,8 @@ func disableEstimator(ctx context.Context, s *session) error {
 	if err := s.karmadaApplier().Delete(ctx, hosted.EstimatorAddress(s.cluster, "", 0)); err != nil {
 		return err
 	}
-	objects, err := s.renderEstimator(ctx, values{}, nil)
+	// Only the names of the objects are used, so any kubeconfig will do.
+	objects, err := s.renderEstimator(ctx, values{}, []byte("{}"))
 	if err != nil {
 		return err
 	}
