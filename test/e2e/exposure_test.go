@@ -120,9 +120,9 @@ const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 var anonymousPaths = []string{"/healthz", "/livez", "/readyz", "/version", clusterInfoPath}
 
 // TestListenersRejectAnonymousRequests sends requests without credentials to every address
-// on which a process of an installation listens.
+// on which a process of an installation listens. It is not parallel, because other tests run Pods in
+// members, and the manifests of the Pods decide what they serve.
 func TestListenersRejectAnonymousRequests(t *testing.T) {
-	t.Parallel()
 	shared.checkFilePermissions(t)
 	listeners := shared.listenAddresses(t)
 	if len(listeners) < 4 {
