@@ -7,7 +7,7 @@ import (
 )
 
 // ControlPlaneObjects returns the objects that a control plane needs besides the CRDs, in two
-// groups: the namespaces, and the objects of which some are in these namespaces.
+// groups: the namespaces, and all other objects, which can be in these namespaces.
 func ControlPlaneObjects(installation rendering.Installation, controlPlane rendering.ControlPlane) (namespaces, others []client.Object, err error) {
 	objects, err := installation.ControlPlane(controlPlane)
 	if err != nil {

@@ -137,14 +137,14 @@ func TestCheckStates(t *testing.T) {
 	}{
 		"all are valid":                   {},
 		"certificates are due":            {now: testNow.Add(300 * day), want: map[string]string{"karmada": "valid, due for renewal", "apiserver": "valid, due for renewal", "front-proxy-client": "valid, due for renewal", "etcd-server": "valid, due for renewal", "etcd-client": "valid, due for renewal"}},
-		"a certificate has expired":       {change: func(m *memory) { m.expire("apiserver") }, now: testNow.Add(2 * day), want: map[string]string{"apiserver": "expired on 2030-01-02"}, error: "1 certificate needs attention"},
-		"a certificate expires soon":      {change: func(m *memory) { m.expire("apiserver") }, args: []string{"--warn-within=48h"}, want: map[string]string{"apiserver": "expires in 24h"}, error: "1 certificate needs attention"},
+		"a certificate has expired":       {change: func(m *memory) { m.expire(t, "apiserver") }, now: testNow.Add(2 * day), want: map[string]string{"apiserver": "expired on 2030-01-02"}, error: "1 certificate needs attention"},
+		"a certificate expires soon":      {change: func(m *memory) { m.expire(t, "apiserver") }, args: []string{"--warn-within=48h"}, want: map[string]string{"apiserver": "expires in 24h"}, error: "1 certificate needs attention"},
 		"a certificate is missing":        {change: func(m *memory) { delete(m.set, "apiserver.crt") }, want: map[string]string{"apiserver": "is missing"}, error: "1 certificate needs attention"},
 		"all certificates are missing":    {change: func(m *memory) { m.set = nil }, want: map[string]string{"ca": "is missing", "front-proxy-ca": "is missing", "etcd-ca": "is missing", "karmada": "is missing", "apiserver": "is missing", "front-proxy-client": "is missing", "etcd-server": "is missing", "etcd-client": "is missing"}, error: "8 certificates need attention"},
 		"certificates lack a name":        {change: func(m *memory) { m.spec.ExternalHosts = []string{"k.example.org"} }, want: map[string]string{"karmada": "lacks the name k.example.org", "apiserver": "lacks the name k.example.org"}, error: "2 certificates need attention"},
 		"a renewal would fail":            {change: func(m *memory) { delete(m.set, "ca.key"); delete(m.set, "apiserver.crt") }, error: "the certificates cannot be renewed: certificate apiserver is missing"},
 		"a key of an authority elsewhere": {change: func(m *memory) { delete(m.set, "ca.key") }},
-		"an authority is due":             {change: func(m *memory) { m.spec.LeafLifetime = 9 * 365 * day; m.set = nil; m.ensure() }, now: testNow.Add(7 * 365 * day), want: map[string]string{"ca": "valid, due for rotation", "front-proxy-ca": "valid, due for rotation", "etcd-ca": "valid, due for rotation", "karmada": "valid, due for renewal", "apiserver": "valid, due for renewal", "front-proxy-client": "valid, due for renewal", "etcd-server": "valid, due for renewal", "etcd-client": "valid, due for renewal"}},
+		"an authority is due":             {change: func(m *memory) { m.spec.LeafLifetime = 9 * 365 * day; m.set = nil; m.ensure(t) }, now: testNow.Add(7 * 365 * day), want: map[string]string{"ca": "valid, due for rotation", "front-proxy-ca": "valid, due for rotation", "etcd-ca": "valid, due for rotation", "karmada": "valid, due for renewal", "apiserver": "valid, due for renewal", "front-proxy-client": "valid, due for renewal", "etcd-server": "valid, due for renewal", "etcd-client": "valid, due for renewal"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -182,20 +182,22 @@ func TestCheckStates(t *testing.T) {
 }
 
 // ensure issues the certificates of the installation.
-func (m *memory) ensure() {
+func (m *memory) ensure(t *testing.T) {
+	t.Helper()
 	set, _, err := certificates.Ensure(m.set, m.spec, testNow)
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
 	m.set = set
 }
 
 // expire replaces a certificate by one that is valid for a day.
-func (m *memory) expire(name string) {
+func (m *memory) expire(t *testing.T, name string) {
+	t.Helper()
 	delete(m.set, name+".crt")
 	spec := m.spec
 	m.spec.LeafLifetime = day
-	m.ensure()
+	m.ensure(t)
 	m.spec = spec
 }
 

@@ -55,20 +55,24 @@ func Rotation(set Set, authority string) (RotationState, error) {
 	return b.rotationState(), nil
 }
 
+// newRotation returns an issuer for a step of a rotation, and the authority to which the step applies.
+func newRotation(existing Set, spec Spec, authority string, now time.Time) (i *issuer, row authorityRow, b bundle, err error) {
+	if i, err = newIssuer(existing, spec, now); err != nil {
+		return nil, row, b, err
+	}
+	if row, err = i.spec.authority(authority); err != nil {
+		return nil, row, b, err
+	}
+	b, err = parseBundle(i.set, row.name)
+	return i, row, b, err
+}
+
 // BeginRotation adds a new authority to the trusted ones. The old authority still signs, so that
 // every program can learn to trust the new one before it meets its certificates. The new authority is
 // spec.GivenCA if the authority is "ca" and spec.GivenCA is set, else it is created. If the rotation
 // has begun already, nothing changes.
 func BeginRotation(existing Set, spec Spec, authority string, now time.Time) (Set, []Change, error) {
-	i, err := newIssuer(existing, spec, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	row, err := i.spec.authority(authority)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := parseBundle(i.set, row.name)
+	i, row, b, err := newRotation(existing, spec, authority, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,15 +121,7 @@ func (i *issuer) newAuthority(row authorityRow, current bundle) (bundle, error) 
 // old authority stays trusted, because programs may still show its certificates. If the rotation has
 // been switched already, only certificates that are due are issued.
 func SwitchRotation(existing Set, spec Spec, authority string, now time.Time) (Set, []Change, error) {
-	i, err := newIssuer(existing, spec, now)
-	if err != nil {
-		return nil, nil, err
-	}
-	row, err := i.spec.authority(authority)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := parseBundle(i.set, row.name)
+	i, row, b, err := newRotation(existing, spec, authority, now)
 	if err != nil {
 		return nil, nil, err
 	}
