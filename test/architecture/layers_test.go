@@ -37,7 +37,7 @@ var (
 // assemblyImports lists the allowed imports of packages that assemble programs: all folders
 // except main packages and commands.
 var assemblyImports = append([]string{
-	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers",
+	"internal/controllers", "internal/scheduler", "internal/descheduler", "internal/servers", "internal/extensionserver",
 	"internal/programs", "internal/registration", "internal/standalone", "internal/install", "internal/testenv", "internal/console",
 }, controllerImports...)
 
@@ -74,7 +74,8 @@ var layers = []layer{
 	{folder: "internal/controllers/*", allowedFolders: controllerImports, reason: "controllers communicate through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/scheduler", allowedFolders: controllerImports, reason: "the scheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
 	{folder: "internal/descheduler", allowedFolders: controllerImports, reason: "the descheduler communicates through stored objects: move shared code into internal/domain or internal/access"},
-	{folder: "internal/servers/*", allowedFolders: controllerImports, reason: "servers are independent of each other: move shared code into internal/domain or internal/access"},
+	{folder: "internal/extensionserver", allowedFolders: decisionImports, reason: "the kit of aggregated API servers does not depend on its users: pass in a function or a value"},
+	{folder: "internal/servers/*", allowedFolders: append([]string{"internal/extensionserver"}, controllerImports...), reason: "servers are independent of each other: move shared code into internal/domain or internal/access"},
 	{folder: "internal/programs", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/programs"},
 	{folder: "internal/standalone", allowedFolders: assemblyImports, reason: "assembly must not depend on the command line: move the code below internal/standalone"},
 	{folder: "internal/registration", allowedFolders: controllerImports, reason: "commands and programs join clusters: pass in the values that only one of them has"},

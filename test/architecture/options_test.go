@@ -15,8 +15,8 @@ import (
 var unusedOptions = map[string]string{
 	"access/interpreters.Options.Sources":      "no program reads rules of users yet: tests set sources",
 	"domain/admission.Options.CompileScript":   "no program runs Lua scripts yet, so scripts are stored without a check",
-	"servers/aggregated.Options.Authenticator": "no program serves Clusters without a kube-apiserver that authenticates",
-	"servers/aggregated.Options.Authorizer":    "no program serves Clusters without a kube-apiserver that authorizes",
+	"extensionserver.Options.Authenticator": "no program serves Clusters without a kube-apiserver that authenticates",
+	"extensionserver.Options.Authorizer":    "no program serves Clusters without a kube-apiserver that authorizes",
 	"servers/aggregated.Options.Secrets":       "no program serves Clusters without the Secrets of a kube-apiserver",
 }
 

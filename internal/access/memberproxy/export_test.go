@@ -1,0 +1,114 @@
+package memberproxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// SetTimeouts sets all timeouts of a proxy.
+func (p *Proxy) SetTimeouts(silence time.Duration) {
+	p.timeouts = timeouts{idle: silence, errorBody: silence, halfClosed: silence, lookup: silence, list: 3 * silence, clientRead: silence}
+}
+
+// SetLookupTimeout sets the timeouts of requests to all clusters.
+func (p *Proxy) SetLookupTimeout(lookup time.Duration) {
+	p.timeouts.lookup, p.timeouts.list = lookup, 3*lookup
+}
+
+// SetErrorBodyTimeout sets the timeout for the body of an error response to an upgrade.
+func (p *Proxy) SetErrorBodyTimeout(refusal time.Duration) { p.timeouts.errorBody = refusal }
+
+// MemoryLimits are the limits for the memory of responses to requests to all clusters, in
+// bytes.
+type MemoryLimits struct{ Lookup, Member, Request, PerMember, All int64 }
+
+// SetMemoryLimits sets the limits that are not 0, and the time for which requests wait for memory.
+func (p *Proxy) SetMemoryLimits(given MemoryLimits, wait time.Duration) {
+	room := defaultMemoryLimits
+	room.wait = wait
+	for bound, bytes := range map[*int64]int64{
+		&room.lookup: given.Lookup, &room.member: given.Member, &room.request: given.Request, &room.perMember: given.PerMember, &room.all: given.All,
+	} {
+		if bytes != 0 {
+			*bound = bytes
+		}
+	}
+	p.setMemoryLimits(room)
+}
+
+// IsAllMemoryFree reports whether no memory is reserved.
+func (p *Proxy) IsAllMemoryFree() bool {
+	if !p.responseMemory.TryAcquire(p.memory.all) {
+		return false
+	}
+	p.responseMemory.Release(p.memory.all)
+	return true
+}
+
+// These aliases give external tests access to unexported functions.
+var (
+	StripIdentity = stripIdentity
+	ValidatePath  = validatePath
+)
+
+// MaxUpgrades is the maximum number of streams to a member.
+const MaxUpgrades = maxUpgrades
+
+// Send sends a request to a member over a transport.
+func (p *Proxy) Send(cluster *clusterv1alpha1.Cluster, transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	way, err := p.newMemberClient(req.Context(), cluster, &user.DefaultInfo{})
+	if err != nil {
+		return nil, err
+	}
+	return way.send(transport, req, way.requestInfo(req))
+}
+
+// CompleteBody returns the body of the response to a request.
+func CompleteBody(request context.Context, body io.ReadCloser) io.ReadCloser {
+	return completeBody{body, request}
+}
+
+// ErrIdle is the cause of canceled requests to a member that sends no data.
+var ErrIdle = errIdle
+
+// JoinURL returns the URL to which a request is sent.
+func JoinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
+	return joinURL(endpoint, path, request)
+}
+
+// AcquireUpgrades acquires slots for streams to a cluster. release releases these slots.
+func (p *Proxy) AcquireUpgrades(ctx context.Context, cluster *clusterv1alpha1.Cluster, count int) (release func()) {
+	way, err := p.newMemberClient(ctx, cluster, &user.DefaultInfo{})
+	if err != nil {
+		panic(err)
+	}
+	for range count {
+		way.member.upgrades <- struct{}{}
+	}
+	return func() {
+		for range count {
+			<-way.member.upgrades
+		}
+	}
+}
+
+// MergeLists merges two lists. It reports whether at least one of them is valid.
+func MergeLists(first, second []byte) ([]byte, bool) {
+	var merged mergedList
+	free := func(int64) error { return nil }
+	firstErr, secondErr := merged.add("m1", first, free), merged.add("m2", second, free)
+	var body bytes.Buffer
+	err := merged.writeTo(&body)
+	return body.Bytes(), err == nil && (firstErr == nil || secondErr == nil)
+}
+
+// CountElements counts the elements of a JSON array, or the fields of a JSON object.
+var CountElements = countElements

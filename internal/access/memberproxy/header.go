@@ -1,0 +1,110 @@
+package memberproxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"karmada.io/karmada/internal/domain/conditions"
+)
+
+const (
+	// maxHeaderBytes limits the size of the header of a response.
+	maxHeaderBytes = 256 << 10
+	// maxMemberWarnings limits the number of warnings of a member that are forwarded.
+	// maxWarningBytes limits the length of each warning.
+	maxMemberWarnings = 16
+	maxWarningBytes   = 512
+)
+
+// removedHeaders are response headers of a member that are removed, because they would change how
+// a client or a browser treats the control plane: cookies, authentication, location and access
+// control.
+var removedHeaders = []string{
+	"Set-Cookie", "Set-Cookie2", "Www-Authenticate", "Proxy-Authenticate", "Proxy-Authentication-Info", "Authentication-Info",
+	"Alt-Svc", "Strict-Transport-Security", "Public-Key-Pins", "Clear-Site-Data", "Refresh", "Service-Worker-Allowed",
+	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
+	"Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
+}
+
+// filterResponse removes from the response of a member what must not reach clients.
+func (m *memberClient) filterResponse(resp *http.Response) (*http.Response, error) {
+	for _, name := range removedHeaders {
+		resp.Header.Del(name)
+	}
+	limitWarnings(resp.Header, m.cluster.Name)
+	if err := m.rewriteLocation(resp); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	// A member sends trailers after the body, and the transport adds them to resp. Return a copy of
+	// resp without trailers, so that the client does not get them.
+	filtered := *resp
+	filtered.Trailer = nil
+	return &filtered, nil
+}
+
+// limitWarnings limits the number and length of warnings, because clients print them to
+// terminals.
+func limitWarnings(header http.Header, cluster string) {
+	lines := header["Warning"]
+	if len(lines) == 0 {
+		return
+	}
+	header.Del("Warning")
+	warnings, _ := utilnet.ParseWarningHeaders(lines[:min(len(lines), maxMemberWarnings+1)])
+	for i, warning := range warnings {
+		text := conditions.Truncate(conditions.ToPrintable(warning.Text), maxWarningBytes)
+		if i == maxMemberWarnings {
+			text = fmt.Sprintf("cluster %q sends more than %d warnings, the others are omitted", cluster, maxMemberWarnings)
+		}
+		if line, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			header.Add("Warning", line)
+		}
+		if i == maxMemberWarnings {
+			return
+		}
+	}
+}
+
+// rewriteLocation rewrites redirects to the proxy path of the cluster, and rejects all other
+// redirects, because clients follow redirects with the credentials of their user, also to the
+// control plane.
+func (m *memberClient) rewriteLocation(resp *http.Response) error {
+	if resp.Header.Get("Location") == "" {
+		return nil
+	}
+	location, ok := m.memberLocation(resp)
+	switch {
+	case ok:
+		resp.Header.Set("Location", location)
+	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
+		return newStatusError(http.StatusBadGateway, metav1.StatusReasonServiceUnavailable,
+			"cluster %q returns %d with a redirect out of the cluster, which is not forwarded", m.cluster.Name, resp.StatusCode)
+	default:
+		resp.Header.Del("Location")
+	}
+	return nil
+}
+
+// memberLocation returns the path in the control plane for the Location of a response.
+func (m *memberClient) memberLocation(resp *http.Response) (string, bool) {
+	endpoint, err := url.Parse(m.cluster.Spec.APIEndpoint)
+	if err != nil {
+		return "", false
+	}
+	to, err := resp.Location()
+	if err != nil || to.Scheme != endpoint.Scheme || to.Host != endpoint.Host || to.User != nil {
+		return "", false
+	}
+	rest, below := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(endpoint.EscapedPath(), "/"))
+	if !below || rest != "" && !strings.HasPrefix(rest, "/") || validatePath(to.Path) != nil {
+		return "", false
+	}
+	location := url.URL{Path: proxyPath(m.cluster), RawQuery: to.RawQuery}
+	return strings.Replace(location.String(), location.Path, location.Path+rest, 1), true
+}

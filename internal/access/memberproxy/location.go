@@ -1,0 +1,81 @@
+package memberproxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// validatePath rejects paths with "..", because several endpoints may share a host, and such a
+// path could reach another endpoint on this host.
+func validatePath(path string) error {
+	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
+		return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
+	}
+	return nil
+}
+
+// targetURL returns the URL in the member for path. The URL is below the endpoint of the cluster,
+// and has the query and the escaping of the request.
+func targetURL(cluster *clusterv1alpha1.Cluster, path string, request *url.URL) (*url.URL, error) {
+	endpoint, err := url.Parse(cluster.Spec.APIEndpoint)
+	if err != nil {
+		return nil, newUnavailableError(cluster, fmt.Errorf("parsing spec.apiEndpoint: %w", err))
+	}
+	return joinURL(endpoint, path, request), nil
+}
+
+// joinURL joins an endpoint and a path. It adds no slash for an empty path, unless the path of the
+// request ends with a slash.
+func joinURL(endpoint *url.URL, path string, request *url.URL) *url.URL {
+	target := *endpoint
+	target.Fragment, target.RawFragment = "", ""
+	target.RawQuery = request.RawQuery
+	base, rawBase := strings.TrimSuffix(endpoint.Path, "/"), strings.TrimSuffix(endpoint.EscapedPath(), "/")
+	if path != "" && !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if strings.HasSuffix(request.Path, "/") && !strings.HasSuffix(path, "/") {
+		path += "/"
+	}
+	target.Path, target.RawPath = base+path, ""
+	if raw, ok := escapedSuffix(path, request); ok {
+		// url.URL ignores RawPath if it does not match Path.
+		target.RawPath = rawBase + raw
+	}
+	return &target
+}
+
+// escapedSuffix returns the escaped form of path. The path of the request ends with this form. The
+// escaping is necessary if a name contains a slash.
+func escapedSuffix(path string, request *url.URL) (string, bool) {
+	escaped := request.EscapedPath()
+	for at := len(escaped); at >= 0; at = strings.LastIndexByte(escaped[:at], '/') {
+		plain, err := url.PathUnescape(escaped[at:])
+		if err != nil || len(plain) > len(path) {
+			return "", false
+		}
+		if plain == path {
+			return escaped[at:], true
+		}
+	}
+	return "", false
+}
+
+// redirectToSlash redirects reads of an empty path to the same URL with a slash, because relative
+// links require the slash. It reports whether it wrote a redirect.
+func redirectToSlash(path string, w http.ResponseWriter, req *http.Request) bool {
+	if path != "" || req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return false
+	}
+	to := url.URL{Path: req.URL.Path + "/", RawQuery: req.URL.RawQuery}
+	w.Header().Set("Location", to.String())
+	w.WriteHeader(http.StatusMovedPermanently)
+	return true
+}

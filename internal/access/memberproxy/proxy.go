@@ -1,0 +1,207 @@
+// Package memberproxy answers: how does a user of the control plane access the API server of one member
+// cluster, or the API servers of all member clusters, through clusters/proxy?
+//
+// Invariants:
+//   - The member receives the token of the impersonator and the name and groups of
+//     the caller. Credentials and impersonation headers of the request are removed.
+//   - The member authorizes the request of the caller.
+//   - The path of a request never leaves the endpoint of its cluster.
+//   - Connections are pooled for each cluster and limited in number. They are closed
+//     when the connection settings change or the cluster is removed.
+//   - Errors between this server and the member are returned as a Status that names
+//     the cluster and the remedy. Only watches, logs and terminals may send no data
+//     for a long time.
+package memberproxy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"golang.org/x/sync/semaphore"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	clientrest "k8s.io/client-go/rest"
+
+	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+)
+
+// AllClusters is the cluster name that stands for all clusters.
+const AllClusters = "*"
+
+// ClusterGetter reads the Cluster with the given name, or returns a NotFound error.
+type ClusterGetter func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
+
+// ClusterLister reads all Clusters.
+type ClusterLister func(ctx context.Context) ([]clusterv1alpha1.Cluster, error)
+
+// SecretGetter reads a Secret of the control plane, or returns a NotFound error.
+type SecretGetter func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+
+// Sources are the data sources and settings of the proxy.
+type Sources struct {
+	Cluster ClusterGetter
+	// Clusters lists the clusters to which a request to all clusters is sent.
+	Clusters ClusterLister
+	// Secret may read from a cache.
+	Secret SecretGetter
+	// FreshSecret must not read from a cache. It is used when a member rejects the token that
+	// Secret returned. Nil means that Secret does not read from a cache either.
+	FreshSecret SecretGetter
+	// Karmada is the client configuration of the Karmada API server, which serves the requests that
+	// address all clusters but no resource, such as discovery. Nil means that such requests fail.
+	Karmada *clientrest.Config
+	// Budgets limit the concurrent requests. The zero value means DefaultBudgets.
+	Budgets Budgets
+}
+
+// Proxy serves clusters/proxy.
+type Proxy struct {
+	sources  Sources
+	members  *pool
+	karmada  *karmadaServer
+	timeouts timeouts
+	// sharedBudgets are the budgets of all members together.
+	sharedBudgets sharedBudgets
+	// memory limits the responses of members to requests to all clusters. responseMemory is the
+	// memory that all requests to all clusters share.
+	memory         memoryLimits
+	responseMemory *semaphore.Weighted
+}
+
+var (
+	_ rest.Storage   = &Proxy{}
+	_ rest.Connecter = &Proxy{}
+)
+
+// New returns a proxy to the clusters that the sources return.
+func New(sources Sources) (*Proxy, error) {
+	if sources.FreshSecret == nil {
+		sources.FreshSecret = sources.Secret
+	}
+	if sources.Budgets == (Budgets{}) {
+		sources.Budgets = DefaultBudgets()
+	}
+	karmada, err := newKarmadaServer(sources.Karmada)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of the Karmada API server: %w", err)
+	}
+	p := &Proxy{sources: sources, members: newPool(sources.Budgets), sharedBudgets: newSharedBudgets(sources.Budgets), karmada: karmada, timeouts: defaultTimeouts}
+	p.setMemoryLimits(defaultMemoryLimits)
+	return p, nil
+}
+
+// setMemoryLimits sets the memory limits. It must be called before the first request.
+func (p *Proxy) setMemoryLimits(limits memoryLimits) {
+	p.memory, p.responseMemory = limits, semaphore.NewWeighted(limits.all)
+	p.members.memoryPerMember = limits.perMember
+}
+
+// New returns an empty options object of the subresource.
+func (p *Proxy) New() runtime.Object { return &clusterv1alpha1.ClusterProxyOptions{} }
+
+// Destroy cancels all requests to all members.
+func (p *Proxy) Destroy() {
+	p.members.close()
+	p.karmada.close()
+}
+
+// RemoveMember cancels all requests to a removed member.
+func (p *Proxy) RemoveMember(cluster string) { p.members.remove(cluster) }
+
+// RemoveDeletedMembers removes the members whose Cluster does not exist anymore, because another
+// replica may have deleted the Cluster.
+func (p *Proxy) RemoveDeletedMembers(ctx context.Context) {
+	for _, name := range p.members.memberNames() {
+		if _, err := p.sources.Cluster(ctx, name); apierrors.IsNotFound(err) {
+			p.RemoveMember(name)
+		}
+	}
+}
+
+// ConnectMethods returns the HTTP methods that are forwarded.
+func (p *Proxy) ConnectMethods() []string {
+	return []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodHead, http.MethodOptions,
+	}
+}
+
+// NewConnectOptions specifies that the options contain the part of the URL after /proxy/ as path.
+func (p *Proxy) NewConnectOptions() (runtime.Object, bool, string) {
+	return &clusterv1alpha1.ClusterProxyOptions{}, true, "path"
+}
+
+// Connect returns the handler that forwards one request to a cluster or to all clusters.
+func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object, responder rest.Responder) (http.Handler, error) {
+	proxyOptions, ok := options.(*clusterv1alpha1.ClusterProxyOptions)
+	if !ok {
+		return nil, fmt.Errorf("connecting to cluster %q: got options of type %T", name, options)
+	}
+	caller, ok := genericrequest.UserFrom(ctx)
+	if !ok {
+		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
+	}
+	if err := validatePath(proxyOptions.Path); err != nil {
+		return nil, err
+	}
+	if name == AllClusters {
+		return &allClustersHandler{proxy: p, path: proxyOptions.Path, caller: caller, responder: responder}, nil
+	}
+	cluster, err := p.sources.Cluster(ctx, name)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			p.RemoveMember(name)
+		}
+		return nil, err
+	}
+	client, err := p.newMemberClient(ctx, cluster, caller)
+	if err != nil {
+		return nil, err
+	}
+	return &forwarder{client: client, path: proxyOptions.Path, responder: responder}, nil
+}
+
+// memberClient sends requests of one caller to one member.
+type memberClient struct {
+	cluster *clusterv1alpha1.Cluster
+	member  *member
+	// token is the token of the impersonator. caller is the impersonated user.
+	token  string
+	caller user.Info
+	// freshToken reads the token without a cache.
+	freshToken func(ctx context.Context) (string, error)
+	timeouts   timeouts
+	// sharedBudgets are the budgets of all members together.
+	sharedBudgets sharedBudgets
+	// clientWriter receives the response while the response is read. It is nil if the response is
+	// read completely before it is written.
+	clientWriter http.ResponseWriter
+}
+
+// newMemberClient returns a client for a cluster. It sends no request.
+func (p *Proxy) newMemberClient(ctx context.Context, cluster *clusterv1alpha1.Cluster, caller user.Info) (*memberClient, error) {
+	if cluster.Spec.APIEndpoint == "" {
+		return nil, missingEndpoint(cluster)
+	}
+	token, err := impersonatorToken(ctx, cluster, p.sources.Secret)
+	if err != nil {
+		return nil, err
+	}
+	caBundle, err := caBundle(ctx, cluster, p.sources.Secret)
+	if err != nil {
+		return nil, err
+	}
+	member, err := p.members.get(cluster.Name, newConnectionSettings(cluster, caBundle))
+	if err != nil {
+		return nil, newUnavailableError(cluster, err)
+	}
+	fresh := func(ctx context.Context) (string, error) {
+		return impersonatorToken(ctx, cluster, p.sources.FreshSecret)
+	}
+	return &memberClient{cluster: cluster, member: member, token: token, caller: caller, freshToken: fresh, timeouts: p.timeouts, sharedBudgets: p.sharedBudgets}, nil
+}
