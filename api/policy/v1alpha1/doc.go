@@ -8,5 +8,6 @@
 // clients of other releases: fields may be added, never renamed or retyped.
 //
 // +kubebuilder:object:generate=true
+// +k8s:openapi-model-package=io.karmada.policy.v1alpha1
 // +groupName=policy.karmada.io
 package v1alpha1

@@ -45,6 +45,8 @@ type Placement struct {
 
 // ClusterAffinity selects clusters: those that satisfy all given conditions. An
 // empty one selects every cluster.
+//
+// +k8s:openapi-gen=true
 type ClusterAffinity struct {
 	// LabelSelector selects by the labels of the Cluster objects.
 	// +optional
@@ -65,6 +67,8 @@ type ClusterAffinity struct {
 }
 
 // FieldSelector selects clusters by fields of their spec.
+//
+// +k8s:openapi-gen=true
 type FieldSelector struct {
 	// MatchExpressions must all match. Keys are provider, region and zone,
 	// operators In and NotIn. A cluster with several zones is In a list that

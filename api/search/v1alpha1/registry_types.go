@@ -81,9 +81,63 @@ type OpenSearchConfig struct {
 
 // ResourceRegistryStatus is the status of the cache.
 type ResourceRegistryStatus struct {
-	// Conditions are reserved: no conditions are reported at present.
+	// Conditions contains Cached: whether the objects of all selected kinds are
+	// cached in all selected clusters.
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Clusters are the selected clusters, sorted by name. They have at most 2000
+	// entries in all. If there are more, entries without a problem are left out.
+	// +optional
+	Clusters []RegistryClusterStatus `json:"clusters,omitempty"`
+}
+
+// RegistryClusterStatus is the status of the cache for one cluster.
+type RegistryClusterStatus struct {
+	// Name is the name of the cluster.
+	// +required
+	Name string `json:"name"`
+
+	// Kinds are the selected kinds, sorted by apiVersion and kind.
+	// +optional
+	Kinds []RegistryKindStatus `json:"kinds,omitempty"`
+}
+
+// RegistryKindStatus is the status of the cache for one kind in one cluster.
+type RegistryKindStatus struct {
+	// APIVersion is the group and version of the kind, such as "apps/v1".
+	// +required
+	APIVersion string `json:"apiVersion"`
+
+	// Kind is the kind, such as "Deployment".
+	// +required
+	Kind string `json:"kind"`
+
+	// State is Waiting (the objects were never listed), Current (the objects are
+	// watched), Stale (the objects were listed, but are not watched now), or
+	// NotServed (the cluster does not serve the kind, or the selector is
+	// invalid).
+	// +required
+	State RegistryKindState `json:"state"`
+
+	// Since is the time at which the state began.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// Objects is the number of cached objects. It is written when it differs by
+	// more than 10 percent and at least 10 objects, or after an hour. A status with
+	// more than 200 kinds of clusters is written more rarely.
+	// +optional
+	Objects int64 `json:"objects,omitempty"`
+
+	// Bytes is the memory of the compressed objects in bytes. It is written as
+	// rarely as objects.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// Message is what is wrong. It is empty for Current.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // ResourceRegistryList is a list of registries.

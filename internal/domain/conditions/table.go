@@ -9,6 +9,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	networkingv1alpha1 "karmada.io/karmada/api/networking/v1alpha1"
 	operatorv1alpha1 "karmada.io/karmada/api/operator/v1alpha1"
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 )
@@ -29,7 +30,7 @@ type Row struct {
 // conditions that are reserved in the API but never written.
 func Table() []Row {
 	var table []Row
-	for _, rows := range [][]Row{clusterRows(), requestRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows()} {
+	for _, rows := range [][]Row{clusterRows(), requestRows(), workRows(), bindingRows(), templateRows(), serviceRows(), scalingRows(), operatorRows(), registryRows()} {
 		table = append(table, rows...)
 	}
 	return table
@@ -185,5 +186,17 @@ func operatorRows() []Row {
 		{kinds, ready, no, operatorv1alpha1.ReasonProgressing, "the control plane is being installed or changed"},
 		{kinds, ready, no, operatorv1alpha1.ReasonFailed, "a step of the installation failed"},
 		{kinds, ready, no, operatorv1alpha1.ReasonValidationError, "the specification cannot be installed"},
+	}
+}
+
+func registryRows() []Row {
+	kinds, cached := []string{"ResourceRegistry"}, searchv1alpha1.RegistryConditionCached
+	return []Row{
+		{kinds, cached, yes, searchv1alpha1.RegistryReasonComplete, "the objects of all selected kinds are watched in all selected clusters"},
+		{kinds, cached, no, searchv1alpha1.RegistryReasonListing, "objects are listed for the first time"},
+		{kinds, cached, no, searchv1alpha1.RegistryReasonIncomplete, "a kind is missing or out of date in a cluster; the message names them"},
+		{kinds, cached, no, searchv1alpha1.RegistryReasonNotServed, "no selected cluster serves a kind, or a selector is invalid"},
+		{kinds, cached, no, searchv1alpha1.RegistryReasonNoCluster, "no cluster is selected"},
+		{kinds, cached, no, searchv1alpha1.RegistryReasonBackendFailing, "all objects are cached, but OpenSearch does not store some of them; the message says why"},
 	}
 }
