@@ -54,6 +54,9 @@ type Options struct {
 	// refreshes the names if a wanted name is not among them. Unknown names, and a nil function,
 	// cause no warnings.
 	ClusterNames func(wanted []string) sets.Set[string]
+	// ServedByClusters returns the kinds that at least one member cluster serves. No kinds, and a nil
+	// function, mean that the kinds are unknown and cause no warnings.
+	ServedByClusters func() sets.Set[schema.GroupVersionKind]
 	// CompileScript validates a Lua script and must limit the run time of the script. A nil
 	// function accepts all scripts.
 	CompileScript func(script string) error

@@ -1,0 +1,148 @@
+// Package searchquery answers: which objects does a search query select?
+//
+// A query is a list of terms. Terms are joined by AND; OR, NOT (or a leading "-") and parentheses
+// are allowed. A term is text (`nginx`, `"quoted phrase"`, `ngin*`), which matches whole words of
+// the object, or a field with an operator and a value (`kind:Pod`, `label.app=web`, `restarts>3`).
+//
+// Invariants:
+//   - The values of Secrets (data, stringData, and the annotation of kubectl apply that repeats
+//     them) are not visible to a query: they never match and are never returned.
+//   - For each query, CanMatch and Condition are necessary conditions: an object for which one of them
+//     excludes the query does not match. Back ends use them to read fewer objects.
+//   - Parse of the String of a query gives an equal query.
+//   - A query is bounded (MaxLength, MaxTerms, MaxDepth) and cannot cause a panic.
+package searchquery
+
+import "strings"
+
+// Limits of a query.
+const (
+	// MaxLength is the maximum length of the text of a query in bytes.
+	MaxLength = 4096
+	// MaxTerms is the maximum number of terms of a query.
+	MaxTerms = 64
+	// MaxDepth is the maximum depth of nested parentheses and negations.
+	MaxDepth = 16
+)
+
+// Query is a parsed query. It is immutable.
+type Query struct {
+	root expression
+}
+
+// String returns the query in a canonical form, which Parse accepts.
+func (q *Query) String() string {
+	var b strings.Builder
+	q.root.print(&b, precedenceOr)
+	return b.String()
+}
+
+// expression is a node of a parsed query.
+type expression interface {
+	// print writes the node. It adds parentheses if the node binds less than the precedence.
+	print(b *strings.Builder, precedence int)
+	// evaluate computes the node from the outcomes of its terms.
+	evaluate(outcomeOf func(*term) outcome) outcome
+	// necessary returns a necessary condition of the node, or of its negation.
+	necessary(negated bool) Condition
+	// terms calls yield for each term that can be a reason for a match: negated says whether the
+	// term is below an odd number of negations.
+	terms(negated bool, yield func(t *term, negated bool))
+}
+
+// Precedences of operators, from weak to strong.
+const (
+	precedenceOr = iota
+	precedenceAnd
+	precedenceNot
+)
+
+type (
+	// and and or have at least two parts, none of which has the same type.
+	and []expression
+	or  []expression
+	not struct{ part expression }
+)
+
+func (a and) print(b *strings.Builder, precedence int) {
+	printParts(b, a, " ", precedenceAnd, precedence)
+}
+func (o or) print(b *strings.Builder, precedence int) {
+	printParts(b, o, " OR ", precedenceOr, precedence)
+}
+
+func printParts(b *strings.Builder, parts []expression, separator string, own, outer int) {
+	if own < outer {
+		b.WriteByte('(')
+		defer b.WriteByte(')')
+	}
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		part.print(b, own+1)
+	}
+}
+
+func (n not) print(b *strings.Builder, _ int) {
+	b.WriteByte('-')
+	n.part.print(b, precedenceNot)
+}
+
+// outcome is the value of a term or expression for an object of which maybe not all is known.
+type outcome int
+
+const (
+	no outcome = iota
+	unknown
+	yes
+)
+
+func outcomeOf(holds bool) outcome {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+func (a and) evaluate(outcomeOf func(*term) outcome) outcome {
+	result := yes
+	for _, part := range a {
+		if result = min(result, part.evaluate(outcomeOf)); result == no {
+			break
+		}
+	}
+	return result
+}
+
+func (o or) evaluate(outcomeOf func(*term) outcome) outcome {
+	result := no
+	for _, part := range o {
+		if result = max(result, part.evaluate(outcomeOf)); result == yes {
+			break
+		}
+	}
+	return result
+}
+
+func (n not) evaluate(outcomeOf func(*term) outcome) outcome {
+	return yes - n.part.evaluate(outcomeOf)
+}
+
+func (t *term) evaluate(outcomeOf func(*term) outcome) outcome { return outcomeOf(t) }
+
+func (a and) terms(negated bool, yield func(*term, bool)) {
+	for _, part := range a {
+		part.terms(negated, yield)
+	}
+}
+
+func (o or) terms(negated bool, yield func(*term, bool)) {
+	for _, part := range o {
+		part.terms(negated, yield)
+	}
+}
+
+func (n not) terms(negated bool, yield func(*term, bool)) { n.part.terms(!negated, yield) }
+
+func (t *term) terms(negated bool, yield func(*term, bool)) { yield(t, negated) }
