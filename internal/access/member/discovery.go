@@ -61,6 +61,12 @@ func (m *Member) readGroups() (*metav1.APIGroupList, map[schema.GroupVersion]*me
 	return groups, resources, failed, nil
 }
 
+// Resources reads the resources of one group version from the member. It uses no cache. The error
+// matches apierrors.IsNotFound if the member does not serve the group version.
+func (m *Member) Resources(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
+	return m.readVersion(ctx, version)
+}
+
 // contextDiscovery is a discovery client whose requests end when the context ends.
 type contextDiscovery struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call

@@ -13,6 +13,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
+// ErrorCause describes why a request to a member failed. It returns the same text for the same cause, so
+// that a status does not change at every retry.
+func ErrorCause(err error) string { return connectionCause(err) }
+
 // connectionCause describes why a member is not reachable. It returns the same text for the same
 // cause, because a text with the local port or the current time would change a condition at every
 // probe.

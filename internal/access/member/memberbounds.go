@@ -1,9 +1,11 @@
 package member
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -24,6 +26,15 @@ func (m *Member) newInformer(source toolscache.ListerWatcher, example runtime.Ob
 	kind := example.GetObjectKind().GroupVersionKind()
 	bounded := successNotifier{toolscache.ToListerWatcherWithContext(m.bounds.BoundedListerWatcher(source, kind)), func() { m.clearDenial(kind) }}
 	return toolscache.NewSharedIndexInformer(bounded, example, resync, indexers)
+}
+
+// ReadPage reads a page of a list with the client configuration of the member, and passes the page to
+// take. While a page exceeds the limits of the member, it requests a page with fewer objects. See
+// bounds.MemberBounds.
+func (m *Member) ReadPage(ctx context.Context, o *metav1.ListOptions,
+	list func(context.Context, metav1.ListOptions) (runtime.Object, error), take func(runtime.Object) error,
+) error {
+	return m.bounds.ReadPage(ctx, o, list, take)
 }
 
 // ExceededBounds returns the limits that the member exceeded recently.
