@@ -73,12 +73,15 @@ func (c *Client) Do(ctx context.Context, request Request) (*http.Response, error
 	}
 	ctx, end := withLinkedCancel(ctx, client.member.ctx)
 	done := func() { end(nil); release() }
+	// A watch has no idle timeout, but the member must accept it in time.
+	accepted := time.AfterFunc(client.timeouts.idle, func() { end(errIdle) })
 	resp, err := client.sendPlain(out.WithContext(ctx))
+	accepted.Stop()
 	if err != nil {
 		done()
 		return nil, err
 	}
-	resp.Body = releasingBody{resp.Body, sync.OnceFunc(done)}
+	resp.Body = OnClose(resp.Body, done)
 	return resp, nil
 }
 
@@ -94,13 +97,18 @@ func (p *Proxy) ForwardToKarmada(w http.ResponseWriter, req *http.Request, path 
 	p.karmada.forward(w, req, path, caller, responder)
 }
 
-// releasingBody is a body that calls release when it is closed.
-type releasingBody struct {
-	io.ReadCloser
-	release func()
+// OnClose returns a body that calls done once, when it is closed for the first time.
+func OnClose(body io.ReadCloser, done func()) io.ReadCloser {
+	return closeNotifier{body, sync.OnceFunc(done)}
 }
 
-func (r releasingBody) Close() error {
-	defer r.release()
-	return r.ReadCloser.Close()
+// closeNotifier is a body that calls done when it is closed.
+type closeNotifier struct {
+	io.ReadCloser
+	done func()
+}
+
+func (c closeNotifier) Close() error {
+	defer c.done()
+	return c.ReadCloser.Close()
 }

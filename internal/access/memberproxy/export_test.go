@@ -56,7 +56,6 @@ func (p *Proxy) IsAllMemoryFree() bool {
 // These aliases give external tests access to unexported functions.
 var (
 	StripIdentity = stripIdentity
-	ValidatePath  = validatePath
 )
 
 // MaxUpgrades is the maximum number of streams to a member.

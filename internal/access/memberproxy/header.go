@@ -102,7 +102,7 @@ func (m *memberClient) memberLocation(resp *http.Response) (string, bool) {
 		return "", false
 	}
 	rest, below := strings.CutPrefix(to.EscapedPath(), strings.TrimSuffix(endpoint.EscapedPath(), "/"))
-	if !below || rest != "" && !strings.HasPrefix(rest, "/") || validatePath(to.Path) != nil {
+	if !below || rest != "" && !strings.HasPrefix(rest, "/") || ValidatePath(to.Path) != nil {
 		return "", false
 	}
 	location := url.URL{Path: proxyPath(m.cluster), RawQuery: to.RawQuery}

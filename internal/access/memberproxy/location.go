@@ -12,9 +12,9 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 )
 
-// validatePath rejects paths with "..", because several endpoints may share a host, and such a
+// ValidatePath rejects paths with "..", because several endpoints may share a host, and such a
 // path could reach another endpoint on this host.
-func validatePath(path string) error {
+func ValidatePath(path string) error {
 	if slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
 		return apierrors.NewBadRequest(fmt.Sprintf(`path %q must not contain ".."`, path))
 	}

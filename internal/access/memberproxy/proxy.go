@@ -146,7 +146,7 @@ func (p *Proxy) Connect(ctx context.Context, name string, options runtime.Object
 	if !ok {
 		return nil, apierrors.NewUnauthorized("no user to impersonate in the cluster")
 	}
-	if err := validatePath(proxyOptions.Path); err != nil {
+	if err := ValidatePath(proxyOptions.Path); err != nil {
 		return nil, err
 	}
 	if name == AllClusters {

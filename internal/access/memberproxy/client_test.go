@@ -1,0 +1,63 @@
+package memberproxy_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"karmada.io/karmada/internal/access/memberproxy"
+)
+
+// TestClient checks requests that this server itself creates.
+func TestClient(t *testing.T) {
+	var got *http.Request
+	var body string
+	release := make(chan struct{})
+	f, _ := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text, _ := io.ReadAll(req.Body)
+		got, body = req, string(text)
+		if req.URL.Query().Get("watch") != "" {
+			select {
+			case <-release:
+			case <-req.Context().Done():
+			}
+		}
+		_, _ = w.Write([]byte("answer"))
+	}))
+	f.budgets = memberproxy.Budgets{Requests: 1, AllRequests: 1, LongRunning: 1, AllLongRunning: 1}
+	f.createProxy(t, nil)
+	client, err := f.proxy.Client(t.Context(), f.cluster, f.caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		response, err := client.Do(t.Context(), memberproxy.Request{
+			Method: http.MethodPost, Path: "/api/v1/pods", Query: url.Values{"limit": {"5"}}, Body: []byte("text"),
+			Header: http.Header{"Authorization": {"Bearer stolen"}, "Accept": {"application/json"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil || string(text) != "answer" {
+			t.Errorf("got %q, %v", text, err)
+		}
+		// The slot of the budget is released once, however often the body is closed.
+		_, _ = response.Body.Close(), response.Body.Close()
+	}
+	if got.Method != http.MethodPost || got.URL.Path != "/api/v1/pods" || got.URL.RawQuery != "limit=5" || body != "text" {
+		t.Errorf("the member gets %s %s with %q", got.Method, got.URL, body)
+	}
+	if user, token := got.Header.Get("Impersonate-User"), got.Header.Get("Authorization"); user != "alice" || token != "Bearer impersonator-token" {
+		t.Errorf("the member gets user %q with %q", user, token)
+	}
+
+	_, err = client.Do(t.Context(), memberproxy.Request{Method: http.MethodGet, Path: "/api/v1/pods", Query: url.Values{"watch": {"1"}}, Idle: 20 * time.Millisecond}) //nolint:bodyclose // there is no response
+	if err == nil || !strings.Contains(err.Error(), `cluster "m1"`) {
+		t.Errorf("a watch that the member does not accept: %v", err)
+	}
+	close(release)
+}
