@@ -43,8 +43,12 @@ type Server struct {
 func NewServer(api API, config *genericapiserver.RecommendedConfig) (*Server, error) {
 	// If there is no external address, the library exits the process when the configuration is
 	// completed.
-	config.ExternalAddress = config.SecureServing.Listener.Addr().String()
-	config.ShutdownWatchTerminationGracePeriod = watchDrainPeriod
+	if config.ExternalAddress == "" {
+		config.ExternalAddress = config.SecureServing.Listener.Addr().String()
+	}
+	if config.ShutdownWatchTerminationGracePeriod == 0 {
+		config.ShutdownWatchTerminationGracePeriod = watchDrainPeriod
+	}
 	generic, err := config.Complete().New(api.Name, genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return nil, fmt.Errorf("creating the API server: %w", err)

@@ -22,11 +22,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
 	apistorage "k8s.io/apiserver/pkg/storage"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	"karmada.io/karmada/internal/extensionserver"
 )
 
 // Storage serves clusters and clusters/status.
@@ -34,7 +33,7 @@ type Storage struct {
 	// Cluster is the main resource.
 	Cluster *Clusters
 	// Status is the status subresource.
-	Status *Status
+	Status *extensionserver.StatusStorage
 }
 
 // Rules are the settings that the program passes to the storage.
@@ -69,11 +68,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, rules Rules)
 		return nil, fmt.Errorf("opening the storage of clusters: %w", err)
 	}
 
-	statusStore := *store
-	statusWrites := statusStrategy{writes}
-	statusStore.UpdateStrategy = statusWrites
-	statusStore.ResetFieldsStrategy = statusWrites
-	return &Storage{Cluster: newClusters(store), Status: &Status{store: &statusStore}}, nil
+	return &Storage{Cluster: newClusters(store), Status: extensionserver.NewStatusStorage(store, statusStrategy{writes})}, nil
 }
 
 // clusterAttributes returns the labels and fields that selectors match.
@@ -87,44 +82,6 @@ func clusterAttributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 
 func selectionPredicate(label labels.Selector, field fields.Selector) apistorage.SelectionPredicate {
 	return apistorage.SelectionPredicate{Label: label, Field: field, GetAttrs: clusterAttributes}
-}
-
-// Status serves clusters/status.
-type Status struct {
-	store *genericregistry.Store
-}
-
-var (
-	_ rest.Patcher             = &Status{}
-	_ rest.Storage             = &Status{}
-	_ rest.TableConvertor      = &Status{}
-	_ rest.ResetFieldsStrategy = &Status{}
-)
-
-// New returns an empty Cluster.
-func (s *Status) New() runtime.Object { return &clusterv1alpha1.Cluster{} }
-
-// Destroy does nothing, because the main resource owns the connection to etcd.
-func (s *Status) Destroy() {}
-
-// Get reads the whole Cluster.
-func (s *Status) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return s.store.Get(ctx, name, options)
-}
-
-// Update replaces the status of an existing Cluster. It never creates a Cluster.
-func (s *Status) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.store.Update(ctx, name, object, create, update, false, options)
-}
-
-// GetResetFields returns the fields that a status write does not change.
-func (s *Status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return s.store.GetResetFields()
-}
-
-// ConvertToTable returns the same table as the main resource.
-func (s *Status) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return s.store.ConvertToTable(ctx, object, options)
 }
 
 // NewClusterGetter returns a reader of Clusters for proxied requests. The reader reads from the

@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	"karmada.io/karmada/internal/domain/agent"
 	"karmada.io/karmada/internal/domain/cluster"
+	"karmada.io/karmada/internal/extensionserver"
 )
 
 // strategy validates and prepares creates and updates of the main resource.
@@ -139,7 +140,7 @@ func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) [
 
 // GetResetFields tells server-side apply that the main resource does not write the status.
 func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("status")
+	return extensionserver.ResetFields(clusterv1alpha1.GroupVersion, "status")
 }
 
 // statusStrategy validates and prepares updates of the status subresource.
@@ -162,15 +163,5 @@ func (statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Objec
 
 // GetResetFields tells server-side apply that this subresource writes only the status.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("spec", "metadata")
-}
-
-func resetFields(names ...string) map[fieldpath.APIVersion]*fieldpath.Set {
-	set := fieldpath.NewSet()
-	for _, name := range names {
-		set.Insert(fieldpath.MakePathOrDie(name))
-	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		fieldpath.APIVersion(clusterv1alpha1.GroupVersion.String()): set,
-	}
+	return extensionserver.ResetFields(clusterv1alpha1.GroupVersion, "spec", "metadata")
 }
