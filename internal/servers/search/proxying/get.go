@@ -1,0 +1,233 @@
+package proxying
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"karmada.io/karmada/internal/domain/clusterjson"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"karmada.io/karmada/internal/domain/combinedversion"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// holder is a cluster that has the object of a request.
+type holder struct {
+	cluster string
+	// object is the cached object. It is nil if the cluster was asked because its objects are not
+	// cached yet.
+	object *objectcache.Object
+	// isStale means that the cached object may be outdated, for the given reason.
+	isStale bool
+	reason  string
+}
+
+// get answers a read of one object.
+func (r *request) get() error {
+	ctx := r.req.Context()
+	found, err := r.findHolder(ctx, r.info.Verb)
+	if err != nil {
+		return err
+	}
+	query := r.req.URL.Query()
+	version := combinedversion.Parse(query.Get("resourceVersion"))
+	if version.String() == "0" && found.object != nil && !r.format.isTable {
+		return r.writeCached(found)
+	}
+	query.Del("resourceVersion")
+	if own := version.For(found.cluster); own != "" {
+		query.Set("resourceVersion", own)
+	}
+	body, err := r.fetchObject(ctx, found.cluster, r.path, query)
+	if err != nil {
+		return err
+	}
+	return r.writeObject(body)
+}
+
+// writeCached writes a cached object.
+func (r *request) writeCached(found *holder) error {
+	if found.isStale {
+		r.warnings.add(found.cluster, found.reason)
+	}
+	body, err := found.object.AppendJSON(nil)
+	if err != nil {
+		return newUnavailable("cluster %q: %v", found.cluster, err)
+	}
+	if body, err = clusterjson.WithVersion(nil, body, clusterjson.VersionOf(found.cluster, found.object.ResourceVersion())); err != nil {
+		return newUnavailable("cluster %q: %v", found.cluster, err)
+	}
+	if r.format.isPartial {
+		if body, err = clusterjson.ToPartial(nil, body); err != nil {
+			return newUnavailable("cluster %q: %v", found.cluster, err)
+		}
+	}
+	return r.writeObject(body)
+}
+
+// writeObject writes a JSON document as the response.
+func (r *request) writeObject(body []byte) error {
+	mediaType := jsonMediaType
+	if r.format.isYAML {
+		converted, err := yaml.JSONToYAML(body)
+		if err != nil {
+			return newUnavailable("converting the response to YAML: %v", err)
+		}
+		body, mediaType = converted, yamlMediaType
+	}
+	r.warnings.write(r.w)
+	r.w.Header().Set("Content-Type", mediaType)
+	r.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	r.w.WriteHeader(http.StatusOK)
+	_, _ = r.w.Write(body)
+	return nil
+}
+
+// findHolder returns the only cluster that has the object of the request, and in which the caller
+// may use a verb on it. The error is NotFound if there is none, Conflict if there are several, and
+// ServiceUnavailable if it is unknown.
+func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) {
+	found, unknown := r.lookUp(ctx)
+	holders := r.permitted(ctx, found, verb, unknown)
+	switch {
+	case len(holders) > 1:
+		names := make([]string, len(holders))
+		for i := range holders {
+			names[i] = holders[i].cluster
+		}
+		return nil, newError(http.StatusConflict, metav1.StatusReasonConflict,
+			"ambiguous objects in clusters [%s]: use %s for one of them", strings.Join(names, ", "), oneClusterPath)
+	case len(unknown) > 0 && (len(holders) == 0 || r.isStrict):
+		clusters := slices.Sorted(maps.Keys(unknown))
+		return nil, newUnavailable("%s %q may be in clusters [%s], of which cluster %q: %s",
+			r.info.Resource, r.info.Name, strings.Join(clusters, ", "), clusters[0], unknown[clusters[0]])
+	case len(holders) == 1:
+		for cluster, reason := range unknown {
+			r.warnings.add(cluster, "it may have an object of the same name: "+reason)
+		}
+		return &holders[0], nil
+	}
+	if r.isDeniedEverywhere(ctx, verb) {
+		return nil, r.denial("", verb, r.objectNamespace())
+	}
+	return nil, apierrors.NewNotFound(r.groupResource(), r.info.Name)
+}
+
+// isDeniedEverywhere reports whether every cluster denies the caller a verb on the object of the
+// request, whether the object exists or not.
+func (r *request) isDeniedEverywhere(ctx context.Context, verb string) bool {
+	all := r.participants(r.kind.Snapshot())
+	denied := make([]bool, len(all))
+	var reviews sync.WaitGroup
+	for i, p := range all {
+		reviews.Go(func() {
+			ok, err := r.isAllowed(ctx, p.cluster, verb)
+			denied[i] = err == nil && !ok
+		})
+	}
+	reviews.Wait()
+	return len(all) > 0 && !slices.Contains(denied, false)
+}
+
+// isAllowed reports whether the caller may use a verb on the object of the request, or on its
+// subresource, in a cluster.
+func (r *request) isAllowed(ctx context.Context, cluster, verb string) (bool, error) {
+	resource := r.kind.GroupVersionResource()
+	if r.info.Subresource != "" {
+		resource.Resource += "/" + r.info.Subresource
+	}
+	namespace := r.objectNamespace()
+	if r.info.Resource == "namespaces" && r.info.APIGroup == "" {
+		// An API server authorizes requests for a Namespace in this namespace.
+		namespace = r.info.Name
+	}
+	return r.Handler.options.Rights.Allowed(ctx, r.caller, cluster, verb, resource, namespace, r.info.Name)
+}
+
+// lookUp returns the clusters whose cache has the object, and the clusters whose objects are
+// unknown. It asks those clusters whose objects are not cached yet.
+func (r *request) lookUp(ctx context.Context) (found []holder, unknown warnings) {
+	var waiting []*participant
+	unknown = warnings{}
+	for _, p := range r.participants(r.awaitListed(ctx)) {
+		object := p.Get(r.objectNamespace(), r.info.Name)
+		state, _, _ := p.State()
+		switch {
+		case state == objectcache.Waiting:
+			waiting = append(waiting, p)
+		case object != nil:
+			h := holder{cluster: p.cluster, object: object}
+			if problem := p.problem(); problem != nil {
+				h.isStale, h.reason = true, problem.Error()
+			}
+			found = append(found, h)
+		case state == objectcache.Stale:
+			r.warnings.add(p.cluster, p.problem().Error())
+		}
+	}
+	errs := make([]error, len(waiting))
+	var lookups sync.WaitGroup
+	for i, p := range waiting {
+		lookups.Go(func() { errs[i] = r.probe(ctx, p.cluster) })
+	}
+	lookups.Wait()
+	for i, p := range waiting {
+		switch {
+		case errs[i] == nil:
+			found = append(found, holder{cluster: p.cluster})
+		case !apierrors.IsNotFound(errs[i]) && !apierrors.IsForbidden(errs[i]):
+			unknown.add(p.cluster, reasonOf(p.cluster, errs[i]))
+		}
+	}
+	return found, unknown
+}
+
+// probe returns nil if a cluster has the object of the request.
+func (r *request) probe(ctx context.Context, cluster string) error {
+	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
+	defer cancel()
+	partial := *r
+	partial.format.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	_, err := partial.fetch(ctx, cluster, r.collectionPath(r.objectNamespace())+"/"+r.info.Name, nil)
+	return err
+}
+
+// permitted returns those holders in which the caller may use a verb on the object. A holder that
+// does not answer is added to unknown.
+func (r *request) permitted(ctx context.Context, found []holder, verb string, unknown warnings) []holder {
+	var holders []holder
+	for _, h := range found {
+		ok, err := r.isAllowed(ctx, h.cluster, verb)
+		switch {
+		case err != nil:
+			unknown.add(h.cluster, reasonOf(h.cluster, err))
+		case ok:
+			holders = append(holders, h)
+		}
+	}
+	return holders
+}
+
+// objectNamespace returns the namespace of the object in the cache. The request info of a Namespace
+// has its name as the namespace.
+func (r *request) objectNamespace() string { return r.requestedNamespace() }
+
+func isStatus(err error) bool { return asAPIStatus(err) != nil }
+
+// asAPIStatus returns the Status in an error, or nil.
+func asAPIStatus(err error) apierrors.APIStatus {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status
+	}
+	return nil
+}

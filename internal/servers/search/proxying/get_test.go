@@ -1,0 +1,280 @@
+package proxying_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"karmada.io/karmada/internal/domain/combinedversion"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
+)
+
+func newTwoPods(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t, "m1", "m2")
+	f.put("m1", pod("a", "p1"), pod("a", "both"))
+	f.put("m2", pod("a", "p2"), pod("a", "both"))
+	return f
+}
+
+func TestGet(t *testing.T) {
+	for name, path := range map[string]string{
+		"from the member": "/api/v1/namespaces/a/pods/p2", "from the cache": "/api/v1/namespaces/a/pods/p2?resourceVersion=0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoPods(t)
+			r := f.send(path)
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			got := unstructured.Unstructured{}
+			if err := json.Unmarshal(r.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if want := combinedversion.New(map[string]string{"m2": "101"}).String(); got.GetResourceVersion() != want {
+				t.Errorf("version %s, want %s", got.GetResourceVersion(), want)
+			}
+			if got.GetAnnotations()["resource.karmada.io/cached-from-cluster"] != "m2" || got.GetName() != "p2" {
+				t.Errorf("got %v", got)
+			}
+			if asked := len(f.members["m1"].queries); asked != 0 {
+				t.Errorf("m1 was asked %d times", asked)
+			}
+			if asked := len(f.members["m2"].queries); (asked == 0) != strings.Contains(path, "=0") {
+				t.Errorf("m2 was asked %d times", asked)
+			}
+		})
+	}
+}
+
+func TestGetErrors(t *testing.T) {
+	tests := map[string]struct {
+		path    string
+		prepare func(*fixture)
+		strict  bool
+		want    func(error) bool
+		message string
+	}{
+		"no cluster has the object":       {path: "/api/v1/namespaces/a/pods/none", want: apierrors.IsNotFound, message: `pods "none" not found`},
+		"another namespace":               {path: "/api/v1/namespaces/b/pods/p1", want: apierrors.IsNotFound, message: "not found"},
+		"two clusters have the object":    {path: "/api/v1/namespaces/a/pods/both", want: apierrors.IsConflict, message: "ambiguous objects in clusters [m1, m2]"},
+		"a namespace without a registry":  {path: "/api/v1/namespaces/a/pods/p1", prepare: restrict("m1", "b"), want: apierrors.IsNotFound, message: "not found"},
+		"the member does not answer":      {path: "/api/v1/namespaces/a/pods/p1", prepare: failOne, want: apierrors.IsServiceUnavailable, message: "no route"},
+		"every cluster denies the object": {path: "/api/v1/namespaces/a/pods/p1", prepare: denyGet("m1", "m2"), want: apierrors.IsForbidden, message: `"alice" cannot get`},
+		"every cluster denies a missing object in the same way": {
+			path: "/api/v1/namespaces/a/pods/none", prepare: denyGet("m1", "m2"), want: apierrors.IsForbidden, message: `"alice" cannot get`,
+		},
+		"only the cluster of the object denies it": {path: "/api/v1/namespaces/a/pods/p1", prepare: denyGet("m1"), want: apierrors.IsNotFound, message: "not found"},
+		"the rights in the cluster of the object are unknown": {
+			path: "/api/v1/namespaces/a/pods/p1", prepare: func(f *fixture) { f.broken["m1"] = true }, want: apierrors.IsServiceUnavailable, message: "m1",
+		},
+		"a cluster that is not cached yet does not answer": {
+			path: "/api/v1/namespaces/a/pods/none", prepare: addSilentCluster, want: apierrors.IsServiceUnavailable, message: "m3",
+		},
+		"a cluster that is not cached yet does not answer, in strict mode": {
+			path: "/api/v1/namespaces/a/pods/p1", prepare: addSilentCluster, strict: true, want: apierrors.IsServiceUnavailable, message: "m3",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoPods(t)
+			if test.prepare != nil {
+				test.prepare(f)
+			}
+			var changes []func(*http.Request)
+			if test.strict {
+				changes = append(changes, strict)
+			}
+			r := f.send(test.path, changes...)
+			if r.err == nil || !test.want(r.err) || !strings.Contains(r.err.Error(), test.message) {
+				t.Errorf("error %v, want %q", r.err, test.message)
+			}
+		})
+	}
+}
+
+func denyGet(clusters ...string) func(*fixture) {
+	return func(f *fixture) {
+		for _, cluster := range clusters {
+			f.denied["alice get pods "+cluster] = true
+		}
+	}
+}
+
+// addSilentCluster adds a cluster that was never listed and does not answer.
+func addSilentCluster(f *fixture) {
+	f.members["m3"] = &fakeMember{err: errors.New("no answer")}
+	f.AddCluster("m3", objectcachetest.Pods)
+	f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
+}
+
+func TestAmbiguityConcernsOnlyReadableObjects(t *testing.T) {
+	f := newTwoPods(t)
+	denyGet("m1")(f)
+	r := f.send("/api/v1/namespaces/a/pods/both")
+	if r.err != nil || !strings.Contains(r.Body.String(), `"m2"`) {
+		t.Errorf("error %v, body %s", r.err, r.Body)
+	}
+}
+
+func TestObjectOfAClusterThatIsNotCachedYet(t *testing.T) {
+	f := newTwoPods(t)
+	f.members["m3"] = &fakeMember{version: 7, objects: []*unstructured.Unstructured{pod("a", "p3")}}
+	f.AddCluster("m3", objectcachetest.Pods)
+	f.SetState("m3", objectcachetest.Pods, objectcache.Waiting, "connection refused")
+	r := f.send("/api/v1/namespaces/a/pods/p3")
+	if r.err != nil || !strings.Contains(r.Body.String(), `"m3"`) {
+		t.Errorf("error %v, body %s", r.err, r.Body)
+	}
+}
+
+func TestForward(t *testing.T) {
+	combined := combinedversion.New(map[string]string{"m1": "55", "m2": "9"}).String()
+	tests := map[string]struct {
+		request string
+		change  func(*http.Request)
+		want    string
+	}{
+		"an update gets the version of the cluster and loses the annotation": {
+			"PUT /api/v1/namespaces/a/pods/p2",
+			body("application/json", `{"metadata":{"resourceVersion":"`+combined+`","annotations":{"resource.karmada.io/cached-from-cluster":"m2","x":"y"}},"n":12345678901234567890}`),
+			`alice m2 PUT /api/v1/namespaces/a/pods/p2 {"metadata":{"resourceVersion":"9","annotations":{"x":"y"}},"n":12345678901234567890}`,
+		},
+		"a version of the cluster itself stays": {
+			"PUT /api/v1/namespaces/a/pods/p2/status", body("application/json", `{"metadata":{"resourceVersion":"77"}}`),
+			`alice m2 PUT /api/v1/namespaces/a/pods/p2/status {"metadata":{"resourceVersion":"77"}}`,
+		},
+		"YAML becomes JSON": {
+			"PUT /api/v1/namespaces/a/pods/p2", body("application/yaml", "metadata:\n  resourceVersion: "+combined+"\n"),
+			`alice m2 PUT /api/v1/namespaces/a/pods/p2 {"metadata":{"resourceVersion":"9"}}`,
+		},
+		"a body that is no JSON is forwarded unchanged": {
+			"PUT /api/v1/namespaces/a/pods/p2", body("application/vnd.kubernetes.protobuf", "k8s\x00\x01"),
+			"alice m2 PUT /api/v1/namespaces/a/pods/p2 k8s\x00\x01",
+		},
+		"a patch with a combined version": {
+			"PATCH /api/v1/namespaces/a/pods/p1", body("application/merge-patch+json", `{"metadata":{"resourceVersion":"`+combined+`"}}`),
+			`alice m1 PATCH /api/v1/namespaces/a/pods/p1 {"metadata":{"resourceVersion":"55"}}`,
+		},
+		"a JSON patch": {
+			"PATCH /api/v1/namespaces/a/pods/p1", body("application/json-patch+json", `[{"op":"remove","path":"/x"}]`),
+			`alice m1 PATCH /api/v1/namespaces/a/pods/p1 [{"op":"remove","path":"/x"}]`,
+		},
+		"the preconditions of a deletion": {
+			"DELETE /api/v1/namespaces/a/pods/p1", body("application/json", `{"preconditions":{"resourceVersion":"`+combined+`"}}`),
+			`alice m1 DELETE /api/v1/namespaces/a/pods/p1 {"preconditions":{"resourceVersion":"55"}}`,
+		},
+		"logs":                       {"/api/v1/namespaces/a/pods/p2/log?follow=true", nil, "alice m2 GET /api/v1/namespaces/a/pods/p2/log "},
+		"exec":                       {"POST /api/v1/namespaces/a/pods/p2/exec?command=ls", nil, "alice m2 POST /api/v1/namespaces/a/pods/p2/exec "},
+		"another kind":               {"/api/v1/secrets", nil, "alice karmada GET /api/v1/secrets"},
+		"the discovery":              {"/apis", nil, "alice karmada GET /apis"},
+		"the creation of other kind": {"POST /api/v1/namespaces/a/secrets", nil, "alice karmada POST /api/v1/namespaces/a/secrets"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoPods(t)
+			var changes []func(*http.Request)
+			if test.change != nil {
+				changes = append(changes, test.change)
+			}
+			if r := f.send(test.request, changes...); r.err != nil {
+				t.Fatal(r.err)
+			}
+			if diff := cmp.Diff([]string{test.want}, f.forwarded); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestForwardErrors(t *testing.T) {
+	for request, want := range map[string]func(error) bool{
+		"POST /api/v1/namespaces/a/pods":          apierrors.IsMethodNotSupported,
+		"DELETE /api/v1/namespaces/a/pods":        apierrors.IsMethodNotSupported,
+		"DELETE /api/v1/namespaces/a/pods/none":   apierrors.IsNotFound,
+		"DELETE /api/v1/namespaces/a/pods/both":   apierrors.IsConflict,
+		"/api/v1/namespaces/a/pods/both/log":      apierrors.IsConflict,
+		"POST /api/v1/namespaces/a/pods/p2/evict": apierrors.IsForbidden,
+	} {
+		t.Run(request, func(t *testing.T) {
+			f := newTwoPods(t)
+			f.denied["alice create pods/evict m2"], f.denied["alice create pods/evict m1"] = true, true
+			r := f.send(request)
+			if r.err == nil || !want(r.err) {
+				t.Errorf("error %v", r.err)
+			}
+			if len(f.forwarded) > 0 {
+				t.Errorf("forwarded %q", f.forwarded)
+			}
+		})
+	}
+}
+
+// TestVersionOfAnotherCluster checks that a write with the version of an object in another cluster is no
+// unconditional write.
+func TestVersionOfAnotherCluster(t *testing.T) {
+	f := newTwoPods(t)
+	other := combinedversion.New(map[string]string{"m1": "55"}).String()
+	r := f.send("PUT /api/v1/namespaces/a/pods/p2", body("application/json", `{"metadata":{"resourceVersion":"`+other+`"}}`))
+	if !apierrors.IsConflict(r.err) || len(f.forwarded) > 0 {
+		t.Errorf("error %v, forwarded %q", r.err, f.forwarded)
+	}
+}
+
+// TestPathStaysInTheCluster checks that no path leaves the endpoint of a cluster.
+func TestPathStaysInTheCluster(t *testing.T) {
+	f := newTwoPods(t)
+	r := f.send("/api/v1/namespaces/a/pods/p1/proxy/../../../../../../../other")
+	if !apierrors.IsBadRequest(r.err) || len(f.forwarded) > 0 {
+		t.Errorf("error %v, forwarded %q", r.err, f.forwarded)
+	}
+}
+
+func TestTooLargeBody(t *testing.T) {
+	f := newTwoPods(t)
+	r := f.send("PUT /api/v1/namespaces/a/pods/p2", body("application/json", `{"x":"`+strings.Repeat("x", 4<<20)+`"}`))
+	if !apierrors.IsRequestEntityTooLargeError(r.err) || len(f.forwarded) > 0 {
+		t.Errorf("error %v", r.err)
+	}
+}
+
+func TestResponsesToWrites(t *testing.T) {
+	object := `{"kind":"Pod","metadata":{"name":"p2","resourceVersion":"12"}}`
+	tests := map[string]struct {
+		code            int
+		mediaType, text string
+		want            string
+	}{
+		"an object":      {200, "application/json", object, `{"kind":"Pod","metadata":{"annotations":{"resource.karmada.io/cached-from-cluster":"m2"},"name":"p2","resourceVersion":"` + versionOfM2 + `"}}`},
+		"a Status":       {200, "application/json", `{"kind":"Status","status":"Success","metadata":{}}`, `{"kind":"Status","status":"Success","metadata":{}}`},
+		"a conflict":     {409, "application/json", object, object},
+		"another format": {200, "application/yaml", object, object},
+		"no JSON":        {200, "application/json", "{", "{"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoPods(t)
+			f.respond = func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", test.mediaType)
+				w.WriteHeader(test.code)
+				for _, part := range []string{test.text[:1], test.text[1:]} {
+					_, _ = w.Write([]byte(part))
+				}
+			}
+			r := f.send("PUT /api/v1/namespaces/a/pods/p2", body("application/json", "{}"))
+			if r.Code != test.code || r.Body.String() != test.want {
+				t.Errorf("got %d %s, want %s", r.Code, r.Body, test.want)
+			}
+		})
+	}
+}
+
+// versionOfM2 is the combined version of m2 at 12.
+const versionOfM2 = "eyJtMiI6IjEyIn0"

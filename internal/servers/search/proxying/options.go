@@ -1,0 +1,92 @@
+package proxying
+
+import (
+	"cmp"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/domain/fieldselection"
+)
+
+const mib = 1 << 20
+
+// Limits bound the time and the memory of requests. A value of 0 means the default.
+type Limits struct {
+	// Idle is how long a member may send nothing. The default is 5 s.
+	Idle time.Duration
+	// Suspect replaces Idle for a member that is not ready, or that did not answer within the last 30
+	// seconds, so that it does not delay every request. The default is 1 s.
+	Suspect time.Duration
+	// Page is how long a member may take for one page of a list, or for one object. The default is
+	// 30 s. Suspects have three times the value of Suspect.
+	Page time.Duration
+	// Lookup is how long a member whose objects are not cached yet may take to say whether it has
+	// an object, and how long a request waits for the first list of a cluster. The default is
+	// 3 s.
+	Lookup time.Duration
+	// ClientRead is how long the client of a watch may take to read 64 KiB of events. The default is
+	// 1 minute.
+	ClientRead time.Duration
+	// PageBytes limits one page of a member, or one object. The default is 16 MiB. A page
+	// that exceeds it is read again with fewer objects.
+	PageBytes int64
+	// PageObjects is the number of objects that all clusters of one list together return in their
+	// first pages. The default is 2000.
+	PageObjects int64
+	// Lists limits the lists without a limit that are read from members at the same time. The
+	// default is 64.
+	Lists int64
+	// HeldBytes is the size up to which a list is held before its header is sent, so that an error
+	// of a cluster becomes an error or a warning of the response. The default is 8 MiB.
+	HeldBytes int
+	// BodyBytes limits the body of a write that is changed. The default is 3 MiB, as in an API
+	// server.
+	BodyBytes int64
+	// Bookmark is the interval of bookmarks in a watch, and of reviews of the rights of its
+	// caller. The default is 1 minute.
+	Bookmark time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Idle: cmp.Or(l.Idle, 5*time.Second), Suspect: cmp.Or(l.Suspect, time.Second), Page: cmp.Or(l.Page, 30*time.Second), Lookup: cmp.Or(l.Lookup, 3*time.Second),
+		ClientRead: cmp.Or(l.ClientRead, time.Minute), PageBytes: cmp.Or(l.PageBytes, 16*mib), PageObjects: cmp.Or(l.PageObjects, 2000),
+		Lists: cmp.Or(l.Lists, 64), HeldBytes: cmp.Or(l.HeldBytes, 8*mib), BodyBytes: cmp.Or(l.BodyBytes, 3*mib),
+		Bookmark: cmp.Or(l.Bookmark, time.Minute),
+	}
+}
+
+// parseListOptions parses and validates the query of a list or watch.
+func (r *request) parseListOptions() error {
+	query := r.req.URL.Query()
+	if err := metainternalversionscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &r.options); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	r.options.Watch = r.info.Verb == "watch"
+	if errs := validation.ValidateListOptions(&r.options, true); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	var err error
+	if r.fields, err = fieldselection.New(r.kind.GroupVersionKind().GroupKind(), r.options.FieldSelector); err != nil && !r.isLive() {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// isLive reports whether the members answer a list, and not the cache. They also decide which
+// fields they select.
+func (r *request) isLive() bool {
+	return r.format.isTable || !r.options.Watch && !isCacheable(r.options)
+}
+
+// isCacheable reports whether the options allow to answer a list from the cache. As in an API server,
+// a limit has no effect at resourceVersion 0, which informers use.
+func isCacheable(options metainternalversion.ListOptions) bool {
+	return options.ResourceVersion == "0" && options.Continue == ""
+}

@@ -1,0 +1,184 @@
+package proxying
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// participant is a cluster whose objects a request concerns.
+type participant struct {
+	*objectcache.ClusterObjects
+	cluster string
+	// namespace is the namespace that is requested from the cluster. Empty means all namespaces.
+	namespace string
+	// only restricts the objects of a request for all namespaces. nil means no restriction.
+	only []string
+}
+
+// withoutObjects returns the participant without its objects, which a watch must not keep in memory.
+func (p *participant) withoutObjects() *participant {
+	return &participant{cluster: p.cluster, namespace: p.namespace, only: p.only}
+}
+
+// includes reports whether the registries let the proxy show objects of a namespace.
+func (p *participant) includes(namespace string) bool {
+	return p.only == nil || slices.Contains(p.only, namespace)
+}
+
+// planNamespace applies the namespaces of registries to a requested namespace. ok is false if the
+// registries exclude the namespace.
+func planNamespace(registered []string, requested string) (namespace string, only []string, ok bool) {
+	switch {
+	case registered == nil:
+		return requested, nil, true
+	case requested != "":
+		return requested, nil, slices.Contains(registered, requested)
+	case len(registered) == 1:
+		return registered[0], nil, true
+	}
+	return "", registered, len(registered) > 0
+}
+
+// participants returns the clusters of a snapshot that the request concerns, in the order of their
+// names.
+func (r *request) participants(snapshot *objectcache.Snapshot) []*participant {
+	var all []*participant
+	for _, objects := range snapshot.Clusters() {
+		registered := objects.Namespaces()
+		if !r.kind.Namespaced() {
+			registered = nil
+		}
+		if namespace, only, ok := planNamespace(registered, r.requestedNamespace()); ok {
+			all = append(all, &participant{ClusterObjects: objects, cluster: objects.Source().Cluster, namespace: namespace, only: only})
+		}
+	}
+	return all
+}
+
+// requestedNamespace returns the namespace of the request. Empty means all namespaces.
+func (r *request) requestedNamespace() string {
+	if !r.kind.Namespaced() {
+		return ""
+	}
+	return r.info.Namespace
+}
+
+// awaitListed returns a snapshot in which every cluster was listed. It waits for a limited time for
+// clusters that were never listed and have no known problem.
+func (r *request) awaitListed(ctx context.Context) *objectcache.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, r.limits.Lookup)
+	defer cancel()
+	for {
+		changed := r.Handler.options.Cache.StatesChanged()
+		snapshot := r.kind.Snapshot()
+		if !slices.ContainsFunc(snapshot.Clusters(), isFirstListPending) {
+			return snapshot
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return snapshot
+		}
+	}
+}
+
+func isFirstListPending(c *objectcache.ClusterObjects) bool {
+	state, _, reason := c.State()
+	return state == objectcache.Waiting && reason == ""
+}
+
+// readable returns the participants whose cached objects the caller may read with a verb. It adds
+// a warning for each other one, and for those whose objects may be outdated. In strict mode,
+// a cluster that is not up to date or does not answer is an error.
+func (r *request) readable(ctx context.Context, all []*participant, verb string) ([]*participant, error) {
+	allowed, errs := make([]bool, len(all)), make([]error, len(all))
+	var reviews sync.WaitGroup
+	for i, p := range all {
+		reviews.Go(func() { allowed[i], errs[i] = r.mayRead(ctx, p, verb) })
+	}
+	reviews.Wait()
+	var kept []*participant
+	denied := 0
+	for i, p := range all {
+		err := errs[i]
+		if err == nil && allowed[i] {
+			err = p.problem()
+		}
+		if err != nil && r.isStrict {
+			return nil, newUnavailable("cluster %q: %s", p.cluster, reasonOf(p.cluster, err))
+		}
+		switch {
+		case errs[i] != nil:
+			r.warnings.add(p.cluster, "its objects are omitted: "+reasonOf(p.cluster, err))
+		case !allowed[i]:
+			denied++
+			r.warnings.add(p.cluster, "its objects are omitted: "+r.denial(p.cluster, verb, p.namespace).Error())
+		default:
+			if err != nil {
+				r.warnings.add(p.cluster, err.Error())
+			}
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 && denied > 0 && denied == len(all) {
+		return nil, r.denial("", verb, all[0].namespace)
+	}
+	if len(kept) == 0 && len(all) > 0 {
+		return nil, newUnavailable("no cluster answers: cluster %q: %s", all[0].cluster, r.warnings[all[0].cluster])
+	}
+	return kept, nil
+}
+
+// mayRead reports whether the caller may use a verb on all objects of a participant that the
+// request concerns.
+func (r *request) mayRead(ctx context.Context, p *participant, verb string) (bool, error) {
+	namespaces := []string{p.namespace}
+	if p.only != nil {
+		namespaces = p.only
+	}
+	name, _ := r.fields.Name()
+	for _, namespace := range namespaces {
+		ok, err := r.Handler.options.Rights.Allowed(ctx, r.caller, p.cluster, verb, r.kind.GroupVersionResource(), namespace, name)
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// problem returns why the cached objects of a participant may be outdated, or nil.
+func (p *participant) problem() error {
+	state, since, reason := p.State()
+	switch state {
+	case objectcache.Current:
+		return nil
+	case objectcache.Stale:
+		return fmt.Errorf("its objects are as of %s: %s", since.UTC().Format(time.RFC3339), reason)
+	}
+	if reason == "" {
+		reason = "the first list is not complete"
+	}
+	return fmt.Errorf("its objects are not cached yet: %s", reason)
+}
+
+// denial returns the error for a caller without the right to use a verb. An empty cluster means all
+// clusters.
+func (r *request) denial(cluster, verb, namespace string) *apierrors.StatusError {
+	where := "in any cluster"
+	if cluster != "" {
+		where = fmt.Sprintf("in cluster %q", cluster)
+	}
+	scope := "at the cluster scope"
+	if namespace != "" {
+		scope = fmt.Sprintf("in the namespace %q", namespace)
+	}
+	return apierrors.NewForbidden(r.groupResource(), r.info.Name, fmt.Errorf("user %q cannot %s resource %q in API group %q %s %s",
+		r.caller.GetName(), verb, r.info.Resource, r.info.APIGroup, scope, where))
+}

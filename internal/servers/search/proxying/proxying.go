@@ -1,0 +1,190 @@
+// Package proxying answers: how are the objects of all members served as those of one cluster?
+//
+// It is the global proxy. Lists and reads go to the members with the identity of the caller. Lists
+// at resourceVersion 0 and watches come from the cache of objects, for which the members review the
+// rights of the caller. Writes and subresources go to the only cluster that has the object.
+//
+// Invariants:
+//   - A caller sees and changes only what the member allows the caller.
+//   - A cluster that does not answer is named in a warning. In strict mode the request
+//     fails. A list is never cut short without a sign, and an unknown object is never
+//     reported as missing.
+//   - The memory of a request is bounded by pages, not by the size of a list.
+package proxying
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"karmada.io/karmada/internal/access/memberproxy"
+	"karmada.io/karmada/internal/domain/fieldselection"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// Reader sends a request that reads to a cluster.
+type Reader interface {
+	Do(ctx context.Context, cluster string, caller user.Info, request memberproxy.Request) (*http.Response, error)
+}
+
+// Forwarder forwards requests of callers to a cluster or to the control plane.
+type Forwarder interface {
+	// Handler returns the handler that forwards a request to a path of a cluster.
+	Handler(ctx context.Context, cluster string, caller user.Info, path string, responder rest.Responder) (http.Handler, error)
+	// ForwardToKarmada forwards a request to a path of the control plane.
+	ForwardToKarmada(w http.ResponseWriter, req *http.Request, path string, caller user.Info, responder rest.Responder)
+}
+
+// Rights decides what a caller may do in a member. An error means that it is unknown.
+type Rights interface {
+	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
+}
+
+// Options are the parts that a Handler uses.
+type Options struct {
+	// Cache has the objects of the kinds that registries name.
+	Cache *objectcache.Cache
+	// Reads sends reads and lists.
+	Reads Reader
+	// Forwards forwards writes, subresources, and requests for other kinds.
+	Forwards Forwarder
+	// Rights decides which cached objects a caller sees.
+	Rights Rights
+	// MinRequestTimeout is the shortest time after which the server ends a watch without a
+	// timeout of its own. The longest time is twice as long. 0 means 30 minutes.
+	MinRequestTimeout time.Duration
+	// Watches counts open watches. It may be nil.
+	Watches func(delta int)
+}
+
+// Handler serves the global proxy.
+type Handler struct {
+	options Options
+	limits  Limits
+	// lists limits the lists that read ahead the pages of all clusters.
+	lists    *semaphore.Weighted
+	suspects suspects
+}
+
+// New returns a Handler. The zero value of limits means the defaults.
+func New(options Options, limits Limits) *Handler {
+	if options.MinRequestTimeout == 0 {
+		options.MinRequestTimeout = 30 * time.Minute
+	}
+	if options.Watches == nil {
+		options.Watches = func(int) {}
+	}
+	limits = limits.withDefaults()
+	return &Handler{options: options, limits: limits, lists: semaphore.NewWeighted(limits.Lists)}
+}
+
+// requestInfoFactory parses native paths.
+var requestInfoFactory = genericrequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
+// request is one request for a registered kind.
+type request struct {
+	*Handler
+	w         http.ResponseWriter
+	req       *http.Request
+	path      string
+	info      *genericrequest.RequestInfo
+	kind      *objectcache.Kind
+	caller    user.Info
+	responder rest.Responder
+	// isStrict means that an error of one cluster fails the request.
+	isStrict bool
+	format   format
+	options  metainternalversion.ListOptions
+	fields   fieldselection.Selector
+	warnings warnings
+}
+
+// Serve serves a request. nativePath is the path in a cluster, such as api/v1/pods. name is the name
+// of the proxy in the path.
+func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, name, nativePath string, caller user.Info, responder rest.Responder) {
+	path := "/" + strings.TrimPrefix(nativePath, "/")
+	info, err := ParseRequest(req, path)
+	if err == nil {
+		err = memberproxy.ValidatePath(path)
+	}
+	if err != nil {
+		responder.Error(err)
+		return
+	}
+	kind := h.kindOf(info)
+	if kind == nil {
+		h.options.Forwards.ForwardToKarmada(w, req, path, caller, responder)
+		return
+	}
+	r := &request{
+		Handler: h, w: w, req: req, path: path, info: info, kind: kind, caller: caller, responder: responder, isStrict: name == searchv1alpha1.ProxyingStrict,
+		warnings: warnings{},
+	}
+	if err := r.serve(); err != nil {
+		r.warnings.write(w)
+		responder.Error(err)
+	}
+}
+
+// ParseRequest parses a request for a native path.
+func ParseRequest(req *http.Request, path string) (*genericrequest.RequestInfo, error) {
+	info, err := requestInfoFactory.NewRequestInfo(&http.Request{Method: req.Method, URL: &url.URL{Path: path, RawQuery: req.URL.RawQuery}})
+	if err != nil {
+		return nil, apierrors.NewBadRequest("parsing path " + path + ": " + err.Error())
+	}
+	return info, nil
+}
+
+// kindOf returns the registered kind of a request, or nil.
+func (h *Handler) kindOf(info *genericrequest.RequestInfo) *objectcache.Kind {
+	if !info.IsResourceRequest {
+		return nil
+	}
+	return h.options.Cache.Kind(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource})
+}
+
+// serve answers the request. It returns an error only if nothing was written.
+func (r *request) serve() error {
+	if r.info.Subresource != "" {
+		return r.forward()
+	}
+	switch r.info.Verb {
+	case "get":
+		return r.withFormat(r.get)
+	case "list":
+		return r.withFormat(r.list)
+	case "watch":
+		return r.withFormat(r.watch)
+	}
+	return r.forward()
+}
+
+// withFormat parses the options and the format of a read, and calls read.
+func (r *request) withFormat(read func() error) (err error) {
+	if r.format, err = negotiate(r.req.Header.Values("Accept")); err != nil {
+		return err
+	}
+	if r.info.Verb != "get" {
+		if err := r.parseListOptions(); err != nil {
+			return err
+		}
+	}
+	return read()
+}
+
+func (r *request) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: r.info.APIGroup, Resource: r.info.Resource}
+}

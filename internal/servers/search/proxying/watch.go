@@ -1,0 +1,412 @@
+package proxying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/storage"
+
+	"karmada.io/karmada/internal/domain/combinedversion"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// watch answers a watch from the cache. Tables come from the members, which know the columns of a
+// kind.
+func (r *request) watch() error {
+	if r.format.isYAML {
+		return notAcceptable()
+	}
+	r.Handler.options.Watches(1)
+	defer r.Handler.options.Watches(-1)
+	ctx, cancel := context.WithTimeout(r.req.Context(), r.watchDuration())
+	defer cancel()
+	if r.format.isTable {
+		return r.watchTables(ctx)
+	}
+	reviewed := r.awaitListed(ctx)
+	clusters, err := r.readable(ctx, r.participants(reviewed), "watch")
+	if err != nil {
+		return err
+	}
+	w := &cachedWatch{
+		request: r, out: &eventWriter{request: r}, shown: map[string]*participant{}, hidden: map[string]*participant{}, unlisted: map[string]bool{},
+		versions: map[string]string{}, reviews: make(chan error, 1),
+	}
+	w.addReviewed(reviewed, clusters)
+	if err := w.begin(ctx, reviewed); err != nil {
+		return err
+	}
+	r.warnings.write(r.w)
+	w.run(ctx)
+	return nil
+}
+
+// watchDuration returns the time after which the watch ends.
+func (r *request) watchDuration() time.Duration {
+	if seconds := r.options.TimeoutSeconds; seconds != nil && *seconds > 0 {
+		return time.Duration(min(*seconds, int64(24*time.Hour/time.Second))) * time.Second
+	}
+	shortest := r.Handler.options.MinRequestTimeout
+	return shortest + rand.N(shortest) //nolint:gosec // the time must not be secret
+}
+
+// cachedWatch is one watch that the cache answers.
+type cachedWatch struct {
+	*request
+	out *eventWriter
+	// shown are the clusters whose objects the caller may watch. hidden are the clusters whose objects
+	// the caller may not watch, or for which this is unknown.
+	shown, hidden map[string]*participant
+	// unlisted are the clusters of the requested version that the cache has not listed yet. The client
+	// has their objects, so it must list again as soon as they are listed.
+	unlisted map[string]bool
+	cursor   *objectcache.Cursor
+	// initial is the snapshot with which the watch begins, or nil.
+	initial *objectcache.Snapshot
+	// requested is the version of the request. versions is the combined version of the events that
+	// were written.
+	requested combinedversion.Version
+	versions  map[string]string
+	// reviews has the result of a review of the rights of the caller: the reason to end the watch, or
+	// nil.
+	reviews    chan error
+	isReviewed bool
+}
+
+// addReviewed records which clusters are shown and hidden.
+func (w *cachedWatch) addReviewed(reviewed *objectcache.Snapshot, shown []*participant) {
+	for _, p := range shown {
+		w.shown[p.cluster] = p.withoutObjects()
+	}
+	for _, p := range w.participants(reviewed) {
+		if w.shown[p.cluster] == nil {
+			w.hidden[p.cluster] = p.withoutObjects()
+		}
+	}
+}
+
+// begin determines the initial state and the first event. reviewed is the snapshot whose clusters were
+// reviewed.
+func (w *cachedWatch) begin(ctx context.Context, reviewed *objectcache.Snapshot) error {
+	w.requested = combinedversion.Parse(w.options.ResourceVersion)
+	sendInitial := w.options.SendInitialEvents
+	if w.requested.Clusters() == nil || sendInitial != nil && *sendInitial {
+		if err := w.awaitVersion(ctx, w.requested); err != nil {
+			return err
+		}
+		snapshot := w.kind.Snapshot()
+		w.cursor = w.kind.Follow(snapshot.Position())
+		if sendInitial == nil || *sendInitial {
+			w.initial = snapshot
+		}
+	} else if err := w.resume(); err != nil {
+		return err
+	}
+	for _, c := range w.kind.Snapshot().Clusters() {
+		if reviewed.Cluster(c.Source().Cluster) == nil {
+			w.showCluster(ctx, c.Source().Cluster)
+		}
+	}
+	if w.initial == nil {
+		w.versions = w.visible(w.cursor.Versions())
+	}
+	return nil
+}
+
+// resume begins with the first event after the requested version.
+func (w *cachedWatch) resume() error {
+	from := maps.Clone(w.requested.Clusters())
+	snapshot := w.kind.Snapshot()
+	for cluster := range from {
+		if c := snapshot.Cluster(cluster); c != nil && c.ResourceVersion() == "" {
+			w.unlisted[cluster] = true
+			delete(from, cluster)
+		}
+	}
+	cursor, err := w.kind.FollowFrom(from)
+	if err != nil {
+		return apierrors.NewResourceExpired("the requested resourceVersion is too old: list again: " + err.Error())
+	}
+	w.cursor = cursor
+	return nil
+}
+
+// visible returns the versions that the client may resume from. A hidden cluster keeps the requested
+// version, so that none of its events is lost if the client may see it later.
+func (w *cachedWatch) visible(versions map[string]string) map[string]string {
+	for cluster := range w.hidden {
+		if own := w.requested.For(cluster); own != "" && w.requested.Clusters() != nil {
+			versions[cluster] = own
+		} else {
+			delete(versions, cluster)
+		}
+	}
+	for cluster := range w.unlisted {
+		versions[cluster] = w.requested.For(cluster)
+	}
+	return versions
+}
+
+// awaitVersion waits for a limited time until the cache is not older than a version.
+func (w *cachedWatch) awaitVersion(ctx context.Context, version combinedversion.Version) error {
+	if len(version.Clusters()) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.limits.Lookup)
+	defer cancel()
+	// A cursor from the version skips all older events, so it shows when they have passed.
+	for {
+		snapshot := w.kind.Snapshot()
+		late := ""
+		for cluster, wanted := range version.Clusters() {
+			if c := snapshot.Cluster(cluster); c != nil && objectcache.IsOlder(c.ResourceVersion(), wanted) {
+				late = cluster
+			}
+		}
+		if late == "" {
+			return nil
+		}
+		select {
+		case <-time.After(w.limits.Lookup / 50):
+		case <-ctx.Done():
+			err := storage.NewTooLargeResourceVersionError(0, 0, 1)
+			if status := asAPIStatus(err); status != nil {
+				tooLarge := status.Status()
+				tooLarge.Message = fmt.Sprintf("Too large resource version: cluster %q has not reached it within %s: try again, or watch without a resourceVersion", late, w.limits.Lookup)
+				return &apierrors.StatusError{ErrStatus: tooLarge}
+			}
+			return err
+		}
+	}
+}
+
+// run writes events until the watch ends. The header is sent, so an error can only be an event.
+func (w *cachedWatch) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var reviews sync.WaitGroup
+	defer reviews.Wait()
+	defer cancel()
+	w.out.start()
+	if !w.writeInitial() {
+		return
+	}
+	next := time.Now().Add(w.limits.Bookmark)
+	for {
+		waiting, stop := context.WithDeadline(ctx, next)
+		events, err := w.cursor.Next(waiting)
+		stop()
+		isDue := !time.Now().Before(next)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			w.out.expire("the watch fell behind, or its objects are no longer cached: list again: " + err.Error())
+			return
+		case !w.writeEvents(ctx, events):
+			return
+		case isDue && !w.maintain(ctx, &reviews):
+			return
+		case isDue:
+			next = time.Now().Add(w.limits.Bookmark)
+			if w.isReviewed {
+				// The result of the review is read soon.
+				next = time.Now().Add(w.limits.Bookmark / 10)
+			}
+		}
+	}
+}
+
+// writeEvents writes events of the cache. It reports whether the watch goes on.
+func (w *cachedWatch) writeEvents(ctx context.Context, events []objectcache.Event) bool {
+	if len(events) == 0 {
+		return true
+	}
+	for i := range events {
+		if w.writeEvent(ctx, &events[i]) != nil {
+			return false
+		}
+	}
+	w.versions = w.visible(w.cursor.Versions())
+	return w.out.flush() == nil
+}
+
+// writeInitial writes the initial state, and a bookmark if the client asked for the end of the
+// initial events. It reports whether the watch goes on.
+func (w *cachedWatch) writeInitial() bool {
+	if w.initial == nil {
+		return w.out.flush() == nil
+	}
+	for _, c := range w.initial.Clusters() {
+		if w.writeInitialObjects(c) != nil {
+			return false
+		}
+	}
+	w.versions = w.visible(w.cursor.Versions())
+	w.initial = nil
+	if w.options.SendInitialEvents != nil && w.options.AllowWatchBookmarks && w.out.bookmark(w.versions, true) != nil {
+		return false
+	}
+	return w.out.flush() == nil
+}
+
+// writeInitialObjects writes the objects of a cluster as added.
+func (w *cachedWatch) writeInitialObjects(c *objectcache.ClusterObjects) error {
+	p := w.shown[c.Source().Cluster]
+	if p == nil {
+		return nil
+	}
+	for object := range c.All(p.namespace) {
+		ok, err := w.selects(p, object)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := w.out.write("ADDED", object, w.versions); err != nil {
+			return err
+		}
+	}
+	if version := c.ResourceVersion(); version != "" {
+		w.versions[p.cluster] = version
+	}
+	return nil
+}
+
+// maintain writes a bookmark, and every second time reads the result of a review of the rights of the
+// caller, or begins the next one. It reports whether the watch goes on.
+func (w *cachedWatch) maintain(ctx context.Context, reviews *sync.WaitGroup) bool {
+	if w.isReviewed {
+		select {
+		case reason := <-w.reviews:
+			w.isReviewed = false
+			if reason != nil {
+				w.out.expire(reason.Error())
+				return false
+			}
+		default:
+		}
+		return true
+	}
+	w.isReviewed = true
+	shown, hidden := maps.Clone(w.shown), maps.Clone(w.hidden)
+	reviews.Go(func() { w.reviews <- w.reviewAgain(ctx, shown, hidden) })
+	for cluster := range w.unlisted {
+		if c := w.kind.Snapshot().Cluster(cluster); c != nil && c.ResourceVersion() != "" {
+			w.out.expire("the objects of cluster \"" + cluster + "\" are cached now: list again")
+			return false
+		}
+	}
+	w.versions = w.visible(w.cursor.Versions())
+	if !w.options.AllowWatchBookmarks {
+		return true
+	}
+	return w.out.bookmark(w.versions, false) == nil && w.out.flush() == nil
+}
+
+// reviewAgain returns the reason to end the watch if the rights of the caller changed. What is unknown
+// changes nothing.
+func (w *cachedWatch) reviewAgain(ctx context.Context, shown, hidden map[string]*participant) error {
+	var mu sync.Mutex
+	var reason error
+	var reviews sync.WaitGroup
+	review := func(p *participant, expected bool, change error) {
+		reviews.Go(func() {
+			if ok, err := w.mayRead(ctx, p, "watch"); err == nil && ok != expected {
+				mu.Lock()
+				defer mu.Unlock()
+				reason = change
+			}
+		})
+	}
+	for cluster, p := range shown {
+		review(p, true, w.denial(cluster, "watch", p.namespace))
+	}
+	for cluster, p := range hidden {
+		review(p, false, fmt.Errorf("the objects of cluster %q can be watched now: list again", cluster))
+	}
+	reviews.Wait()
+	return reason
+}
+
+var errExpired = errors.New("the watch is expired")
+
+// writeEvent writes an event of the cache, if it concerns the request.
+func (w *cachedWatch) writeEvent(ctx context.Context, event *objectcache.Event) error {
+	switch event.Type {
+	case objectcache.Added, objectcache.Modified, objectcache.Deleted:
+	case objectcache.ClusterAdded:
+		w.showCluster(ctx, event.Cluster)
+		return nil
+	case objectcache.ClusterRemoved:
+		delete(w.shown, event.Cluster)
+		delete(w.hidden, event.Cluster)
+		delete(w.unlisted, event.Cluster)
+		delete(w.versions, event.Cluster)
+		return nil
+	default:
+		// The numbering of the cluster restarted, or registries show other namespaces of it.
+		w.out.expire("cluster \"" + event.Cluster + "\" changed: list again")
+		return errExpired
+	}
+	if w.unlisted[event.Cluster] {
+		w.out.expire("the objects of cluster \"" + event.Cluster + "\" are cached now: list again")
+		return errExpired
+	}
+	p := w.shown[event.Cluster]
+	if p == nil {
+		return nil
+	}
+	if _, known := w.versions[event.Cluster]; known {
+		// Without a version, the event is a part of the initial state of the cluster. Then a later
+		// watch must begin with the whole initial state.
+		w.versions[event.Cluster] = event.ResourceVersion
+	}
+	return w.writeChange(p, event)
+}
+
+// writeChange writes a change of an object as the request sees it: an object that the selectors
+// select from now on is added, and one that they do not select any more is deleted.
+func (w *cachedWatch) writeChange(p *participant, event *objectcache.Event) error {
+	was, is := false, false
+	var err error
+	if event.Old != nil {
+		if was, err = w.selects(p, event.Old); err != nil {
+			return err
+		}
+	}
+	if event.New != nil {
+		if is, err = w.selects(p, event.New); err != nil {
+			return err
+		}
+	}
+	switch {
+	case is && was:
+		return w.out.write("MODIFIED", event.New, w.versions)
+	case is:
+		return w.out.write("ADDED", event.New, w.versions)
+	case was:
+		return w.out.write("DELETED", event.Old, w.versions)
+	}
+	return nil
+}
+
+// showCluster reviews the rights in a cluster that joined while the watch is open.
+func (w *cachedWatch) showCluster(ctx context.Context, cluster string) {
+	for _, p := range w.participants(w.kind.Snapshot()) {
+		if p.cluster != cluster {
+			continue
+		}
+		if ok, err := w.mayRead(ctx, p, "watch"); err == nil && ok {
+			w.shown[cluster] = p.withoutObjects()
+		} else {
+			w.hidden[cluster] = p.withoutObjects()
+		}
+	}
+}
