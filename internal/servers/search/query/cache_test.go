@@ -1,0 +1,191 @@
+package query
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"karmada.io/karmada/internal/servers/search/objectcache"
+	"karmada.io/karmada/internal/servers/search/objectcache/objectcachetest"
+)
+
+func serveCache(t *testing.T, h *Handler, path, query string) *httptest.ResponseRecorder {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := httptest.NewRecorder()
+	h.ServeCache(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), path, values, alice)
+	return recorder
+}
+
+func TestServeCache(t *testing.T) {
+	tests := map[string]struct {
+		path, query string
+		rights      *rights
+		want        []string
+		wantKind    string
+		warnings    []string
+		reviews     []string
+	}{
+		"all objects, by cluster, namespace and name": {path: "/api/v1/pods", wantKind: "PodList", want: []string{
+			"m1/blog/api", "m1/blog/web", "m1/shop/api", "m1/shop/web", "m2/blog/api", "m2/blog/web", "m2/shop/api", "m2/shop/web",
+		}, reviews: []string{"list m1/pods/*", "list m2/pods/*"}},
+		"the path needs no leading slash": {path: "api/v1/nodes/", want: []string{"m1//node-1"}, wantKind: "NodeList"},
+		"objects of a namespace": {
+			path: "apis/apps/v1/namespaces/shop/deployments", wantKind: "DeploymentList", want: []string{"m1/shop/web", "m2/shop/web"},
+			reviews: []string{"list m1/deployments/shop", "list m2/deployments/shop"},
+		},
+		"one name in all clusters": {
+			path: "api/v1/namespaces/shop/pods/web", want: []string{"m1/shop/web", "m2/shop/web"}, wantKind: "PodList",
+			reviews: []string{"get m1/pods/shop/web", "get m2/pods/shop/web"},
+		},
+		"a name that no cluster has": {
+			path: "api/v1/namespaces/shop/pods/x", wantKind: "PodList", rights: &rights{denied: []string{"m1"}},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: ask for one namespace, or for the right in this cluster"`},
+			reviews:  []string{"get m1/pods/shop/x", "get m2/pods/shop/x"},
+		},
+		"a hidden name has the warning of a name that no cluster has": {
+			path: "api/v1/namespaces/shop/pods/web", wantKind: "PodList", rights: &rights{denied: []string{"m1"}}, want: []string{"m2/shop/web"},
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read pods there: ask for one namespace, or for the right in this cluster"`},
+			reviews:  []string{"get m1/pods/shop/web", "get m2/pods/shop/web"},
+		},
+		"a name without its namespace":              {path: "api/v1/pods/web", wantKind: "PodList"},
+		"a label selector":                          {path: "api/v1/namespaces/shop/pods", query: "labelSelector=app%3Dapi", want: []string{"m1/shop/api", "m2/shop/api"}, wantKind: "PodList"},
+		"a label selector does not apply to a name": {path: "api/v1/namespaces/shop/pods/web", query: "labelSelector=app%3Dapi", want: []string{"m1/shop/web", "m2/shop/web"}, wantKind: "PodList"},
+		"other list options are ignored":            {path: "api/v1/namespaces/shop/pods", query: "limit=1&continue=x&resourceVersion=5&fieldSelector=metadata.name%3Dapi", want: []string{"m1/shop/api", "m1/shop/web", "m2/shop/api", "m2/shop/web"}, wantKind: "PodList"},
+		"namespaces are cluster scoped":             {path: "api/v1/namespaces/shop", wantKind: "NamespaceList"},
+		"a cluster that denies the list": {
+			path: "apis/apps/v1/deployments", rights: &rights{denied: []string{"m1/deployments"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
+			warnings: []string{`299 - "cluster \"m1\" is omitted: user \"alice\" may not read deployments.apps there: ask for one namespace, or for the right in this cluster"`},
+		},
+		"a cluster whose review fails": {
+			path: "apis/apps/v1/deployments", rights: &rights{failing: []string{"m2"}}, want: []string{"m1/blog/web", "m1/shop/web"}, wantKind: "DeploymentList",
+			warnings: []string{`299 - "cluster \"m2\" is omitted: connection refused"`},
+		},
+		"a cluster that does not answer": {
+			path: "apis/apps/v1/deployments", rights: &rights{hanging: []string{"m1"}}, want: []string{"m2/blog/web", "m2/shop/web"}, wantKind: "DeploymentList",
+			warnings: []string{`299 - "cluster \"m1\" is omitted: the cluster does not answer the review of the rights of user \"alice\" within 200ms"`},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.rights == nil {
+				test.rights = &rights{}
+			}
+			recorder := serveCache(t, newHandler(newCache(t), test.rights), test.path, test.query)
+			if recorder.Code != http.StatusOK || recorder.Header().Get("Content-Type") != "application/json; charset=utf-8" {
+				t.Fatalf("status %d, header %v: %s", recorder.Code, recorder.Header(), recorder.Body)
+			}
+			list := &unstructured.UnstructuredList{}
+			if err := list.UnmarshalJSON(recorder.Body.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, item.GetAnnotations()["resource.karmada.io/cached-from-cluster"]+"/"+item.GetNamespace()+"/"+item.GetName())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if list.GetKind() != test.wantKind {
+				t.Errorf("kind %s, want %s", list.GetKind(), test.wantKind)
+			}
+			if diff := cmp.Diff(test.warnings, recorder.Header()["Warning"]); diff != "" {
+				t.Error(diff)
+			}
+			if test.reviews != nil {
+				if diff := cmp.Diff(test.reviews, test.rights.sortedReviews()); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+// TestANamespaceIsReviewedInItself checks that a Role in a namespace can allow to get its Namespace, as in
+// Kubernetes.
+func TestANamespaceIsReviewedInItself(t *testing.T) {
+	tests := map[string]struct {
+		path    string
+		reviews []string
+		count   int
+	}{
+		"one Namespace":  {"api/v1/namespaces/shop", []string{"get m1/namespaces/shop/shop"}, 1},
+		"all Namespaces": {"api/v1/namespaces", []string{"list m1/namespaces/*"}, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cache := newCache(t)
+			cache.Put("m1", newObject(objectcachetest.Namespaces, "", "shop", nil, ""))
+			rights := &rights{denied: []string{"m1/namespaces/*"}}
+			list := &unstructured.UnstructuredList{}
+			if err := list.UnmarshalJSON(serveCache(t, newHandler(cache, rights), test.path, "").Body.Bytes()); err != nil || len(list.Items) != test.count {
+				t.Errorf("%d objects, error %v, want %d", len(list.Items), err, test.count)
+			}
+			if diff := cmp.Diff(test.reviews, rights.sortedReviews()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestServeCacheHasTheFormThatClientsExpect(t *testing.T) {
+	recorder := serveCache(t, newHandler(newCache(t), &rights{}), "api/v1/namespaces", "")
+	var answer map[string]any
+	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"kind": "NamespaceList", "apiVersion": "v1", "metadata": map[string]any{}, "items": []any{}}
+	if diff := cmp.Diff(want, answer); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestServeCacheErrors(t *testing.T) {
+	tests := map[string]struct {
+		path, query string
+		wantCode    int
+		wantBody    string
+	}{
+		"a kind that no registry selects": {"apis/example.com/v1/things", "", 500, `no ResourceRegistry selects example.com/v1, Resource=things: add its kind to a registry, or correct the path`},
+		"a subresource":                   {"api/v1/namespaces/shop/pods/web/log", "", 400, `invalid request parts`},
+		"a subresource of a namespace":    {"api/v1/namespaces/shop/status", "", 400, `invalid request parts`},
+		"no resource":                     {"apis/apps/v1", "", 400, `invalid request parts`},
+		"no API path":                     {"healthz", "", 400, `invalid request parts`},
+		"an empty path":                   {"/", "", 400, `invalid request parts`},
+		"an empty part":                   {"api/v1//pods", "", 400, `invalid request parts`},
+		"a malformed label selector":      {"api/v1/pods", "labelSelector=a%3D%3D%3Db", 400, `{"error":`},
+		"a malformed limit":               {"api/v1/pods", "limit=x", 400, `{"error":`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			recorder := serveCache(t, newHandler(newCache(t), &rights{}), test.path, test.query)
+			if recorder.Code != test.wantCode || !containsText(recorder.Body.String(), test.wantBody) {
+				t.Errorf("status %d: %s", recorder.Code, recorder.Body)
+			}
+		})
+	}
+}
+
+func TestServeCacheWarnsOfClustersThatAreNotUpToDate(t *testing.T) {
+	cache := newCache(t)
+	cache.SetState("m1", objectcachetest.Nodes, objectcache.Stale, "the cluster is not ready")
+	cache.AddCluster("m3", objectcachetest.Nodes)
+	recorder := serveCache(t, newHandler(cache, &rights{}), "api/v1/nodes", "")
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(recorder.Body.Bytes()); err != nil || len(list.Items) != 1 {
+		t.Errorf("%d objects, error %v, want the stale object", len(list.Items), err)
+	}
+	warnings := recorder.Header()["Warning"]
+	if len(warnings) != 2 || !containsText(warnings[0], `cluster \"m1\": its nodes are as of `) || !containsText(warnings[0], "the cluster is not ready") ||
+		!containsText(warnings[1], `cluster \"m3\" is omitted: its nodes are not cached yet`) {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -1,0 +1,127 @@
+// Package query answers: which cached objects does a caller ask for?
+//
+// It serves two requests of the resource "search": search/cache returns all cached objects of a
+// native path, and search/query returns the objects that match a search query, once or as a watch.
+//
+// Invariants:
+//   - A caller gets only objects that the cluster of the object allows the caller to list. A cluster
+//     that denies this, or does not answer, is left out, and a Warning header names it.
+//   - Warnings do not depend on the objects in the cache: the rights for all clusters and kinds of
+//     which objects can match are reviewed, whether or not an object matches.
+//   - A watch sends all changes that the caller may read, or it ends with an error.
+//   - A cluster that does not answer delays an answer by one review only.
+//   - The memory of an answer is bounded by an object (search/cache, watch) or by a page.
+//
+// The time of an answer depends on objects that the caller may not read. If a caller may not list a
+// kind in all namespaces, matches are found first, and then their namespaces are reviewed. So a caller
+// who measures the time, or who sees the reviews in the audit log of a cluster, can learn whether a
+// hidden object matches. While a cluster does not answer reviews, the end of a watch shows in the same
+// way that an object changed whose kind, namespace, name and labels can match. To prevent this, allow
+// only trusted callers to use search/query.
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/domain/searchquery"
+	"karmada.io/karmada/internal/servers/search/index"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// Rights decides what a caller may read.
+type Rights interface {
+	// Allowed reports whether the caller may use a verb on a resource of a cluster, in a namespace
+	// ("" means all namespaces) and on a name ("" means all names). An error means that it is not
+	// known: the objects are not shown.
+	Allowed(ctx context.Context, caller user.Info, cluster, verb string, resource schema.GroupVersionResource, namespace, name string) (bool, error)
+}
+
+// Options are what a Handler needs. All fields except Now and ReviewTimeout are required.
+type Options struct {
+	Cache    *objectcache.Cache
+	Searcher index.Searcher
+	Rights   Rights
+	// Now is the clock. The default is time.Now.
+	Now func() time.Time
+	// ReviewTimeout limits one review of the rights of a caller. The default is 3 s.
+	ReviewTimeout time.Duration
+}
+
+// Handler serves the resource "search". Its methods may be called in parallel.
+type Handler struct {
+	cache         *objectcache.Cache
+	searcher      index.Searcher
+	rights        Rights
+	now           func() time.Time
+	reviewTimeout time.Duration
+	writeTimeout  time.Duration
+}
+
+// New returns a handler.
+func New(options Options) *Handler {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.ReviewTimeout == 0 {
+		options.ReviewTimeout = 3 * time.Second
+	}
+	return &Handler{
+		cache: options.Cache, searcher: options.Searcher, rights: options.Rights,
+		now: options.Now, reviewTimeout: options.ReviewTimeout, writeTimeout: writeTimeout,
+	}
+}
+
+// writeError writes an error as a Status. Errors of the query and of the context get their codes,
+// other errors are internal.
+func writeError(ctx context.Context, w http.ResponseWriter, err error) {
+	status := statusOf(err).Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	var expected apierrors.APIStatus
+	if status.Code >= http.StatusInternalServerError && !errors.As(err, &expected) {
+		klog.FromContext(ctx).Error(err, "Answering a search request")
+	}
+	writeJSON(ctx, w, int(status.Code), status)
+}
+
+func statusOf(err error) apierrors.APIStatus {
+	var status apierrors.APIStatus
+	var syntax *searchquery.SyntaxError
+	switch {
+	case errors.As(err, &status):
+		return status
+	case errors.As(err, &syntax):
+		invalid := apierrors.NewBadRequest(syntax.Error())
+		invalid.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+			Type: metav1.CauseTypeFieldValueInvalid, Field: parameterQuery, Message: syntax.Error(),
+		}}}
+		return invalid
+	case errors.Is(err, objectcache.ErrExpired):
+		return apierrors.NewResourceExpired("the changes since the last event are not known any more: watch again")
+	case errors.Is(err, context.DeadlineExceeded):
+		return apierrors.NewTimeoutError("the search took too long: use more terms, or a smaller limit", 1)
+	}
+	return apierrors.NewInternalError(err)
+}
+
+// writeJSON writes a small value.
+func writeJSON(ctx context.Context, w http.ResponseWriter, code int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Encoding the answer of a search request")
+		code, body = http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(code)
+	// An error means that the client is gone.
+	_, _ = w.Write(append(body, '\n'))
+}

@@ -1,0 +1,307 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"karmada.io/karmada/internal/domain/searchquery"
+	"karmada.io/karmada/internal/servers/search/index"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// watchLifetime is how long a watch uses a decision about the rights of the caller.
+const watchLifetime = 10 * time.Second
+
+// serveWatch sends the present matches, and then their changes, until the client, the timeout or an
+// expired log ends the watch. A match is computed when its object changes: a query for ages does not
+// find objects because time passes.
+func (h *Handler) serveWatch(w http.ResponseWriter, req *http.Request, p parameters, caller user.Info) {
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	if p.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, p.timeout)
+		defer stop()
+	}
+	found := &warnings{caller: caller, isNamespaced: true}
+	h.readStates(p.query, found)
+	watcher := &watcher{
+		handler: h, query: p.query, access: h.newAccess(caller, watchLifetime),
+		events: make(chan event), followed: map[*objectcache.Kind]bool{}, omitted: map[target]bool{},
+	}
+	followers := watcher.begin()
+	watcher.reviewPresent(ctx, found)
+	found.addTo(w.Header())
+	out := h.newEventWriter(w, p.asTable)
+	if err := out.open(); err != nil {
+		return
+	}
+	if err := watcher.writePresent(ctx, out); err != nil {
+		out.fail(ctx, err)
+		return
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	for _, follow := range followers {
+		running.Go(func() { follow(ctx) })
+	}
+	running.Go(func() { watcher.followNewKinds(ctx, &running) })
+	watcher.writeEvents(ctx, out)
+}
+
+// event is a change of a match, or the error that ends the watch.
+type event struct {
+	eventType watch.EventType
+	match     index.Match
+	stale     *states
+	err       error
+}
+
+// watcher follows the kinds of which objects can match.
+type watcher struct {
+	handler *Handler
+	query   *searchquery.Query
+	access  *access
+	events  chan event
+
+	// followed has the kinds that are followed. Only the goroutine of the request uses it before
+	// followNewKinds, and only followNewKinds afterwards.
+	followed map[*objectcache.Kind]bool
+	// kindsChanged is closed when there are kinds that are not in followed.
+	kindsChanged <-chan struct{}
+	// sources are the objects at the begin. They are released after the present matches are written.
+	sources index.Sources
+	// omitted has the targets whose review failed before all present matches were written. The client
+	// does not know their objects. It is not changed after writePresent.
+	omitted map[target]bool
+}
+
+// canMatch reports whether objects of a kind can match.
+func (w *watcher) canMatch(kind *objectcache.Kind) bool {
+	gvk := kind.GroupVersionKind()
+	return w.query.CanMatch(searchquery.Known{AnyCluster: true, APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
+}
+
+// begin takes the snapshots of all kinds, and returns the functions that follow them.
+func (w *watcher) begin() []func(context.Context) {
+	w.kindsChanged = w.handler.cache.Changed()
+	var followers []func(context.Context)
+	for _, kind := range w.handler.cache.Kinds() {
+		if !w.canMatch(kind) {
+			continue
+		}
+		w.followed[kind] = true
+		snapshot := kind.Snapshot()
+		for _, objects := range snapshot.Clusters() {
+			state, _, _ := objects.State()
+			if state != objectcache.Waiting && w.query.CanMatch(index.KnownOf(objects.Source())) {
+				w.sources = append(w.sources, objects)
+			}
+		}
+		cursor := kind.Follow(snapshot.Position())
+		followers = append(followers, func(ctx context.Context) { w.follow(ctx, kind, cursor) })
+	}
+	slices.SortStableFunc(w.sources, func(a, b *objectcache.ClusterObjects) int {
+		return strings.Compare(a.Source().Cluster, b.Source().Cluster)
+	})
+	return followers
+}
+
+// reviewPresent reviews the rights for all namespaces of all sources, also of those without objects,
+// so that warnings can be sent before the first event.
+func (w *watcher) reviewPresent(ctx context.Context, found *warnings) {
+	sources := make([]objectcache.Source, 0, len(w.sources))
+	for _, objects := range w.sources {
+		sources = append(sources, *objects.Source())
+	}
+	for i, d := range w.access.reviewAndWarn(ctx, sources, found) {
+		if d.err != nil {
+			w.omitted[target{source: sources[i]}] = true
+		}
+	}
+}
+
+// writePresent sends the matches of the snapshots, and releases the snapshots.
+func (w *watcher) writePresent(ctx context.Context, out *eventWriter) error {
+	defer func() { w.sources = nil }()
+	stale := newStates()
+	for _, objects := range w.sources {
+		stale.set(objects)
+	}
+	var failure error
+	searcher := readableSearcher{Searcher: w.sources, access: w.access}
+	err := index.Matches(ctx, searcher, w.query, index.Cursor{}, w.handler.now(), func(m index.Match) bool {
+		if w.canReadPresent(ctx, m.Object) {
+			failure = out.write(watch.Added, stale.itemOf(m))
+		}
+		return failure == nil
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// writeEvents sends the changes until the watch ends.
+func (w *watcher) writeEvents(ctx context.Context, out *eventWriter) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-w.events:
+			if e.err != nil {
+				out.fail(ctx, e.err)
+				return
+			}
+			if err := out.write(e.eventType, e.stale.itemOf(e.match)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// followNewKinds follows kinds that come during the watch.
+func (w *watcher) followNewKinds(ctx context.Context, running *sync.WaitGroup) {
+	changed := w.kindsChanged
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		changed = w.handler.cache.Changed()
+		present := map[*objectcache.Kind]bool{}
+		for _, kind := range w.handler.cache.Kinds() {
+			present[kind] = true
+			if w.followed[kind] || !w.canMatch(kind) {
+				continue
+			}
+			w.followed[kind] = true
+			// Without versions, the cursor begins with all objects of the kind.
+			cursor, err := kind.FollowFrom(nil)
+			if err != nil {
+				w.send(ctx, event{err: err})
+				return
+			}
+			running.Go(func() { w.follow(ctx, kind, cursor) })
+		}
+		for kind := range w.followed {
+			if !present[kind] {
+				delete(w.followed, kind)
+			}
+		}
+	}
+}
+
+// follow sends the changes of one kind, until ctx ends, the kind is gone, or its log is lost.
+func (w *watcher) follow(ctx context.Context, kind *objectcache.Kind, cursor *objectcache.Cursor) {
+	for {
+		changes, err := cursor.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && isRemoved(kind):
+			return // the deletions of all objects were sent
+		case err != nil:
+			w.send(ctx, event{err: err})
+			return
+		}
+		if err := w.reviewChanges(ctx, changes); err != nil {
+			w.send(ctx, event{err: err})
+			return
+		}
+		stale := w.statesOf(kind)
+		for _, change := range changes {
+			e, isMatch := w.eventOf(ctx, change)
+			if e.err == nil && !isMatch {
+				continue
+			}
+			e.stale = stale
+			if !w.send(ctx, e) {
+				return
+			}
+		}
+	}
+}
+
+func isRemoved(kind *objectcache.Kind) bool {
+	select {
+	case <-kind.Removed():
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *watcher) statesOf(kind *objectcache.Kind) *states {
+	stale := newStates()
+	for _, objects := range kind.Snapshot().Clusters() {
+		stale.set(objects)
+	}
+	return stale
+}
+
+// send passes an event to the writer. It reports whether the watch goes on.
+func (w *watcher) send(ctx context.Context, e event) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case w.events <- e:
+		return e.err == nil
+	}
+}
+
+// eventOf returns the event for a change: an object that begins to match is added, one that stops to
+// match is deleted.
+func (w *watcher) eventOf(ctx context.Context, change objectcache.Event) (event, bool) {
+	before, matchedBefore, err := w.match(ctx, change.Old)
+	if err != nil {
+		return event{err: err}, false
+	}
+	after, matchesNow, err := w.match(ctx, change.New)
+	switch {
+	case err != nil:
+		return event{err: err}, false
+	case matchesNow && matchedBefore:
+		return event{eventType: watch.Modified, match: after}, true
+	case matchesNow:
+		return event{eventType: watch.Added, match: after}, true
+	case matchedBefore:
+		return event{eventType: watch.Deleted, match: before}, true
+	}
+	return event{}, false
+}
+
+// match matches an object that the caller may read. The object can be nil.
+func (w *watcher) match(ctx context.Context, object *objectcache.Object) (index.Match, bool, error) {
+	if object == nil || !index.CanMatch(w.query, object) {
+		return index.Match{}, false, nil
+	}
+	if allowed, err := w.canRead(ctx, object); err != nil || !allowed {
+		return index.Match{}, false, err
+	}
+	content, _, err := index.Decode(object, nil)
+	if err != nil {
+		return index.Match{}, false, err
+	}
+	reasons, matches := w.query.Match(&searchquery.Document{Cluster: object.Source().Cluster, Object: content, Now: w.handler.now()})
+	return index.Match{Object: object, Reasons: reasons}, matches, nil
+}
+
+// watchError returns the error that ends a watch, or nil if the request ended.
+func watchError(err error) apierrors.APIStatus {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return statusOf(err)
+}

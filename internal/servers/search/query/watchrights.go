@@ -1,0 +1,92 @@
+package query
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"karmada.io/karmada/internal/servers/search/index"
+	"karmada.io/karmada/internal/servers/search/objectcache"
+)
+
+// errNoDecision means that a decision was too old before it was used.
+var errNoDecision = errors.New("the reviews of many namespaces take too long")
+
+// canReadPresent reports whether the caller may read an object of the begin of the watch. If this is
+// not known, the object is omitted.
+func (w *watcher) canReadPresent(ctx context.Context, object *objectcache.Object) bool {
+	d := w.decide(ctx, object)
+	if d.err != nil {
+		w.omitted[namespaceTarget(object)] = true
+	}
+	// All objects of a target are omitted, or none.
+	return d.allowed && !w.isOmitted(object)
+}
+
+// canRead reports whether the caller may read a changed object. It needs no review if reviewChanges
+// was called a short time ago. An error ends the watch.
+func (w *watcher) canRead(ctx context.Context, object *objectcache.Object) (bool, error) {
+	d := w.decide(ctx, object)
+	if err := w.checkReview(*object.Source(), w.isOmitted(object), d); err != nil {
+		return false, err
+	}
+	return d.allowed, nil
+}
+
+func (w *watcher) decide(ctx context.Context, object *objectcache.Object) decision {
+	w.access.review(ctx, []*objectcache.Object{object})
+	d, isKnown := w.access.known(object)
+	if !isKnown {
+		d.err = errNoDecision
+	}
+	return d
+}
+
+func (w *watcher) isOmitted(object *objectcache.Object) bool {
+	return w.omitted[sourceTarget(object)] || w.omitted[namespaceTarget(object)]
+}
+
+// reviewChanges reviews the rights for the sources of all changes, and then for all objects of changes
+// that can match, in parallel. An error ends the watch. The errors for sources do not depend on the
+// changed objects.
+func (w *watcher) reviewChanges(ctx context.Context, changes []objectcache.Event) error {
+	var objects []*objectcache.Object
+	var sources []objectcache.Source
+	isAdded := map[objectcache.Source]bool{}
+	for _, change := range changes {
+		for _, object := range []*objectcache.Object{change.Old, change.New} {
+			if object == nil {
+				continue
+			}
+			if source := *object.Source(); !isAdded[source] && w.query.CanMatch(index.KnownOf(&source)) {
+				sources, isAdded[source] = append(sources, source), true
+			}
+			if index.CanMatch(w.query, object) {
+				objects = append(objects, object)
+			}
+		}
+	}
+	for i, d := range w.access.reviewSources(ctx, sources) {
+		if err := w.checkReview(sources[i], w.omitted[target{source: sources[i]}], d); err != nil {
+			return err
+		}
+	}
+	w.access.review(ctx, objects)
+	return nil
+}
+
+// checkReview returns the error that ends the watch if a change cannot be sent or hidden correctly: if
+// its review failed, the client would miss it. A source or namespace that was omitted at the begin
+// stays omitted as long as its reviews fail, because a new watch would omit it again.
+func (w *watcher) checkReview(source objectcache.Source, isOmitted bool, d decision) error {
+	switch {
+	case d.err != nil && !isOmitted:
+		return apierrors.NewResourceExpired(shortText("changes of %s in cluster %q are lost, because the rights of user %q cannot be reviewed: watch again: %v",
+			resourceName(source), source.Cluster, w.access.caller.GetName(), d.err))
+	case d.err == nil && isOmitted:
+		return apierrors.NewResourceExpired(shortText("cluster %q, which was omitted, answers again: watch again to see its %s",
+			source.Cluster, resourceName(source)))
+	}
+	return nil
+}
