@@ -1,0 +1,170 @@
+// Package search answers: how is search.karmada.io/v1alpha1 served? It is the API server of
+// ResourceRegistries behind the aggregation layer of the Karmada API server. It has its own storage
+// in etcd, keeps a cache of member objects, and serves searches in this cache and the global proxy.
+//
+// Invariants:
+//   - There is one cache of member objects, which search and proxy share.
+//   - A server can share a process with another API server, as package extensionserver describes.
+//   - Everything that the server starts ends before Run returns.
+package search
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/kubernetes"
+	clientrest "k8s.io/client-go/rest"
+
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
+	"karmada.io/karmada/internal/extensionserver"
+	"karmada.io/karmada/internal/servers/search/registry"
+)
+
+// Server is karmada-search, ready to run.
+type Server struct {
+	*extensionserver.Server
+
+	parts *parts
+	// lifetime ends after the server served its last request.
+	lifetime life
+	// streams ends when the server begins to stop. Then long-running requests end.
+	streams life
+}
+
+// life is a context that the server ends itself.
+type life struct {
+	ctx context.Context //nolint:containedctx // parts live as long as the server, not as long as the call of New
+	end context.CancelFunc
+}
+
+func newLife(ctx context.Context) life {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	return life{ctx, end}
+}
+
+// sources are the data sources of the parts of a server.
+type sources struct {
+	options *Options
+	// karmada are the client configuration and a client of the Karmada API server.
+	karmada       *clientrest.Config
+	karmadaClient kubernetes.Interface
+	// registries is a client configuration for the registries of this server.
+	registries *clientrest.Config
+}
+
+// New returns a server with an open listener. The options must be valid and may contain an open
+// listener. The listener and the connections to etcd stay open until Run ends. ctx ends only the
+// requests that New itself sends.
+func New(ctx context.Context, o *Options) (*Server, error) { return newServer(ctx, o, assemble) }
+
+func newServer(ctx context.Context, o *Options, assemble func(context.Context, sources) (*parts, error)) (_ *Server, err error) {
+	config, karmada, err := o.NewConfig(ctx, o.api())
+	if err != nil {
+		return nil, err
+	}
+	if err := o.applyRun(config); err != nil {
+		return nil, err
+	}
+	server, err := extensionserver.NewServer(o.api(), config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Server: server, lifetime: newLife(ctx), streams: newLife(ctx)}
+	defer func() {
+		if err != nil {
+			s.release()
+			s.Generic.Destroy()
+		}
+	}()
+	s.parts, err = assemble(s.lifetime.ctx, sources{options: o, karmada: config.ClientConfig, karmadaClient: karmada, registries: s.Loopback()}) //nolint:contextcheck // the parts live as long as the server
+	if err != nil {
+		return nil, err
+	}
+	if err := s.addReadyCheck(o); err != nil {
+		return nil, err
+	}
+	return s, s.installAPI(o, config)
+}
+
+// release ends the parts of the server.
+func (s *Server) release() {
+	s.streams.end()
+	s.lifetime.end()
+	if s.parts != nil {
+		s.parts.release()
+	}
+}
+
+// Run serves until the context ends. Then it completes requests in progress and releases all
+// resources. A server can run only once.
+func (s *Server) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, s.streams.end)
+	defer stop()
+	var running sync.WaitGroup
+	for _, task := range s.parts.tasks {
+		running.Go(func() { task(s.lifetime.ctx) })
+	}
+	err := s.Server.Run(ctx)
+	s.streams.end()
+	s.lifetime.end()
+	running.Wait()
+	s.release()
+	return err
+}
+
+// installAPI installs the API group.
+func (s *Server) installAPI(o *Options, config *genericapiserver.RecommendedConfig) error {
+	storage, err := registry.New(o.scheme, config.RESTOptionsGetter, s.parts.rules)
+	if err != nil {
+		return fmt.Errorf("opening storage in etcd at %s, see --etcd-servers: %w", strings.Join(o.Server.Etcd.StorageConfig.Transport.ServerList, ","), err)
+	}
+	resources := map[string]rest.Storage{
+		searchv1alpha1.ResourceRegistryResource:             storage.Registry,
+		searchv1alpha1.ResourceRegistryResource + "/status": storage.Status,
+	}
+	if s.parts.search != nil {
+		resources[searchv1alpha1.SearchResource] = &searchStorage{handler: s.parts.search, wrap: s.endWithServer}
+	}
+	if s.parts.proxy != nil {
+		resources[searchv1alpha1.ProxyingResource] = &proxyingStorage{handler: s.parts.proxy, wrap: s.endWithServer}
+	}
+	group := genericapiserver.NewDefaultAPIGroupInfo(searchv1alpha1.GroupName, o.scheme, runtime.NewParameterCodec(o.scheme), o.codecs)
+	group.VersionedResourcesStorageMap[searchv1alpha1.GroupVersion.Version] = resources
+	if err := s.Generic.InstallAPIGroup(&group); err != nil {
+		return fmt.Errorf("serving %s: %w", searchv1alpha1.GroupName, err)
+	}
+	return nil
+}
+
+// endWithServer returns a handler whose requests end when the server begins to stop. Otherwise a
+// watch would delay the end of the server.
+func (s *Server) endWithServer(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		stop := context.AfterFunc(s.streams.ctx, cancel) //nolint:contextcheck // both contexts end the request
+		defer stop()
+		handler.ServeHTTP(w, req.WithContext(ctx))
+	})
+}
+
+// addReadyCheck adds a readyz check that fails until the caches are filled, or until the timeout
+// ends.
+func (s *Server) addReadyCheck(o *Options) error {
+	if o.StorageInitializationTimeout == 0 {
+		return nil
+	}
+	check := &cacheCheck{await: s.parts.awaitCaches, timeout: o.StorageInitializationTimeout}
+	s.parts.tasks = append(s.parts.tasks, check.run)
+	if err := s.Generic.AddReadyzChecks(healthz.NamedCheck("member-caches", check.check)); err != nil {
+		return fmt.Errorf("adding the readiness check of the caches: %w", err)
+	}
+	return nil
+}
