@@ -22,6 +22,7 @@ const (
 	Webhook             = "karmada-webhook"
 	AggregatedAPIServer = "karmada-aggregated-apiserver"
 	SchedulerEstimator  = "karmada-scheduler-estimator"
+	Search              = "karmada-search"
 )
 
 // Component is one row of the table of components: a program of Karmada that runs controllers or a
@@ -74,6 +75,8 @@ type Server struct {
 	// APIServices are the names of the APIServices with which the server is aggregated. The chart
 	// contains them. Empty means that the server serves no API.
 	APIServices []string
+	// IsOptional means that a user can exclude the server from a control plane in one process.
+	IsOptional bool
 }
 
 // ControlPlane contains what a control plane provides to a server in the same process.
@@ -87,6 +90,8 @@ type ControlPlane struct {
 	// CertFile and KeyFile are the files of the serving certificate. The files are replaced before
 	// the certificate expires.
 	CertFile, KeyFile string
+	// Dir is a directory for the data of the component. It may not exist yet.
+	Dir string
 }
 
 // RunningServer is a server with an open listener.

@@ -14,6 +14,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/webhook"
 	"karmada.io/karmada/internal/servers/estimator"
+	"karmada.io/karmada/internal/servers/search"
 )
 
 // registeredMetrics returns the metrics of all programs, and the names of the programs by the name
@@ -36,7 +37,7 @@ func registeredMetrics() (metrics []assembly.Metric, owners map[string][]string,
 		}
 		add(component.Name, described)
 	}
-	for program, collect := range map[string]func() ([]prometheus.Collector, error){assembly.Webhook: webhook.Metrics, assembly.SchedulerEstimator: estimator.Metrics} {
+	for program, collect := range map[string]func() ([]prometheus.Collector, error){assembly.Webhook: webhook.Metrics, assembly.SchedulerEstimator: estimator.Metrics, assembly.Search: search.Metrics} {
 		collectors, err := collect()
 		if err != nil {
 			return nil, nil, err
@@ -59,7 +60,7 @@ func metricsPage() (*markdown, error) {
 	text := newMarkdown("Metrics", "The metrics that the programs register, without those of their libraries. "+
 		"[Components](../components.md#health-metrics-profiles) has the addresses.\n\n"+
 		"The libraries add `go_*`, `process_*`, `rest_client_*`, `certwatcher_*` and, for programs with queues, `workqueue_*`, `controller_runtime_*` and `leader_election_*`. "+
-		"karmada-aggregated-apiserver has `karmada_build_info` and the metrics of the API server library of Kubernetes.")
+		"karmada-aggregated-apiserver and karmada-search have `karmada_build_info` and the metrics of the API server library of Kubernetes.")
 	var rows [][]string
 	for _, m := range metrics {
 		help := sentence(m.Help)

@@ -2,11 +2,12 @@ package agent
 
 import (
 	"context"
-	"os"
 	"runtime/debug"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"karmada.io/karmada/internal/programs/command"
 )
 
 const (
@@ -22,9 +23,7 @@ const (
 // reduceMemory lowers the GC target, unless GOGC is set, and releases unused memory once after
 // startupPeriod. stop ends the wait, and returns when no release is in progress.
 func reduceMemory(ctx context.Context) (stop func()) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	command.LowerGCTarget(gcPercent)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

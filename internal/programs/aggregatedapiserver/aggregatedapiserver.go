@@ -9,22 +9,17 @@ package aggregatedapiserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 
+	"karmada.io/karmada/internal/programs/extension"
+
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // registers the metrics of requests to the control plane
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"karmada.io/karmada/internal/access/epoch"
 	"karmada.io/karmada/internal/access/podenvironment"
 	"karmada.io/karmada/internal/programs"
 	"karmada.io/karmada/internal/programs/command"
-	"karmada.io/karmada/internal/programs/flags"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/aggregated"
 )
@@ -82,52 +77,12 @@ func (o *options) Run(ctx context.Context) error {
 	if err := command.RegisterBuildInfo(legacyregistry.Registerer()); err != nil {
 		return err
 	}
-	if err := o.configureClients(); err != nil {
+	if err := extension.Connect(&o.server.Options, o.flags, programs.AggregatedAPIServer); err != nil {
 		return err
 	}
 	server, err := aggregated.New(ctx, o.server)
 	if err != nil {
 		return err
 	}
-	watch, err := o.newEpochWatch()
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return watch.Start(ctx) })
-	group.Go(func() error { return server.Run(ctx) })
-	return group.Wait()
-}
-
-// newEpochWatch returns a watch that ends the program when the storage of the control plane is
-// replaced. Then the program must restart, because the storage cache of the server cannot be
-// reset.
-func (o *options) newEpochWatch() (*epoch.Watcher, error) {
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering types: %w", err)
-	}
-	reader, err := client.New(o.server.Karmada, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("making a client of the control plane: %w", err)
-	}
-	return epoch.New(epoch.Options{Reader: reader}), nil
-}
-
-// configureClients sets the client configuration for the control plane. The rate of requests is
-// limited only if a flag sets a limit, because the API server protects itself.
-func (o *options) configureClients() error {
-	connection := flags.Connection{}
-	if core := o.server.Server.CoreAPI; core != nil {
-		connection.Kubeconfig = core.CoreAPIKubeconfigPath
-	}
-	karmada, err := connection.Config(programs.AggregatedAPIServer)
-	if err != nil {
-		return fmt.Errorf("loading the client configuration of the kube-apiserver: %w", err)
-	}
-	o.server.Karmada = karmada
-	if len(flags.GivenFlags(o.flags, "kube-api-qps", "kube-api-burst")) == 0 {
-		o.server.KubeAPIQPS = -1
-	}
-	return nil
+	return extension.Run(ctx, o.server.Karmada, server.Run)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"karmada.io/karmada/internal/programs/extension"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
@@ -75,7 +77,7 @@ func TestClientRateLimitIsOptional(t *testing.T) {
 			if err := flags.Parse(append(test.args, "--kubeconfig="+kubeconfig)); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.configureClients(); err != nil {
+			if err := extension.Connect(&o.server.Options, o.flags, programs.AggregatedAPIServer); err != nil {
 				t.Fatal(err)
 			}
 			if o.server.KubeAPIQPS != test.want {

@@ -14,6 +14,7 @@ import (
 	"karmada.io/karmada/internal/programs/estimator"
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/programs/scheduling"
+	"karmada.io/karmada/internal/programs/search"
 	"karmada.io/karmada/internal/programs/webhook"
 )
 
@@ -24,6 +25,7 @@ var rows = []func(*gates.Set) programs.Component{
 	descheduling.New,
 	webhook.New,
 	aggregatedapiserver.New,
+	search.New,
 	agent.New,
 	estimator.New,
 }
@@ -46,9 +48,12 @@ func Programs() []command.Program {
 	return all
 }
 
-// HostedNames returns the names of the components that a host runs, and that a user can exclude
-// from a control plane in one process.
+// HostedNames returns the names of the components that a host runs.
 func HostedNames() []string { return names(Hosted(All(gates.New()))) }
+
+// SelectableNames returns the names of the components that a user can exclude from a control plane
+// in one process.
+func SelectableNames() []string { return names(Selectable(All(gates.New()))) }
 
 // ServerNames returns the names of the components whose server a control plane in one process
 // starts.
@@ -57,6 +62,13 @@ func ServerNames() []string { return names(Servers(All(gates.New()))) }
 // Hosted returns the components that a host runs.
 func Hosted(all []programs.Component) []programs.Component {
 	return slices.DeleteFunc(slices.Clone(all), func(c programs.Component) bool { return c.Add == nil })
+}
+
+// Selectable returns the components that a user can exclude from a control plane in one process.
+func Selectable(all []programs.Component) []programs.Component {
+	return slices.DeleteFunc(slices.Clone(all), func(c programs.Component) bool {
+		return c.Add == nil && (c.Server == nil || !c.Server.IsOptional)
+	})
 }
 
 // Servers returns the components with a server, in the order in which they start.

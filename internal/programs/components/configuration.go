@@ -103,9 +103,12 @@ func (c *Configuration) Hosted(names []string) []programs.Component {
 	})
 }
 
-// Servers returns the components with a server, in the order in which they start.
-func (c *Configuration) Servers() []programs.Component {
-	return Servers(c.components)
+// Servers returns the components with a server, in the order in which they start, without the
+// optional ones that are not named.
+func (c *Configuration) Servers(names []string) []programs.Component {
+	return slices.DeleteFunc(Servers(c.components), func(component programs.Component) bool {
+		return component.Server.IsOptional && !slices.Contains(names, component.Name)
+	})
 }
 
 // HostOptions returns the options with which the process runs the components.

@@ -105,12 +105,13 @@ func TestComponentsOfOneProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]struct{ hosted, configurable, serves bool }{
+	tests := map[string]struct{ hosted, configurable, serves, optional bool }{
 		programs.ControllerManager:   {hosted: true, configurable: true},
 		programs.Scheduler:           {hosted: true, configurable: true},
 		programs.Descheduler:         {hosted: true, configurable: true},
 		programs.Webhook:             {configurable: true, serves: true},
 		programs.AggregatedAPIServer: {serves: true},
+		programs.Search:              {configurable: true, serves: true, optional: true},
 		programs.Agent:               {},
 		programs.SchedulerEstimator:  {},
 	}
@@ -121,8 +122,14 @@ func TestComponentsOfOneProcess(t *testing.T) {
 		if got := slices.Contains(ConfigurableNames(), name); got != test.configurable {
 			t.Errorf("%s has flags: %t, want %t", name, got, test.configurable)
 		}
-		if got := slices.Contains(names(c.Servers()), name); got != test.serves {
+		if got := slices.Contains(names(c.Servers(SelectableNames())), name); got != test.serves {
 			t.Errorf("%s has a server: %t, want %t", name, got, test.serves)
+		}
+		if got := slices.Contains(names(c.Servers(nil)), name); got != (test.serves && !test.optional) {
+			t.Errorf("%s has a server in every control plane: %t, want %t", name, got, !test.optional)
+		}
+		if got := slices.Contains(SelectableNames(), name); got != (test.hosted || test.optional) {
+			t.Errorf("a user can exclude %s: %t, want %t", name, got, test.hosted || test.optional)
 		}
 	}
 	if hosted := c.Hosted([]string{programs.Scheduler, programs.Webhook}); len(hosted) != 1 || hosted[0].Name != programs.Scheduler {
@@ -132,7 +139,7 @@ func TestComponentsOfOneProcess(t *testing.T) {
 
 func TestConfigureRejectsInvalidFlags(t *testing.T) {
 	tests := map[string]struct{ flag, want string }{
-		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-descheduler, karmada-webhook"},
+		"no component name":           {"graceful-eviction-timeout=30s", "must be COMPONENT.FLAG=VALUE, where COMPONENT is one of karmada-controller-manager, karmada-scheduler, karmada-descheduler, karmada-webhook, karmada-search"},
 		"a component without a flag":  {"karmada-scheduler", "must be COMPONENT.FLAG=VALUE"},
 		"an unknown flag":             {"karmada-scheduler.speed=1", "unknown flag: --speed; karmada-scheduler --help"},
 		"a value of the wrong type":   {"karmada-controller-manager.graceful-eviction-timeout=soon", "graceful-eviction-timeout"},

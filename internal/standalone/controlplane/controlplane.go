@@ -26,6 +26,7 @@ import (
 	"karmada.io/karmada/internal/programs/gates"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
+	"karmada.io/karmada/internal/servers/search"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -52,7 +53,7 @@ type Options struct {
 	StartOverAdvice string
 	// Fsync makes etcd survive a crash of the machine.
 	Fsync bool
-	// Components are the names of the components to run; see components.HostedNames.
+	// Components are the names of the components to run; see components.SelectableNames.
 	Components []string
 	// Gates are the feature gates. nil means that another program, which has its own gates, runs
 	// the components. Then the components in this process use the default gates, and admission does
@@ -117,7 +118,7 @@ func (c *ControlPlane) startCluster(ctx context.Context) error {
 	c.Cluster, err = standalone.Start(ctx, standalone.Options{
 		Name: APIServer, CommonName: "karmada", Dir: c.options.Dir, BindAddress: c.options.BindAddress, Port: c.options.Ports[APIServer],
 		StartOverAdvice: c.options.StartOverAdvice, Fsync: c.options.Fsync, CertificateLifetime: c.options.CertificateLifetime,
-		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName},
+		AuditLog: c.options.AuditLog, AuditPolicy: c.options.AuditPolicy, Log: c.options.Log, ServingNames: []string{aggregated.ServingName, search.ServingName},
 		Admission: []standalone.AdmissionPlugin{{Name: admission.PluginName, Register: c.registerAdmission}},
 		// Resource templates are stored in the control plane, but do not run there. So admission
 		// must not require objects that only clusters with nodes and service accounts have.
@@ -156,6 +157,9 @@ func (c *ControlPlane) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := install.DeleteAPIServices(ctx, karmada, servers.absentAPIServices...); err != nil {
+		return err
+	}
 	for _, group := range [][]client.Object{namespaces, objects} {
 		if _, err := install.Apply(ctx, karmada, group...); err != nil {
 			return err
@@ -182,7 +186,7 @@ func (c *ControlPlane) startComponents(ctx context.Context) error {
 	if err := c.StartControllers(ctx, standalone.KarmadaControllers...); err != nil {
 		return err
 	}
-	if len(c.options.Components) == 0 {
+	if len(c.configuration.Hosted(c.options.Components)) == 0 {
 		return nil
 	}
 	options := c.configuration.HostOptions()

@@ -3,10 +3,13 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"karmada.io/karmada/internal/install/rendering"
 	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/components"
 	"karmada.io/karmada/internal/standalone"
 )
 
@@ -16,13 +19,22 @@ type startedServers struct {
 	addresses map[string]rendering.Address
 	// apiServices are the names of the APIServices of the servers.
 	apiServices []string
+	// absentAPIServices are the names of the APIServices of the servers that the user excludes. They
+	// may exist from an earlier start.
+	absentAPIServices []string
 }
 
 // startServers starts the servers of the components, and waits until the servers respond.
 func (c *ControlPlane) startServers(ctx context.Context) (*startedServers, error) {
 	c.configuration.SetReviewer(c.newReviewer)
 	started := &startedServers{addresses: map[string]rendering.Address{}}
-	for _, component := range c.configuration.Servers() {
+	selected := c.configuration.Servers(c.options.Components)
+	for _, component := range c.configuration.Servers(components.SelectableNames()) {
+		if !slices.ContainsFunc(selected, func(s programs.Component) bool { return s.Name == component.Name }) {
+			started.absentAPIServices = append(started.absentAPIServices, component.Server.APIServices...)
+		}
+	}
+	for _, component := range selected {
 		port, err := c.startServer(ctx, &component)
 		if err != nil {
 			return nil, err
@@ -42,6 +54,7 @@ func (c *ControlPlane) startServer(ctx context.Context, component *programs.Comp
 	certFile, keyFile := c.ServingCert()
 	server, err := component.Server.New(ctx, programs.ControlPlane{
 		Karmada: c.InProcessConfig(), EtcdEndpoint: c.EtcdEndpoint(), Listener: listener, CertFile: certFile, KeyFile: keyFile,
+		Dir: filepath.Join(c.options.Dir, component.Name),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("creating %s: %w", component.Name, err)

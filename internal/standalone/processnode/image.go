@@ -18,7 +18,7 @@ const Image = "karmada"
 func componentPrograms() []string {
 	return []string{
 		"karmada-agent", "karmada-aggregated-apiserver", "karmada-controller-manager", "karmada-descheduler",
-		"karmada-scheduler", "karmada-scheduler-estimator", "karmada-webhook",
+		"karmada-scheduler", "karmada-scheduler-estimator", "karmada-search", "karmada-webhook",
 	}
 }
 

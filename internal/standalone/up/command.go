@@ -92,7 +92,7 @@ func upCommand() *cobra.Command {
 	flags.IntVar(&o.NodesPerMember, "nodes-per-member", o.NodesPerMember, fmt.Sprintf("Number of simulated nodes of each member cluster. By default the same as in the last start, initially %d", standalone.DefaultNodeOptions().Count))
 	flags.BoolVar(&join, "join", true, "Register the member clusters. With false you register them with karmadactl join. By default the same as in the last start")
 	flags.StringSliceVar(&o.Components, "components", o.Components,
-		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(components.HostedNames(), ", "))
+		"Components of Karmada to run: * is all, x is the component x, -x excludes x, an empty value is none. All components: "+strings.Join(components.SelectableNames(), ", "))
 	o.Gates.AddFlag(flags)
 	flags.StringArrayVar(&o.ExtraConfig, "extra-config", nil,
 		"Flag of a component, as COMPONENT.FLAG=VALUE. May be repeated. Components: "+strings.Join(components.ConfigurableNames(), ", ")+"; their --help lists the flags")
@@ -124,7 +124,7 @@ func (o Options) validate(isSet func(flag string) bool) error {
 	if err := checkBindAddress(o.BindAddress); err != nil {
 		return NewUsageError(err)
 	}
-	if err := programs.ValidateSelection("components", "component", o.Components, components.HostedNames()); err != nil {
+	if err := programs.ValidateSelection("components", "component", o.Components, components.SelectableNames()); err != nil {
 		return NewUsageError(err)
 	}
 	if _, err := components.Configure(o.Gates, o.ExtraConfig); err != nil {

@@ -127,7 +127,7 @@ type memberProcess struct {
 
 // selectedComponents returns the components of Karmada without the excluded ones.
 func selectedComponents(excluded []string) []string {
-	return slices.DeleteFunc(components.HostedNames(), func(name string) bool { return slices.Contains(excluded, name) })
+	return slices.DeleteFunc(components.SelectableNames(), func(name string) bool { return slices.Contains(excluded, name) })
 }
 
 // memberProcesses returns the simulated members of the installation with the given state.

@@ -73,7 +73,7 @@ type Options struct {
 // selectComponents returns the names of the components that this process runs, and the names of
 // the components that the user runs.
 func (o Options) selectComponents() (run, excluded []string) {
-	for _, name := range components.HostedNames() {
+	for _, name := range components.SelectableNames() {
 		if programs.IsSelected(o.Components, name, true) {
 			run = append(run, name)
 			continue

@@ -1,0 +1,13 @@
+// Command karmada-search searches the objects of all member clusters, and serves them as one cluster
+// through the global proxy.
+package main
+
+import (
+	"os"
+
+	"karmada.io/karmada/internal/programs"
+	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/search"
+)
+
+func main() { os.Exit(command.Main(programs.Program(search.New))) }

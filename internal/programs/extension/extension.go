@@ -1,0 +1,55 @@
+// Package extension answers "what do the programs of aggregated API servers share?": how they connect to
+// the Karmada API server, and when they end.
+package extension
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/access/epoch"
+	"karmada.io/karmada/internal/extensionserver"
+	"karmada.io/karmada/internal/programs/flags"
+)
+
+// Connect sets the client configuration for the Karmada API server. The rate of requests is limited
+// only if a flag sets a limit, because API servers protect themselves. set has the parsed flags.
+func Connect(options *extensionserver.Options, set *pflag.FlagSet, program string) error {
+	connection := flags.Connection{}
+	if core := options.Server.CoreAPI; core != nil {
+		connection.Kubeconfig = core.CoreAPIKubeconfigPath
+	}
+	karmada, err := connection.Config(program)
+	if err != nil {
+		return fmt.Errorf("loading the client configuration of the kube-apiserver: %w", err)
+	}
+	options.Karmada = karmada
+	if len(flags.GivenFlags(set, "kube-api-qps", "kube-api-burst")) == 0 {
+		options.KubeAPIQPS = -1
+	}
+	return nil
+}
+
+// Run runs a server until ctx ends, or until the storage of the control plane is replaced. Then the
+// program must restart, because the storage cache of the server cannot be reset.
+func Run(ctx context.Context, karmada *rest.Config, server func(context.Context) error) error {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("registering types: %w", err)
+	}
+	reader, err := client.New(karmada, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("making a client of the control plane: %w", err)
+	}
+	watch := epoch.New(epoch.Options{Reader: reader})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return watch.Start(ctx) })
+	group.Go(func() error { return server(ctx) })
+	return group.Wait()
+}
