@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -49,6 +50,22 @@ var (
 	errNotAvailable  = errors.New("the APIService has no Available condition yet")
 	errNotDiscovered = errors.New("the API server does not list the resources of the group yet")
 )
+
+// DeleteAPIServices deletes APIServices. The absence of one is no error. The API server reports the
+// group of an APIService without a server as unavailable, which stops the deletion of namespaces.
+func DeleteAPIServices(ctx context.Context, karmada *rest.Config, names ...string) error {
+	services, err := aggregator.NewForConfig(karmada)
+	if err != nil {
+		return fmt.Errorf("creating a client of the control plane: %w", err)
+	}
+	for _, name := range names {
+		err := services.ApiregistrationV1().APIServices().Delete(ctx, name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting the APIService %s: %w", name, err)
+		}
+	}
+	return nil
+}
 
 // checkDiscovered returns an error until two documents list the resources of a version: the
 // document of the version, and the aggregated discovery that most clients use.

@@ -1,6 +1,9 @@
 package install
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"karmada.io/karmada/internal/install/rendering"
@@ -21,4 +24,24 @@ func ControlPlaneObjects(installation rendering.Installation, controlPlane rende
 		others = append(others, object)
 	}
 	return namespaces, others, nil
+}
+
+// ServerObjects returns the objects of the control plane that register one aggregated API server: its
+// Service and its APIServices. ca is the certificate authority of the server in PEM.
+func ServerObjects(installation rendering.Installation, server string, address rendering.Address, ca []byte) ([]client.Object, error) {
+	objects, err := installation.ControlPlane(rendering.ControlPlane{CA: ca, APIServers: map[string]rendering.Address{server: address}})
+	if err != nil {
+		return nil, err
+	}
+	var registered []client.Object
+	for _, object := range objects {
+		service, _, _ := unstructured.NestedString(object.Object, "spec", "service", "name")
+		if object.GetKind() == "Service" && object.GetName() == server || object.GetKind() == "APIService" && service == server {
+			registered = append(registered, object)
+		}
+	}
+	if len(registered) == 0 {
+		return nil, fmt.Errorf("%q is no aggregated API server of the chart", server)
+	}
+	return registered, nil
 }

@@ -9,6 +9,7 @@ The names of the objects. Arguments: the root context.
 {{- define "karmada.name.scheduler" -}}{{ .Release.Name }}-scheduler{{- end }}
 {{- define "karmada.name.webhook" -}}{{ .Release.Name }}-webhook{{- end }}
 {{- define "karmada.name.descheduler" -}}{{ .Release.Name }}-descheduler{{- end }}
+{{- define "karmada.name.search" -}}{{ .Release.Name }}-search{{- end }}
 {{- define "karmada.name.agent" -}}{{ .Release.Name }}-agent{{- end }}
 {{/* The release of the control plane to which the objects belong. */}}
 {{- define "karmada.controlPlaneRelease" -}}{{ ternary .Values.controlPlaneRelease .Release.Name (eq .Values.installMode "component") }}{{- end }}
@@ -33,6 +34,11 @@ Arguments: root, component (such as karmada-scheduler).
 
 {{/* The DNS name of a Service of the host. Arguments: root, service. */}}
 {{- define "karmada.serviceHost" -}}{{ .service }}.{{ .root.Release.Namespace }}.svc.{{ .root.Values.clusterDomain }}{{- end }}
+
+{{/* Not empty if the release contains karmada-search. */}}
+{{- define "karmada.hasSearch" -}}
+{{- if and (ne .Values.installMode "agent") (has "search" .Values.components) }}true{{ end -}}
+{{- end }}
 
 {{/* The URL of the API server for clients in the host. */}}
 {{- define "karmada.internalURL" -}}
@@ -239,7 +245,8 @@ Arguments:
   arguments    list
   ports        list of {name, port}
   liveness, readiness, startup   {path, port, scheme, threshold}; readiness defaults to liveness
-  volumes      list of {name, mountPath, secret, keys}
+  volumes      list of {name, mountPath, secret, keys}, or {name, mountPath, emptyDir} for a directory
+               of the container
 and optionally
   container       its name
   serviceAccount
@@ -291,11 +298,16 @@ spec:
         securityContext: {{- toYaml .root.Values.containerSecurityContext | nindent 10 }}
         volumeMounts:
         {{- range .volumes }}
-        - {name: {{ .name }}, mountPath: {{ .mountPath }}, readOnly: true}
+        - {name: {{ .name }}, mountPath: {{ .mountPath }}, readOnly: {{ not (hasKey . "emptyDir") }}}
         {{- end }}
       volumes:
       {{- range .volumes }}
+      {{- if hasKey . "emptyDir" }}
+      - name: {{ .name }}
+        emptyDir: {{- toYaml .emptyDir | nindent 10 }}
+      {{- else }}
       {{- include "karmada.secretVolume" . | nindent 6 }}
+      {{- end }}
       {{- end }}
 {{ include "karmada.podDisruptionBudget" . }}
 {{- end }}

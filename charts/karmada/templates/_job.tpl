@@ -1,8 +1,8 @@
 {{/*
 The specification of a Job that runs one step of the installation. The step renders this chart with the
 same values.
-Arguments: root, name, account, job, step, and optionally values (the Secret with the values) and
-arguments (a list).
+Arguments: root, name, job, step, and optionally account (without it, the Job has no rights in the host),
+values (the Secret with the values), volumes (a list as in karmada.deployment) and arguments (a list).
 */}}
 {{- define "karmada.jobSpec" -}}
 {{- $component := include "karmada.component" (dict "root" .root "values" (dict)) | fromJson -}}
@@ -12,8 +12,10 @@ template:
   metadata:
     labels: {{- include "karmada.labels" (dict "root" .root "name" .name) | nindent 6 }}
   spec:
-    serviceAccountName: {{ quote .account }}
-    automountServiceAccountToken: true
+    {{- with .account }}
+    serviceAccountName: {{ quote . }}
+    {{- end }}
+    automountServiceAccountToken: {{ hasKey . "account" }}
     enableServiceLinks: false
     restartPolicy: Never
     securityContext: {{- toYaml .root.Values.podSecurityContext | nindent 6 }}
@@ -48,17 +50,19 @@ template:
       {{- end }}
       terminationMessagePolicy: FallbackToLogsOnError
       securityContext: {{- toYaml .root.Values.containerSecurityContext | nindent 8 }}
-      {{- if .values }}
-      volumeMounts:
-      - {name: values, mountPath: /etc/karmada/installation, readOnly: true}
+      {{- $volumes := .volumes | default list }}
+      {{- with .values }}
+      {{- $volumes = append $volumes (dict "name" "values" "mountPath" "/etc/karmada/installation" "secret" . "keys" (list "values.yaml")) }}
       {{- end }}
-    {{- if .values }}
+      {{- if $volumes }}
+      volumeMounts:
+      {{- range $volumes }}
+      - {name: {{ .name }}, mountPath: {{ .mountPath }}, readOnly: true}
+      {{- end }}
     volumes:
-    - name: values
-      secret:
-        secretName: {{ quote .values }}
-        items:
-        - {key: values.yaml, path: values.yaml}
+    {{- range $volumes }}
+    {{- include "karmada.secretVolume" . | nindent 4 }}
+    {{- end }}
     {{- end }}
 {{- end }}
 

@@ -7,10 +7,10 @@ Checks of values that the schema cannot express. Each message names the value an
 {{- end }}
 {{- if eq .Values.installMode "component" }}
 {{- if not .Values.components }}
-{{- fail "components is empty: with installMode component, list at least one of schedulerEstimator, descheduler" }}
+{{- fail "components is empty: with installMode component, list at least one of schedulerEstimator, descheduler, search" }}
 {{- end }}
 {{- range .Values.components }}
-{{- if has . (list "search" "metricsAdapter") }}
+{{- if has . (list "metricsAdapter") }}
 {{- fail (printf "components: %s is not part of this version of Karmada: remove it from the list" .) }}
 {{- end }}
 {{- end }}

@@ -19,11 +19,8 @@ import (
 	"karmada.io/karmada/internal/install/hosted"
 )
 
-// Names of the addons that this version does not have.
-const (
-	metricsAdapter = "karmada-metrics-adapter"
-	search         = "karmada-search"
-)
+// metricsAdapter is the name of the addon that this version does not have.
+const metricsAdapter = "karmada-metrics-adapter"
 
 // all is the argument that names all addons.
 const all = "all"
@@ -48,7 +45,7 @@ func addons() []addon {
 		{name: hosted.DeschedulerProgram, enable: enableDescheduler, disable: disableDescheduler, deployment: named(hosted.DeschedulerProgram)},
 		{name: metricsAdapter, deployment: named(metricsAdapter), apiServices: []string{"v1beta1.metrics.k8s.io", "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"}},
 		{name: hosted.EstimatorProgram, enable: enableEstimator, disable: disableEstimator, deployment: estimatorDeployment},
-		{name: search, deployment: named(search), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
+		{name: hosted.SearchProgram, enable: enableSearch, disable: disableSearch, deployment: named(hosted.SearchProgram), apiServices: []string{"v1alpha1." + searchv1alpha1.GroupName}},
 	}
 }
 

@@ -37,13 +37,13 @@ func TestSelectAddons(t *testing.T) {
 		isUsage bool
 	}{
 		"names in any order are sorted":        {args: []string{hosted.EstimatorProgram, hosted.DeschedulerProgram}, cluster: "east", want: []string{hosted.DeschedulerProgram, hosted.EstimatorProgram}},
-		"all without a cluster":                {args: []string{"all"}, want: []string{hosted.DeschedulerProgram}, skipped: 3},
-		"all with a cluster":                   {args: []string{"all"}, cluster: "east", want: []string{hosted.DeschedulerProgram, hosted.EstimatorProgram}, skipped: 2},
+		"all without a cluster":                {args: []string{"all"}, want: []string{hosted.DeschedulerProgram, hosted.SearchProgram}, skipped: 2},
+		"all with a cluster":                   {args: []string{"all"}, cluster: "east", want: []string{hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram}, skipped: 1},
 		"a repeated name counts once":          {args: []string{hosted.DeschedulerProgram, hosted.DeschedulerProgram}, want: []string{hosted.DeschedulerProgram}},
 		"a misspelled name":                    {args: []string{"karmada-deschedular"}, wantErr: "did you mean karmada-descheduler?", isUsage: true},
 		"an unknown name":                      {args: []string{"istio"}, wantErr: `there is no addon "istio": use karmada-descheduler, `, isUsage: true},
 		"no name":                              {wantErr: "the name of the addon is missing", isUsage: true},
-		"an addon that this version lacks":     {args: []string{search}, wantErr: "this version does not have the addon karmada-search yet"},
+		"an addon that this version lacks":     {args: []string{metricsAdapter}, wantErr: "this version does not have the addon karmada-metrics-adapter yet"},
 		"a cluster for an addon that has none": {args: []string{hosted.DeschedulerProgram}, cluster: "east", wantErr: "--cluster east: only karmada-scheduler-estimator", isUsage: true},
 	}
 	for sentence, test := range tests {

@@ -31,18 +31,28 @@ func readSecret(ctx context.Context, cluster client.Client, clusterName, namespa
 	return secret, nil
 }
 
+// readInstallation returns the Secret with the certificates of the control plane. It returns an error
+// if this Secret or the Secret with the kubeconfig of a component does not exist.
+func (s *session) readInstallation(ctx context.Context, component string) (certificates *corev1.Secret, err error) {
+	for _, name := range []string{hosted.ConfigSecret(component), clusterv1alpha1.CertificateSecret} {
+		secret, err := readSecret(ctx, s.host, hostName, s.namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		if secret == nil {
+			return nil, errorNoSecret(name, s.namespace)
+		}
+		certificates = secret
+	}
+	return certificates, nil
+}
+
 // deschedulerKey is the key of the descheduler in the values of the chart.
 const deschedulerKey = "descheduler"
 
 func enableDescheduler(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
-	for _, name := range []string{hosted.ConfigSecret(hosted.DeschedulerProgram), clusterv1alpha1.CertificateSecret} {
-		secret, err := readSecret(ctx, s.host, hostName, s.namespace, name)
-		if err != nil {
-			return 0, err
-		}
-		if secret == nil {
-			return 0, errorNoSecret(name, s.namespace)
-		}
+	if _, err := s.readInstallation(ctx, hosted.DeschedulerProgram); err != nil {
+		return 0, err
 	}
 	objects, err := s.renderAddon(ctx, deschedulerKey, o.componentValues(hosted.DeschedulerProgram))
 	if err != nil {

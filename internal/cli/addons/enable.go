@@ -45,7 +45,8 @@ func newEnable(program *command.Program) *cobra.Command {
 		Long: `Install addons, or change installed addons to the given flags. A second run with
 the same flags changes nothing.
 
-The addons are karmada-descheduler and karmada-scheduler-estimator, or all of them.
+The addons are karmada-descheduler, karmada-scheduler-estimator and karmada-search, or
+all of them. karmada-search is also registered in the control plane.
 karmada-scheduler-estimator serves one member: run the command once for each member.`,
 		Example: program.Examples(`
 			# Install the estimator of the member "east"
@@ -102,13 +103,13 @@ func (o *enableOptions) addFlags(program *command.Program, cmd *cobra.Command) {
 	program.AddContext(cmd, "member-context", &o.member.Context, command.MemberContextUsage, func() string { return o.member.Path })
 	flags.StringVar(&o.hostDomain, "host-cluster-domain", "cluster.local", "DNS domain of the host cluster")
 	flags.IntVar(&o.podTimeout, "pod-timeout", defaultPodTimeout, "seconds to wait for the Pods of an addon")
-	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout, "seconds to wait for the APIServices of an addon; no addon of this version has one")
+	flags.IntVar(&o.apiServiceTimeout, "apiservice-timeout", defaultAPIServiceTimeout, "seconds to wait for the APIServices of an addon in the control plane")
 	flags.StringVar(&o.registry, "private-image-registry", "", "registry of the image of Karmada, which contains all programs")
 	for _, row := range []struct{ addon, prefix, priority string }{
 		{hosted.DeschedulerProgram, hosted.DeschedulerProgram, "descheduler"},
 		{metricsAdapter, metricsAdapter, "metrics-adapter"},
 		{hosted.EstimatorProgram, "karmada-estimator", "estimator"},
-		{search, search, "search"},
+		{hosted.SearchProgram, hosted.SearchProgram, "search"},
 	} {
 		a := &addonOptions{}
 		o.addons[row.addon] = a
@@ -124,6 +125,9 @@ func defaultImage() string { return rendering.Image(version.Get().GitVersion) }
 func (o *enableOptions) validate(s *session, selected []addon) error {
 	if o.podTimeout <= 0 {
 		return command.NewUsageError("--pod-timeout %d: must be at least 1 second", o.podTimeout)
+	}
+	if o.apiServiceTimeout <= 0 {
+		return command.NewUsageError("--apiservice-timeout %d: must be at least 1 second", o.apiServiceTimeout)
 	}
 	for _, row := range selected {
 		if replicas := o.addons[row.name].replicas; replicas < 1 {

@@ -18,6 +18,12 @@ type values = rendering.Values
 // created. key is the key of the addon in the values of the chart, and given are its own values. The
 // settings of the control plane in the same namespace, such as pull secrets, apply as well.
 func (s *session) renderAddon(ctx context.Context, key string, given values) ([]client.Object, error) {
+	return s.renderAddonWith(ctx, key, given, values{})
+}
+
+// renderAddonWith does the same as renderAddon. others are values that replace those of the control
+// plane.
+func (s *session) renderAddonWith(ctx context.Context, key string, given, others values) ([]client.Object, error) {
 	stored, err := installer.StoredValues(ctx, s.host, s.namespace, rendering.DefaultRelease)
 	if err != nil {
 		return nil, err
@@ -26,6 +32,7 @@ func (s *session) renderAddon(ctx context.Context, key string, given values) ([]
 		"naming": values{"configPerComponent": true},
 		"global": values{"commonLabels": values{clusterv1alpha1.BootstrappingLabel: clusterv1alpha1.BootstrappingApp}},
 	}, stored)
+	all = rendering.Merge(all, others)
 	all = rendering.Merge(all, values{"installMode": "component", "components": []any{key}, key: given})
 	installation := rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace, Version: version.Get().GitVersion, Values: all}
 	rendered, err := installation.Host()

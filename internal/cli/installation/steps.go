@@ -77,6 +77,7 @@ func NewSteps(program *command.Program) *cobra.Command {
 	}}
 	remove.Flags().BoolVar(&o.hasExternalEtcd, "external-etcd", false, "the release has no etcd of its own, so the Secret of an etcd belongs to another release")
 	cmd.AddCommand(remove)
+	cmd.AddCommand(newRegistration(program, o)...)
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.release, "release", rendering.DefaultRelease, "name of the release")
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the release")

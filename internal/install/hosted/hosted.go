@@ -16,6 +16,7 @@ import (
 const (
 	EstimatorProgram   = "karmada-scheduler-estimator"
 	DeschedulerProgram = "karmada-descheduler"
+	SearchProgram      = "karmada-search"
 )
 
 // Keys of the Secret with the certificates of a control plane.

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type settings struct {
 	nodePort                 int64
 	storageClass             string
 	usesClaims               bool
+	// hasSearch means that the installation contains karmada-search.
+	hasSearch bool
 }
 
 // readSettings reads the values of an installation. An error names the value.
@@ -45,6 +48,7 @@ func readSettings(installation rendering.Installation) (settings, error) {
 		externalURL: read.text("apiServer", "externalURL"),
 		nodePort:    read.number("apiServer", "nodePort"),
 	}
+	s.hasSearch = slices.Contains(read.texts("components"), search)
 	if s.externalURL == "" {
 		s.externalURL = s.internalURL
 	}

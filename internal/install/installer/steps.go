@@ -187,7 +187,11 @@ func (i *Installer) registerServers(ctx context.Context) error {
 	if err := i.applyKarmada(ctx, objects...); err != nil {
 		return err
 	}
-	for _, object := range objects {
+	registered, err := i.registerSearch(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range append(objects, registered...) {
 		if object.GetObjectKind().GroupVersionKind().Kind != "APIService" {
 			continue
 		}

@@ -37,7 +37,9 @@ func TestRenderingMatchesGoldenFiles(t *testing.T) {
 	t.Run("control plane", func(t *testing.T) {
 		objects, err := rendering.Installation{Release: "karmada", Namespace: "karmada-system"}.ControlPlane(rendering.ControlPlane{
 			Server: "https://karmada.example.com:5443", CA: []byte("ca"), Webhook: "https://webhook.example.com",
-			APIServers: map[string]rendering.Address{"karmada-aggregated-apiserver": {Host: "api.example.com", Port: 8443}},
+			APIServers: map[string]rendering.Address{
+				"karmada-aggregated-apiserver": {Host: "api.example.com", Port: 8443}, "karmada-search": {Host: "search.example.com", Port: 443},
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +104,7 @@ func TestInvalidValuesAreReported(t *testing.T) {
 			rendering.Values{"etcd": rendering.Values{"mode": "external"}}, "etcd.external.servers is missing: set it to the URLs of the external etcd",
 		},
 		"a component that is not built": {
-			rendering.Values{"installMode": "component", "components": []any{"search"}}, "components: search is not part of this version of Karmada",
+			rendering.Values{"installMode": "component", "components": []any{"metricsAdapter"}}, "components: metricsAdapter is not part of this version of Karmada",
 		},
 		"no components":                      {rendering.Values{"installMode": "component"}, "components is empty: with installMode component, list at least one"},
 		"a label with a number":              {rendering.Values{"scheduler": rendering.Values{"podLabels": rendering.Values{"version": 1.10}}}, "/scheduler/podLabels/version"},

@@ -1,0 +1,146 @@
+package addons
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"karmada.io/karmada/internal/install"
+	"karmada.io/karmada/internal/install/hosted"
+	"karmada.io/karmada/internal/install/rendering"
+)
+
+const (
+	// searchKey is the key of karmada-search in the values of the chart.
+	searchKey = "search"
+	// searchPort is the port of the Service of karmada-search in the host.
+	searchPort = 443
+	// apiServer is the Deployment of the API server of a control plane.
+	apiServer = "karmada-apiserver"
+)
+
+func enableSearch(ctx context.Context, s *session, o *enableOptions) (written int, err error) {
+	certificates, err := s.readInstallation(ctx, hosted.SearchProgram)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.connectKarmada(); err != nil {
+		return 0, err
+	}
+	registration, err := s.searchRegistration(o.hostDomain, certificates.Data[hosted.CAKey])
+	if err != nil {
+		return 0, err
+	}
+	for _, object := range registration {
+		// Nothing is installed in the host if the control plane has a search of another installer.
+		if err := s.karmadaApplier().CheckOwner(ctx, object); err != nil {
+			return 0, err
+		}
+	}
+	etcd, err := s.readEtcdValues(ctx)
+	if err != nil {
+		return 0, err
+	}
+	objects, err := s.renderAddonWith(ctx, searchKey, o.componentValues(hosted.SearchProgram), values{"etcd": etcd, "clusterDomain": o.hostDomain})
+	if err != nil {
+		return 0, err
+	}
+	if written, err = s.hostApplier().Apply(ctx, objects...); err != nil {
+		return written, err
+	}
+	if err := s.awaitReady(ctx, hosted.SearchProgram, o.podTimeoutDuration()); err != nil {
+		return written, err
+	}
+	registered, err := s.karmadaApplier().Apply(ctx, registration...)
+	written += registered
+	if err != nil {
+		return written, err
+	}
+	return written, s.awaitAPIServices(ctx, registration, time.Duration(o.apiServiceTimeout)*time.Second)
+}
+
+// disableSearch removes the registration before the server, because an APIService without a server
+// stops the deletion of namespaces in the control plane.
+func disableSearch(ctx context.Context, s *session) error {
+	if err := s.connectKarmada(); err != nil {
+		return err
+	}
+	registration, err := s.searchRegistration("", nil)
+	if err != nil {
+		return err
+	}
+	if err := s.karmadaApplier().Delete(ctx, registration...); err != nil {
+		return err
+	}
+	objects, err := s.renderAddonWith(ctx, searchKey, values{}, values{"etcd": externalEtcd("unused", "")})
+	if err != nil {
+		return err
+	}
+	return s.hostApplier().Delete(ctx, objects...)
+}
+
+// searchRegistration returns the objects of the control plane that register karmada-search. ca is the
+// certificate authority of the control plane in PEM.
+func (s *session) searchRegistration(hostDomain string, ca []byte) ([]client.Object, error) {
+	host := strings.TrimSuffix(fmt.Sprintf("%s.%s.svc.%s", hosted.SearchProgram, s.namespace, hostDomain), ".")
+	return install.ServerObjects(rendering.Installation{Release: rendering.DefaultRelease, Namespace: s.namespace},
+		hosted.SearchProgram, rendering.Address{Host: host, Port: searchPort}, ca)
+}
+
+func (s *session) awaitAPIServices(ctx context.Context, registration []client.Object, timeout time.Duration) error {
+	config, err := s.karmadaFlags.Config()
+	if err != nil {
+		return fmt.Errorf("%s: %w", karmadaName, err)
+	}
+	for _, object := range registration {
+		if object.GetObjectKind().GroupVersionKind().Kind != "APIService" {
+			continue
+		}
+		if err := install.AwaitAPIService(ctx, config, object.GetName(), timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEtcdValues returns the values of the chart for the etcd that the API server of the control plane
+// uses. They come from its Deployment, so that they are right for every installer.
+func (s *session) readEtcdValues(ctx context.Context) (values, error) {
+	deployment := &appsv1.Deployment{}
+	err := s.host.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: apiServer}, deployment)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("Deployment %s is missing in namespace %s of %s: install the control plane there first (karmadactl init), or set its namespace with --namespace", apiServer, s.namespace, hostName) //nolint:staticcheck // Deployment is a kind
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Deployment %s/%s of %s: %w", s.namespace, apiServer, hostName, err)
+	}
+	servers, prefix := etcdArguments(deployment)
+	if servers == "" {
+		return nil, fmt.Errorf("no container of Deployment %s/%s of %s has the argument --etcd-servers=URLS, which karmada-search needs too", s.namespace, apiServer, hostName)
+	}
+	return externalEtcd(servers, prefix), nil
+}
+
+// etcdArguments returns the arguments --etcd-servers and --etcd-prefix of an API server.
+func etcdArguments(deployment *appsv1.Deployment) (servers, prefix string) {
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		for _, argument := range append(container.Command, container.Args...) {
+			if value, ok := strings.CutPrefix(argument, "--etcd-servers="); ok {
+				servers = value
+			}
+			if value, ok := strings.CutPrefix(argument, "--etcd-prefix="); ok {
+				prefix = value
+			}
+		}
+	}
+	return servers, prefix
+}
+
+func externalEtcd(servers, prefix string) values {
+	return values{"mode": "external", "external": values{"servers": servers, "registryPrefix": prefix}}
+}
