@@ -159,6 +159,10 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if user := r.Header.Get("Impersonate-User"); user != "" {
 		f.recordRequest(fmt.Sprintf("as %s %s %q %s/%s", user, r.Header.Get("Impersonate-Uid"), r.Header.Values("Impersonate-Group"), cluster, rest))
 	}
+	if cluster == "karmada" && strings.HasPrefix(rest, "apis/search.karmada.io/") {
+		f.serveSearch(w, r)
+		return
+	}
 	if r.Method != http.MethodGet {
 		f.serveWrite(w, r, cluster+"/"+rest)
 		return

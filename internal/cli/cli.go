@@ -31,6 +31,7 @@ import (
 	"karmada.io/karmada/internal/cli/orphans"
 	"karmada.io/karmada/internal/cli/promote"
 	"karmada.io/karmada/internal/cli/register"
+	"karmada.io/karmada/internal/cli/search"
 	"karmada.io/karmada/internal/cli/simulate"
 	"karmada.io/karmada/internal/cli/token"
 	"karmada.io/karmada/internal/cli/top"
@@ -66,6 +67,7 @@ var groups = []*cobra.Group{
 var commands = []commandRow{
 	{"basic", kubectl.NewExplain},
 	{"basic", get.New},
+	{"basic", search.New},
 	{"basic", kubectl.NewCreate},
 	{"basic", kubectl.NewDelete},
 	{"basic", kubectl.NewEdit},
