@@ -80,6 +80,7 @@ var scenarios = []scenario{
 	{name: "delete", help: "the deletion of all templates", run: (*bench).remove},
 	{name: "idle", help: "many additional members without changes, in the memory of this program", run: (*bench).idle},
 	{name: "schedule", help: "many bindings that wait when the scheduler starts: the rate and the cost", run: (*bench).schedule, needsNoMembers: true},
+	{name: "search", help: "karmada-search with many Pods of additional members, in the memory of this program: time, memory and CPU", run: (*bench).search, needsNoMembers: true},
 }
 
 func chooseScenarios(names []string) ([]scenario, error) {

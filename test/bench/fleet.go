@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -48,12 +49,9 @@ func connect(o options) (*fleet, error) {
 }
 
 func connectTo(kubeconfig, contextName, name string) (*cluster, dynamic.Interface, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: contextName},
-	).ClientConfig()
+	config, err := clientConfig(kubeconfig, contextName)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading context %q of %s: %w", contextName, kubeconfig, err)
+		return nil, nil, err
 	}
 	config.QPS = -1 // the client of the benchmark must not be the bottleneck
 	typed, err := kubernetes.NewForConfig(config)
@@ -65,6 +63,17 @@ func connectTo(kubeconfig, contextName, name string) (*cluster, dynamic.Interfac
 		return nil, nil, fmt.Errorf("connecting to %s: %w", name, err)
 	}
 	return &cluster{name: name, typed: typed}, dynamicClient, nil
+}
+
+func clientConfig(kubeconfig, contextName string) (*rest.Config, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
+		&clientcmd.ConfigOverrides{CurrentContext: contextName},
+	).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading context %q of %s: %w", contextName, kubeconfig, err)
+	}
+	return config, nil
 }
 
 func (f *fleet) memberNames() []string {

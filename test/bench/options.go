@@ -36,6 +36,8 @@ type options struct {
 	schedulerMetrics string
 	clusterObjects   int
 	bindings         int
+
+	search searchOptions
 }
 
 func defaultOptions() options {
@@ -52,6 +54,7 @@ func defaultOptions() options {
 		quiet:          time.Minute,
 		clusterObjects: 50,
 		bindings:       5000,
+		search:         defaultSearchOptions(),
 	}
 }
 
@@ -63,7 +66,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringToIntVar(&o.processes, "process", o.processes, "name=pid of a process whose CPU time and memory are measured; repeatable")
 	flags.StringVar(&o.processesFile, "processes-file", o.processesFile, `JSON file with the processes, [{"name":"karmada","pid":1}]; it is read again after a restart`)
 	flags.BoolVar(&o.children, "process-children", o.children, "include the descendants of these processes")
-	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule")
+	flags.StringSliceVar(&o.run, "run", o.run, "scenarios to run: latency, burst, update, restart, frozen, delete, idle, schedule, search")
 	flags.IntVar(&o.singles, "singles", o.singles, "number of templates of the latency scenario")
 	flags.IntVar(&o.templates, "templates", o.templates, "number of templates of the other scenarios")
 	flags.Int32Var(&o.replicas, "replicas", o.replicas, "replicas of a template in each member")
@@ -78,6 +81,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.schedulerMetrics, "scheduler-metrics", o.schedulerMetrics, "URL of the metrics of that scheduler")
 	flags.IntVar(&o.clusterObjects, "cluster-objects", o.clusterObjects, "number of Clusters of the schedule scenario")
 	flags.IntVar(&o.bindings, "bindings", o.bindings, "number of bindings of the schedule scenario")
+	o.search.addFlags(flags)
 	flags.StringVar(&o.json, "json", o.json, "file to write the results to, as JSON")
 }
 
@@ -98,6 +102,8 @@ func (o *options) validate(needsMembers bool) error {
 		return errors.New("the frozen scenario needs --frozen-member")
 	case (o.schedulerCommand == "" || o.schedulerMetrics == "") && slices.Contains(o.run, "schedule"):
 		return errors.New("the schedule scenario needs --scheduler-command and --scheduler-metrics")
+	case slices.Contains(o.run, searchScenario):
+		return o.search.validate()
 	}
 	return nil
 }

@@ -94,15 +94,18 @@ func parseStat(stat string) (cpu time.Duration, parent int, err error) {
 }
 
 // parseStatus parses the resident memory, in bytes, of /proc/<pid>/status.
-func parseStatus(status []byte) (int64, error) {
+func parseStatus(status []byte) (int64, error) { return parseStatusField(status, "VmRSS") }
+
+// parseStatusField parses a size, in bytes, of /proc/<pid>/status.
+func parseStatusField(status []byte, name string) (int64, error) {
 	for line := range bytes.Lines(status) {
-		value, ok := bytes.CutPrefix(line, []byte("VmRSS:"))
+		value, ok := bytes.CutPrefix(line, []byte(name+":"))
 		if !ok {
 			continue
 		}
 		kibibytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(value)), "kB")), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("unexpected format of VmRSS: %w", err)
+			return 0, fmt.Errorf("unexpected format of %s: %w", name, err)
 		}
 		return kibibytes << 10, nil
 	}

@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +45,7 @@ func (b *bench) measureFirstScheduling(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	scheduler, err := b.startScheduler()
+	scheduler, err := startProgram("the scheduler", b.options.schedulerCommand)
 	if err != nil {
 		return err
 	}
@@ -83,7 +78,7 @@ func (b *bench) measureSchedulerRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scheduler, err := b.startScheduler()
+	scheduler, err := startProgram("the scheduler", b.options.schedulerCommand)
 	if err != nil {
 		return err
 	}
@@ -101,41 +96,6 @@ func (b *bench) measureSchedulerRestart(ctx context.Context) error {
 	return nil
 }
 
-// schedulerProcess is the scheduler that this program started.
-type schedulerProcess struct {
-	command *exec.Cmd
-	ended   chan struct{} // closed when the process has ended
-}
-
-func (b *bench) startScheduler() (*schedulerProcess, error) {
-	// The shell replaces itself, so the process ID is that of the scheduler.
-	command := exec.Command("/bin/sh", "-c", "exec "+b.options.schedulerCommand)
-	command.Stdout, command.Stderr = os.Stderr, os.Stderr
-	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("starting the scheduler: %w", err)
-	}
-	p := &schedulerProcess{command: command, ended: make(chan struct{})}
-	go func() {
-		defer close(p.ended)
-		_ = command.Wait() // awaitDecisions reports an end before the last decision
-	}()
-	return p, nil
-}
-
-func (p *schedulerProcess) usage() (usage, error) {
-	used, err := processReader{proc: os.DirFS("/proc")}.usage(p.command.Process.Pid)
-	if err != nil {
-		return usage{}, fmt.Errorf("measuring the scheduler: %w", err)
-	}
-	return used, nil
-}
-
-// stop stops the scheduler and waits for its end.
-func (p *schedulerProcess) stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that the process has ended
-	<-p.ended
-}
-
 // schedulerAttempts is the metric of the scheduler that counts decisions.
 const schedulerAttempts = "karmada_scheduler_schedule_attempts_total"
 
@@ -143,11 +103,9 @@ const schedulerAttempts = "karmada_scheduler_schedule_attempts_total"
 // bindings would cost the API server more than half a write for each of its events.
 const decisionInterval = 250 * time.Millisecond
 
-var errSchedulerEnded = errors.New("the scheduler has ended")
-
 // awaitDecisions reads the metrics of the scheduler until it has scheduled all bindings. It returns
 // the time before the first decision and the time after the last one, both within decisionInterval.
-func (b *bench) awaitDecisions(ctx context.Context, scheduler *schedulerProcess) (first, last time.Time, err error) {
+func (b *bench) awaitDecisions(ctx context.Context, scheduler *program) (first, last time.Time, err error) {
 	ticker := time.NewTicker(decisionInterval)
 	defer ticker.Stop()
 	for {
@@ -163,7 +121,7 @@ func (b *bench) awaitDecisions(ctx context.Context, scheduler *schedulerProcess)
 		select {
 		case <-ticker.C:
 		case <-scheduler.ended:
-			return first, last, errSchedulerEnded
+			return first, last, scheduler.errEnded()
 		case <-ctx.Done():
 			return first, last, fmt.Errorf("%d of %d bindings are scheduled: %w", decided, b.options.bindings, context.Cause(ctx))
 		}
@@ -172,25 +130,11 @@ func (b *bench) awaitDecisions(ctx context.Context, scheduler *schedulerProcess)
 
 // decisions returns the number of attempts of the scheduler. Some bindings need two attempts.
 func (b *bench) decisions(ctx context.Context) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.options.schedulerMetrics, http.NoBody)
+	values, err := readMetrics(ctx, http.DefaultClient, b.options.schedulerMetrics, schedulerAttempts)
 	if err != nil {
 		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("reading the metrics of the scheduler: %w", err)
-	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return 0, fmt.Errorf("parsing the metrics of the scheduler: %w", err)
-	}
-	sum := 0.0
-	for _, metric := range families[schedulerAttempts].GetMetric() {
-		sum += metric.GetCounter().GetValue()
-	}
-	return int(sum), nil
+	return int(values[schedulerAttempts]), nil
 }
 
 // checkScheduled reports an error unless all bindings have the condition Scheduled=True at their
