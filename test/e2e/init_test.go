@@ -22,6 +22,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	searchv1alpha1 "karmada.io/karmada/api/search/v1alpha1"
 	"karmada.io/karmada/internal/install/hosted"
 )
 
@@ -196,22 +197,47 @@ func (h *hostedPlane) secret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-// checkAddons installs two addons, and removes them.
+// checkAddons installs three addons, uses the search of members, and removes the addons.
 func (h *hostedPlane) checkAddons(t *testing.T) {
 	t.Helper()
 	addons := func(args ...string) commandResult {
 		return h.karmadactl(t.Context(), append([]string{"addons"}, append(args, "--karmada-kubeconfig", h.plane.karmadaConfig())...)...)
 	}
-	enabled := addons("enable", hosted.DeschedulerProgram, hosted.EstimatorProgram, "-C", h.namespace, "--member-kubeconfig", shared.membersConfig(), "--member-context", member2)
+	enabled := addons("enable", hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram, "-C", h.namespace, "--member-kubeconfig", shared.membersConfig(), "--member-context", member2)
 	enabled.mustSucceed(t)
 	listed := addons("list", "-C", h.namespace)
 	listed.mustSucceed(t)
-	for _, name := range []string{hosted.DeschedulerProgram, hosted.EstimatorProgram} {
+	for _, name := range []string{hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram} {
 		if !containsAll(lineWith(listed.stdout, name), []string{"enabled"}) {
 			t.Errorf("%s is not enabled:\n%s", name, listed.stdout)
 		}
 	}
-	addons("disable", "--force", hosted.DeschedulerProgram, hosted.EstimatorProgram, "-C", h.namespace).mustSucceed(t)
+	again := addons("enable", hosted.SearchProgram)
+	again.mustSucceed(t)
+	checkOutput(t, again, "addon karmada-search unchanged\n")
+	h.checkSearch(t)
+	addons("disable", "--force", hosted.DeschedulerProgram, hosted.EstimatorProgram, hosted.SearchProgram, "-C", h.namespace).mustSucceed(t)
+	listed = addons("list")
+	if !containsAll(lineWith(listed.stdout, hosted.SearchProgram), []string{"disabled"}) {
+		t.Errorf("%s is not disabled:\n%s", hosted.SearchProgram, listed.stdout)
+	}
+}
+
+// checkSearch finds the delivered ConfigMap in the member.
+func (h *hostedPlane) checkSearch(t *testing.T) {
+	t.Helper()
+	registry := &searchv1alpha1.ResourceRegistry{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}
+	registry.Spec.ResourceSelectors = []searchv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}
+	if err := h.plane.karmada.Create(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the search finds the ConfigMap of the member", func(ctx context.Context) error {
+		found := h.plane.karmadactl(ctx, "search", "kind:ConfigMap first namespace:"+h.namespace, "-o", "name")
+		if !strings.Contains(found.stdout, "first") {
+			return fmt.Errorf("the search prints %s%s", found.stdout, found.stderr)
+		}
+		return nil
+	})
 }
 
 func lineWith(text, part string) string {

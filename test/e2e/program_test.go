@@ -21,9 +21,14 @@ type commandResult struct {
 // runProgram runs a program until it exits. The code is -1 if the program cannot be run, or
 // if it is killed because ctx ends.
 func runProgram(ctx context.Context, environment []string, program string, args ...string) commandResult {
-	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, program), args...)
 	cmd.Env = append(cleanEnvironment(), environment...)
+	return runCommand(cmd)
+}
+
+// runCommand runs a command and returns its result.
+func runCommand(cmd *exec.Cmd) commandResult {
+	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	result := commandResult{stdout: stdout.String(), stderr: stderr.String()}

@@ -35,6 +35,7 @@ import (
 	"karmada.io/karmada/internal/programs/agent"
 	"karmada.io/karmada/internal/programs/aggregatedapiserver"
 	"karmada.io/karmada/internal/programs/command"
+	"karmada.io/karmada/internal/programs/search"
 	"karmada.io/karmada/internal/programs/webhook"
 	"karmada.io/karmada/internal/servers/admission"
 	"karmada.io/karmada/internal/servers/aggregated"
@@ -53,6 +54,8 @@ func programFromEnvironment() (program command.Program, is bool) {
 		return programs.Program(webhook.New), true
 	case programs.AggregatedAPIServer:
 		return programs.Program(aggregatedapiserver.New), true
+	case programs.Search:
+		return programs.Program(search.New), true
 	case programs.Agent:
 		return programs.Program(agent.New), true
 	}
