@@ -351,16 +351,19 @@ func TestAnIndexBehindAnAliasIsNotComparedAgain(t *testing.T) {
 	s.awaitHealthy("east")
 	s.awaitHealthy("west")
 	s.server.Rename("kubernetes-pod", "kubernetes-pod-1")
+	// The cleanup after the start may still scan the index. A loss that is seen at each check would never
+	// leave 20 checks without a scan.
 	searches, checks := s.server.Requests("POST _search"), s.server.Requests("GET _settings")
 	eventually(t, func() error {
+		if got := s.server.Requests("POST _search"); got != searches {
+			defer func() { searches, checks = got, s.server.Requests("GET _settings") }()
+			return fmt.Errorf("%d scans after the index was moved behind an alias", got-searches)
+		}
 		if got := s.server.Requests("GET _settings") - checks; got < 20 {
 			return fmt.Errorf("%d checks", got)
 		}
 		return nil
 	})
-	if got := s.server.Requests("POST _search") - searches; got != 0 {
-		t.Errorf("%d scans after the index was moved behind an alias", got)
-	}
 }
 
 func TestFailover(t *testing.T) {
