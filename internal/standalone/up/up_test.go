@@ -210,6 +210,7 @@ excluded:
 - karmada-descheduler
 hosted:
 - karmada-controller-manager
+- karmada-search
 kubeconfig: /data/k
 `,
 	} {
