@@ -31,7 +31,7 @@ func (rights) Allowed(_ context.Context, _ user.Info, cluster, _ string, _ schem
 	return cluster != "north", nil
 }
 
-// lines is an output of which complete lines are read. It is safe for concurrent use.
+// lines is an output that is read line by line. It is safe for concurrent use.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -1,7 +1,7 @@
 // Package rawjson answers: how are single fields of a JSON document read and changed without
 // decoding the document?
 //
-// The documents are responses of API servers with thousands of objects, of which a few fields
+// The documents are responses of API servers with thousands of objects. A few fields of each object
 // change. All other bytes stay as they are, so that numbers keep their precision and fields their
 // order.
 //

@@ -1,4 +1,4 @@
-// Package registries answers: which objects of which clusters do the ResourceRegistries select?
+// Package registries answers: which objects do the ResourceRegistries select, and in which clusters?
 //
 // Every function is pure and modifies no argument.
 //

@@ -22,7 +22,7 @@ type Known struct {
 	Label func(key string) (string, bool)
 }
 
-// CanMatch reports whether an object of which some values are known can match the query. It
+// CanMatch reports whether an object with some known values can match the query. It
 // returns false only if the object does not match, whatever its other values are.
 func (q *Query) CanMatch(known Known) bool {
 	return q.root.evaluate(known.outcomeOf) != no

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawTerm draws a term of which some match the fixtures.
+// drawTerm draws a term. Some of the terms match the fixtures.
 func drawTerm(t *rapid.T) string {
 	value := rapid.SampledFrom([]string{
 		"web", "shop", "Running", "nginx", "nginx:1.19", "eu-*", "*inx", "a*b", "*", "\"x y\"", "\"on call\"", "node-3",

@@ -58,7 +58,7 @@ const (
 )
 
 type (
-	// and and or have at least two parts, none of which has the same type.
+	// and and or have at least two parts. No part has the type of its parent.
 	and []expression
 	or  []expression
 	not struct{ part expression }
@@ -89,7 +89,7 @@ func (n not) print(b *strings.Builder, _ int) {
 	n.part.print(b, precedenceNot)
 }
 
-// outcome is the value of a term or expression for an object of which maybe not all is known.
+// outcome is the value of a term or expression for an object whose values may be unknown.
 type outcome int
 
 const (

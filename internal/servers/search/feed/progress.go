@@ -18,7 +18,7 @@ type State struct {
 	Lag time.Duration
 	// Behind is the number of listed sources that are not equal to the cache.
 	Behind int
-	// Clusters has the state of each cluster of which a source was listed.
+	// Clusters has the state of each cluster that has a listed source.
 	Clusters map[string]ClusterState
 }
 

@@ -47,7 +47,7 @@ type Sink interface {
 	// the error of yield. yield can call Apply. An empty resourceVersion makes the feed store the
 	// object again.
 	Stored(ctx context.Context, source objectcache.Source, yield func(id ID, resourceVersion string) error) error
-	// Sources returns the sources of which objects are stored, also from earlier runs. Only their
+	// Sources returns the sources whose objects are stored, also from earlier runs. Only their
 	// cluster and kind are needed. The feed removes those that the cache does not have, so a sink
 	// must not return objects of other owners.
 	Sources(ctx context.Context) ([]objectcache.Source, error)

@@ -255,4 +255,11 @@ func (s *smallest) Len() int           { return len(s.keys) }
 func (s *smallest) Less(i, j int) bool { return s.keys[i] > s.keys[j] }
 func (s *smallest) Swap(i, j int)      { s.keys[i], s.keys[j] = s.keys[j], s.keys[i] }
 func (s *smallest) Push(x any)         { s.keys = append(s.keys, x.(string)) }
-func (s *smallest) Pop() any           { panic("keys are only replaced") }
+
+// Pop completes heap.Interface. A key is replaced in place, so Pop is not called.
+func (s *smallest) Pop() any {
+	last := len(s.keys) - 1
+	popped := s.keys[last]
+	s.keys = s.keys[:last]
+	return popped
+}

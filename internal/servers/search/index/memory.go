@@ -40,7 +40,7 @@ func (m *Memory) Candidates(ctx context.Context, q *searchquery.Query, after Cur
 	return candidatesOf(ctx, possibleSources(m.cache, q), q, after, yield)
 }
 
-// possibleSources returns the sources of which objects can match, in the order of clusters.
+// possibleSources returns the sources whose objects can match, in the order of clusters.
 func possibleSources(cache *objectcache.Cache, q *searchquery.Query) []*objectcache.ClusterObjects {
 	var possible []*objectcache.ClusterObjects
 	for _, kind := range cache.Kinds() {

@@ -8,7 +8,7 @@
 //   - A list after a lost watch yields only the differences.
 //   - Objects leave the cache only if the cluster is gone, no registry selects the kind for it, or
 //     a complete list without them arrived.
-//   - The log has one bound for all followers. A slow follower delays nobody: it expires.
+//   - The log has one bound for all followers. A slow follower expires, and delays no other follower.
 package objectcache
 
 import (

@@ -15,7 +15,7 @@ import (
 )
 
 // clusterModels is the prefix of the model names of cluster.karmada.io. The generator writes the
-// whole group, of which a ResourceRegistry uses one type.
+// whole group. A ResourceRegistry uses only one type of it.
 const clusterModels = "io.karmada.cluster."
 
 // requirementModel is the model name of a NodeSelectorRequirement.

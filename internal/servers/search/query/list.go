@@ -136,7 +136,7 @@ type states struct {
 
 func newStates() *states { return &states{staleSince: map[objectcache.Source]metav1.Time{}} }
 
-// readStates reads the states of all sources of which objects can match, and adds their warnings. It
+// readStates reads the states of all sources whose objects can match, and adds their warnings. It
 // returns the sources that are listed, also those without objects.
 func (h *Handler) readStates(q *searchquery.Query, found *warnings) (s *states, listed []objectcache.Source) {
 	s = newStates()

@@ -67,7 +67,7 @@ type event struct {
 	err       error
 }
 
-// watcher follows the kinds of which objects can match.
+// watcher follows the kinds whose objects can match.
 type watcher struct {
 	handler *Handler
 	query   *searchquery.Query
