@@ -29,6 +29,9 @@ type watches struct {
 	// dirty has a value if clusters or registries changed.
 	dirty chan struct{}
 
+	// pending contains the objects whose evaluation failed. Only the evaluation uses it.
+	pending map[string]bool
+
 	// dirtyMu guards the names of changed objects.
 	dirtyMu                        sync.Mutex
 	dirtyClusters, dirtyRegistries map[string]bool
@@ -46,7 +49,7 @@ func newWatches(c *Cache) *watches {
 	return &watches{
 		cache: c, connections: &connections{members: c.options.Members, open: map[string]*connection{}, closing: map[string]chan struct{}{}}, dirty: make(chan struct{}, 1),
 		pageSlots:     make(chan struct{}, concurrentPages),
-		dirtyClusters: map[string]bool{}, dirtyRegistries: map[string]bool{},
+		dirtyClusters: map[string]bool{}, dirtyRegistries: map[string]bool{}, pending: map[string]bool{},
 		registries: map[string]*registries.Registry{}, clusters: map[string]*clusterWatches{},
 	}
 }
@@ -94,7 +97,6 @@ func (c *Cache) Run(ctx context.Context) error {
 		}
 	}
 	w.evaluate(ctx)
-	c.SetEvaluated()
 	for {
 		select {
 		case <-ctx.Done():
@@ -135,7 +137,8 @@ func (w *watches) markAll(ctx context.Context) bool {
 // evaluate starts and stops watches after changes.
 func (w *watches) evaluate(ctx context.Context) {
 	for _, name := range w.take(w.dirtyRegistries) {
-		if err := w.evaluateRegistry(ctx, name); err != nil {
+		err := w.evaluateRegistry(ctx, name)
+		if w.recordPending("registry "+name, err); err != nil {
 			w.retryLater(ctx, err, w.dirtyRegistries, name)
 		}
 	}
@@ -147,7 +150,8 @@ func (w *watches) evaluate(ctx context.Context) {
 		}
 	}
 	for _, name := range w.take(w.dirtyClusters) {
-		if err := w.evaluateCluster(ctx, name); err != nil {
+		err := w.evaluateCluster(ctx, name)
+		if w.recordPending("cluster "+name, err); err != nil {
 			w.retryLater(ctx, err, w.dirtyClusters, name)
 		}
 	}
@@ -161,6 +165,19 @@ func (w *watches) evaluate(ctx context.Context) {
 		w.isChanged = false
 		w.cache.states.notify()
 	}
+	if len(w.pending) == 0 {
+		w.cache.SetEvaluated()
+	}
+}
+
+// recordPending records whether an object waits for its evaluation after an error. Before every object was
+// evaluated once, nobody may take what is not selected for unneeded.
+func (w *watches) recordPending(object string, err error) {
+	if err == nil {
+		delete(w.pending, object)
+		return
+	}
+	w.pending[object] = true
 }
 
 // retryLater evaluates an object again that could not be read.
