@@ -10,7 +10,11 @@ import (
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -32,9 +36,16 @@ func waitForCRDs(ctx context.Context, karmada *rest.Config, objects []client.Obj
 	if err != nil {
 		return fmt.Errorf("making client of the control plane: %w", err)
 	}
+	kinds, err := servedKinds(objects)
+	if err != nil {
+		return err
+	}
 	lastErr := errNotServed
 	err = wait.PollUntilContextTimeout(ctx, establishPoll, establishTimeout, true, func(ctx context.Context) (bool, error) {
 		notServed := checkCRDsServed(ctx, extensions, objects, time.Now())
+		if notServed == nil {
+			notServed = checkKindsDiscovered(extensions.Discovery(), kinds)
+		}
 		if notServed == nil || ctx.Err() == nil {
 			lastErr = notServed
 		}
@@ -78,6 +89,50 @@ func checkCRDsServed(ctx context.Context, extensions apiextensionsclient.Interfa
 		}
 	}
 	return missing
+}
+
+// servedKinds returns the kinds of CRDs, in each version that the CRDs serve.
+func servedKinds(objects []client.Object) ([]schema.GroupVersionKind, error) {
+	var kinds []schema.GroupVersionKind
+	for _, object := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("reading CRD %s: %w", object.GetName(), err)
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &crd); err != nil {
+			return nil, fmt.Errorf("reading CRD %s: %w", object.GetName(), err)
+		}
+		for i := range crd.Spec.Versions {
+			if version := &crd.Spec.Versions[i]; version.Served {
+				kinds = append(kinds, schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind})
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// checkKindsDiscovered returns an error if discovery does not contain one of the kinds. The API
+// server adds the kind of a CRD to discovery after it sets the condition Established. A client that
+// maps the kind to its resource before that finds no match.
+func checkKindsDiscovered(karmada discovery.DiscoveryInterface, wanted []schema.GroupVersionKind) error {
+	// The groups of an unavailable aggregated API server fail. The groups of CRDs do not.
+	_, lists, err := discovery.ServerGroupsAndResources(karmada)
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return fmt.Errorf("reading the discovery of the control plane: %w", err)
+	}
+	discovered := sets.New[schema.GroupVersionKind]()
+	for _, list := range lists {
+		for i := range list.APIResources {
+			discovered.Insert(schema.FromAPIVersionAndKind(list.GroupVersion, list.APIResources[i].Kind))
+		}
+	}
+	for _, kind := range wanted {
+		if !discovered.Has(kind) {
+			return fmt.Errorf("%s %w", kind, errNotServed)
+		}
+	}
+	return nil
 }
 
 // trueCondition returns a condition of a CRD if the status of the condition is True, and nil

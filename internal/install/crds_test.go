@@ -67,3 +67,41 @@ func TestStuckCRDIsUpdated(t *testing.T) {
 		})
 	}
 }
+
+func TestKindIsServedOnceDiscoveryContainsIt(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "works.work.karmada.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "work.karmada.io",
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Work"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{Name: "v1", Served: true}, {Name: "v2", Served: true}, {Name: "v3"},
+			},
+		},
+	}
+	kinds, err := servedKinds([]client.Object{crd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(version, kind string) *metav1.APIResourceList {
+		return &metav1.APIResourceList{GroupVersion: "work.karmada.io/" + version, APIResources: []metav1.APIResource{{Kind: kind}}}
+	}
+	tests := map[string]struct {
+		discovered []*metav1.APIResourceList
+		waits      bool
+	}{
+		"an unknown group":                   {waits: true},
+		"a missing version":                  {discovered: []*metav1.APIResourceList{list("v2", "Work")}, waits: true},
+		"a version with another kind":        {discovered: []*metav1.APIResourceList{list("v1", "ResourceBinding"), list("v2", "Work")}, waits: true},
+		"the kind in all versions it serves": {discovered: []*metav1.APIResourceList{list("v1", "Work"), list("v2", "Work")}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			extensions := fake.NewSimpleClientset()
+			extensions.Resources = test.discovered
+			if err := checkKindsDiscovered(extensions.Discovery(), kinds); errors.Is(err, errNotServed) != test.waits || err != nil && !test.waits {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
