@@ -213,11 +213,19 @@ func TestClusterPolicyPropagatesObjectsWithAndWithoutNamespace(t *testing.T) {
 
 func TestPropagationPolicyPrecedesClusterPropagationPolicy(t *testing.T) {
 	env := shared(t)
-	template := configMap(env.Namespace(t), "contested")
+	namespace := env.Namespace(t)
+	template := configMap(namespace, "selected-twice")
+	ofLocal, ofGlobal := configMap(namespace, "of-policy"), configMap(namespace, "of-cluster-policy")
 	low, high := int32(-5), int32(100)
-	local, global := policyFor(t, placementOn(member1), template), clusterPolicyFor(t, env, placementOn(member2), template)
+	local := policyFor(t, placementOn(member1), ofLocal, template)
+	global := clusterPolicyFor(t, env, placementOn(member2), ofGlobal, template)
 	local.Spec.Priority, global.Spec.Priority = &low, &high
-	env.Create(t, global, local, template)
+	env.Create(t, global, local, ofLocal, ofGlobal)
+	// A claimed template stays with its policy. So both policies must be observed before the
+	// template is created.
+	awaitInMember(t, env, member1, ofLocal, exists)
+	awaitInMember(t, env, member2, ofGlobal, exists)
+	env.Create(t, template)
 
 	awaitInMember(t, env, member1, template, exists)
 	await(t, env.Karmada, bindingOf(t, template), func(b *workv1alpha2.ResourceBinding) error {
