@@ -147,7 +147,7 @@ func TestOutage(t *testing.T) {
 		if got, err := ask("web"); got || err == nil {
 			t.Errorf("an old answer is used: %v, %v", got, err)
 		}
-		member.err, member.allow = nil, only("nobody", "m1", "web")
+		member.err, member.allow = nil, only("another-user", "m1", "web")
 		pass(time.Minute)
 		if got, err := ask("web"); got || err != nil {
 			t.Errorf("after the outage: %v, %v, want a denial", got, err)

@@ -170,8 +170,8 @@ func (w *watches) evaluate(ctx context.Context) {
 	}
 }
 
-// recordPending records whether an object waits for its evaluation after an error. Before every object was
-// evaluated once, nobody may take what is not selected for unneeded.
+// recordPending records whether an object waits for its evaluation after an error. Until every object
+// was evaluated once, a source that is not selected may still be needed.
 func (w *watches) recordPending(object string, err error) {
 	if err == nil {
 		delete(w.pending, object)

@@ -109,7 +109,7 @@ func (s *Sink) prepareScan(ctx context.Context, index string) (exists bool, err 
 	return true, err
 }
 
-// Sources returns the sources of which this owner stored documents.
+// Sources returns the sources whose documents this owner stored.
 func (s *Sink) Sources(ctx context.Context) ([]objectcache.Source, error) {
 	indexes, err := s.listIndexes(ctx)
 	if err != nil {

@@ -108,7 +108,7 @@ func (r *request) findHolder(ctx context.Context, verb string) (*holder, error) 
 			"ambiguous objects in clusters [%s]: use %s for one of them", strings.Join(names, ", "), oneClusterPath)
 	case len(unknown) > 0 && (len(holders) == 0 || r.isStrict):
 		clusters := slices.Sorted(maps.Keys(unknown))
-		return nil, newUnavailable("%s %q may be in clusters [%s], of which cluster %q: %s",
+		return nil, newUnavailable("%s %q may be in clusters [%s]; cluster %q: %s",
 			r.info.Resource, r.info.Name, strings.Join(clusters, ", "), clusters[0], unknown[clusters[0]])
 	case len(holders) == 1:
 		for cluster, reason := range unknown {

@@ -22,7 +22,7 @@ import (
 )
 
 // ServeCache answers with the cached objects of a native path, such as /apis/apps/v1/deployments, of
-// all clusters. The query has list options, of which only the label selector is used.
+// all clusters. The query has list options. Only the label selector is used.
 func (h *Handler) ServeCache(w http.ResponseWriter, req *http.Request, nativePath string, query url.Values, caller user.Info) {
 	ctx := req.Context()
 	path, err := parseNativePath(nativePath)
@@ -66,7 +66,7 @@ func labelSelector(query url.Values) (labels.Selector, error) {
 	return options.LabelSelector, nil
 }
 
-// readable returns the sources of which the caller may read the objects of the path. It reviews all
+// readable returns the sources whose objects at the path the caller may read. It reviews all
 // sources, whatever objects they have: otherwise a warning would reveal that an object exists.
 func (h *Handler) readable(ctx context.Context, snapshot *objectcache.Snapshot, path nativePath, caller user.Info, found *warnings) []*objectcache.ClusterObjects {
 	a := h.newAccess(caller, 0)
