@@ -49,6 +49,12 @@ var layers = []layer{
 		reason:           "modules that import the API types must not get other dependencies: move code that needs them into internal/domain or internal/access",
 	},
 	{
+		folder: "pkg", allowedFolders: []string{"api", "pkg"},
+		allowedLibraries: []string{"k8s.io/api", "k8s.io/apimachinery"},
+		reason:           "modules of users import these packages, which must not get other dependencies: move code that needs them into internal",
+	},
+	{folder: "examples/*", allowedFolders: []string{"api", "pkg"}, reason: "an example shows code that a user can copy into another module: use only api and pkg"},
+	{
 		folder: "internal/domain", allowedFolders: []string{"api", "internal/domain"},
 		allowedLibraries: []string{
 			"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml",
@@ -85,7 +91,7 @@ var layers = []layer{
 	{folder: "internal/reference", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "the reference reads the tables of the programs: no package depends on it"},
 	{folder: "internal/cli", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package cannot be imported: move the code below internal/cli"},
 	{folder: "cmd/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "a main package has only a few lines: move the code into internal"},
-	{folder: "test/*", allowedFolders: append([]string{"internal/cli"}, assemblyImports...), reason: "test packages are independent of each other: move shared code into internal/testenv"},
+	{folder: "test/*", allowedFolders: append([]string{"examples", "internal/cli", "pkg"}, assemblyImports...), reason: "test packages are independent of each other: move shared code into internal/testenv"},
 }
 
 func TestLayerImports(t *testing.T) {
@@ -126,6 +132,10 @@ func TestImportViolations(t *testing.T) {
 		"api may not import client-go":                           {"api/work/v1alpha1", "k8s.io/client-go/rest", true},
 		"api may not import internal packages":                   {"api/work/v1alpha1", module + "/internal/domain/work", true},
 		"k8s.io/api does not cover k8s.io/apiserver":             {"api/work/v1alpha1", "k8s.io/apiserver", true},
+		"pkg may import api":                                     {"pkg/webhook/interpreter", module + "/api/config/v1alpha1", false},
+		"pkg may not import internal packages":                   {"pkg/webhook/interpreter", module + "/internal/domain/work", true},
+		"examples may import pkg":                                {"examples/interpreter-webhook/workload", module + "/pkg/webhook/interpreter", false},
+		"examples may not import internal packages":              {"examples/interpreter-webhook", module + "/internal/version", true},
 		"domain may import strings":                              {"internal/domain/work", "strings", false},
 		"domain may not import os":                               {"internal/domain/work", "os", true},
 		"domain may not import unlisted libraries":               {"internal/domain/work", "github.com/google/uuid", true},

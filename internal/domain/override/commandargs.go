@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
 // overrideCommandOrArgs changes the command or args of every container with the given name. field
 // is "command" or "args". A manifest without that container is not changed.
 func overrideCommandOrArgs(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.CommandArgsOverrider) error {
-	return forEachContainer(manifest, func(path pointer, container map[string]any) error {
+	return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
 		if container["name"] != entry.ContainerName {
 			return nil
 		}

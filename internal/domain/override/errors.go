@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
 // RuleError identifies the entry of a policy that cannot be applied to a manifest, and describes
@@ -47,9 +49,7 @@ func (r *RuleError) Unwrap() error { return r.Err }
 type mismatchError struct {
 	path   string
 	remedy string
-	// parentMissing reports whether the parent of the field is missing too.
-	parentMissing bool
-	err           error
+	err    error
 }
 
 func (m *mismatchError) Error() string { return m.err.Error() }
@@ -77,9 +77,19 @@ func (r rule) invalidResultError(err error) error {
 }
 
 func withLocation(failure *RuleError) *RuleError {
-	var place *mismatchError
-	if errors.As(failure.Err, &place) {
-		failure.Path, failure.Remedy = place.path, place.remedy
-	}
+	failure.Path, failure.Remedy = placeOf(failure.Err)
 	return failure
+}
+
+// placeOf returns the path in the manifest and the remedy that an error has. Both can be empty.
+func placeOf(err error) (path, remedy string) {
+	var mismatch *mismatchError
+	if errors.As(err, &mismatch) {
+		return mismatch.path, mismatch.remedy
+	}
+	var missing *jsonpointer.Error
+	if errors.As(err, &missing) {
+		return missing.Pointer, missing.Remedy
+	}
+	return "", ""
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
 // documentOperation is one operation on the document in a field. It is used for YAML and JSON
@@ -29,17 +30,17 @@ func overrideField(manifest *unstructured.Unstructured, entry policyv1alpha1.Fie
 	if len(entry.YAML) == 0 && len(entry.JSON) == 0 {
 		return nil
 	}
-	path, err := parsePointer(entry.FieldPath)
+	path, err := jsonpointer.Parse(entry.FieldPath)
 	if err != nil {
 		return err
 	}
-	current, err := path.get(manifest.Object)
+	current, err := path.Get(manifest.Object)
 	if err != nil {
 		return patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
 	}
 	text, ok := current.(string)
 	if !ok {
-		return mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", typeName(current))
+		return mismatchf(entry.FieldPath, "set fieldPath to the path of a string", "expected a string, found %s", jsonpointer.TypeName(current))
 	}
 	changed, err := patchText(text, entry)
 	if err != nil {
@@ -75,7 +76,7 @@ func patchDocument(
 		return "", err
 	}
 	for i, operation := range operations {
-		path, err := parsePointer(operation.path)
+		path, err := jsonpointer.Parse(operation.path)
 		if err != nil {
 			return "", fmt.Errorf("operation %d: %w", i, err)
 		}
@@ -159,9 +160,6 @@ func encodeYAML(document any) (string, error) {
 
 // atField adds the path of the field to an error in the document that the field contains.
 func atField(fieldPath string, err error) error {
-	var place *mismatchError
-	if errors.As(err, &place) {
-		return &mismatchError{path: fieldPath, remedy: place.remedy, err: err}
-	}
-	return &mismatchError{path: fieldPath, err: err}
+	_, remedy := placeOf(err)
+	return &mismatchError{path: fieldPath, remedy: remedy, err: err}
 }

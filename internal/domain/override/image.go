@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
 // image is a parsed container image reference: [registry/]repository[:tag][@digest].
@@ -121,7 +122,7 @@ func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.Ima
 	if entry.Predicate != nil {
 		return overrideImageAt(manifest, entry)
 	}
-	return forEachContainer(manifest, func(path pointer, container map[string]any) error {
+	return forEachContainer(manifest, func(path jsonpointer.Pointer, container map[string]any) error {
 		current, present := container["image"]
 		if !present {
 			return nil // a missing image is valid in a template, because admission in the member may set it
@@ -136,11 +137,11 @@ func overrideImage(manifest *unstructured.Unstructured, entry policyv1alpha1.Ima
 }
 
 func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.ImageOverrider) error {
-	path, err := parsePointer(entry.Predicate.Path)
+	path, err := jsonpointer.Parse(entry.Predicate.Path)
 	if err != nil {
 		return err
 	}
-	current, err := path.get(manifest.Object)
+	current, err := path.Get(manifest.Object)
 	if err != nil {
 		return patchOperation{operator: policyv1alpha1.OverriderOpRemove, path: path}.addRemedy(err)
 	}
@@ -152,10 +153,10 @@ func overrideImageAt(manifest *unstructured.Unstructured, entry policyv1alpha1.I
 	return err
 }
 
-func changeImage(path pointer, current any, entry policyv1alpha1.ImageOverrider) (string, error) {
+func changeImage(path jsonpointer.Pointer, current any, entry policyv1alpha1.ImageOverrider) (string, error) {
 	text, ok := current.(string)
 	if !ok {
-		return "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", typeName(current))
+		return "", mismatchf(path.String(), "set the path to that of an image", "expected a string, found %s", jsonpointer.TypeName(current))
 	}
 	parsed, err := parseImage(text)
 	if err != nil {

@@ -4,13 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
 
 // overrideLabelsOrAnnotations changes the labels or annotations of the manifest. field is "labels"
 // or "annotations". The operator add sets every key. The operators replace and remove ignore absent
 // keys, so that one policy can select manifests with and without the key.
 func overrideLabelsOrAnnotations(manifest *unstructured.Unstructured, field string, entry policyv1alpha1.LabelAnnotationOverrider) error {
-	path := pointer{"metadata", field}
+	path := jsonpointer.Pointer{"metadata", field}
 	keys, found, err := unstructured.NestedMap(manifest.Object, path...)
 	if err != nil {
 		return &mismatchError{path: path.String(), err: err}

@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -54,7 +55,7 @@ func (r rule) entriesWithoutContainer(template *unstructured.Unstructured, conta
 func containerNames(template *unstructured.Unstructured) []string {
 	var names []string
 	// The error is ignored, because Apply reports it if the list of containers is not valid.
-	_ = forEachContainer(template, func(_ pointer, container map[string]any) error {
+	_ = forEachContainer(template, func(_ jsonpointer.Pointer, container map[string]any) error {
 		if name, ok := container["name"].(string); ok {
 			names = append(names, name)
 		}

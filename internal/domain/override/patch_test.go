@@ -2,7 +2,6 @@ package override
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,30 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
+	"karmada.io/karmada/internal/domain/jsonpointer"
 )
-
-// FuzzPointer checks that parsePointer parses the result of String to the same pointer.
-func FuzzPointer(f *testing.F) {
-	for _, seed := range []string{"", "/", "/a/b", "/a~1b/~0", "/~", "a", "//"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		parsed, err := parsePointer(text)
-		if err != nil {
-			if text == "" || text[0] == '/' {
-				t.Errorf("rejected %q: %v", text, err)
-			}
-			return
-		}
-		again, err := parsePointer(parsed.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(parsed, again); diff != "" {
-			t.Errorf("%q changed: %s", text, diff)
-		}
-	})
-}
 
 // FuzzPatchOperation compares patchOperation with the JSON patch library of upstream Karmada:
 // either both return an error, or both return the same document.
@@ -77,7 +54,7 @@ func FuzzPatchOperation(f *testing.F) {
 		if err != nil {
 			return
 		}
-		parsed, err := parsePointer(path)
+		parsed, err := jsonpointer.Parse(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +63,7 @@ func FuzzPatchOperation(f *testing.F) {
 			t.Fatalf("%s %q: library error %v, got error %v", operator, path, wantErr, gotErr)
 		}
 		if gotErr != nil {
-			var place *mismatchError
-			if !errors.As(gotErr, &place) || place.remedy == "" {
+			if _, remedy := placeOf(gotErr); remedy == "" {
 				t.Errorf("%s %q: %v has no remedy", operator, path, gotErr)
 			}
 			return
