@@ -81,8 +81,9 @@ func New(sources ...Source) *Interpreter {
 }
 
 // Rules returns, for each operation, the rule of the first source that has a rule for the
-// operation. ReflectStatus is never nil: the default is ReflectWholeStatus. ValidateDependencies
-// validates the results of the rule Dependencies of every source.
+// operation. ReflectStatus is never nil: the default is ReflectWholeStatus. The results
+// of the rules Replicas, Components and Dependencies of every source are validated with
+// ValidateRequests and ValidateDependencies.
 func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	var rules Rules
 	for _, source := range i.sources {
@@ -90,6 +91,12 @@ func (i *Interpreter) Rules(gvk schema.GroupVersionKind) Rules {
 	}
 	if rules.ReflectStatus == nil {
 		rules.ReflectStatus = ReflectWholeStatus
+	}
+	if rules.Replicas != nil {
+		rules.Replicas = withValidRequests(rules.Replicas)
+	}
+	if rules.Components != nil {
+		rules.Components = withValidComponents(rules.Components)
 	}
 	if rules.Dependencies != nil {
 		rules.Dependencies = withValidation(rules.Dependencies)
