@@ -1,0 +1,48 @@
+package script
+
+import (
+	"sync"
+
+	"karmada.io/karmada/internal/domain/breaker"
+)
+
+// maxCached is the maximum number of scripts in the cache. Rules keep their scripts in addition.
+const maxCached = 1024
+
+// cache holds compiled scripts, so that rules which are created again do not compile their scripts
+// again, and continue the pause of a script that exceeded its limits.
+type cache struct {
+	mu      sync.Mutex
+	entries map[cacheKey]*cached
+	// order has the keys of the entries, from the oldest one.
+	order []cacheKey
+}
+
+type cacheKey struct{ text, function string }
+
+// cached is a script that is compiled when it is needed first.
+type cached struct {
+	compile func() (*program, error)
+	breaker breaker.Breaker
+}
+
+// cached returns the script with the given text, for one of its functions.
+func (e *Engine) cached(text, function string) *cached {
+	c, key := &e.cache, cacheKey{text: text, function: function}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry, ok := c.entries[key]; ok {
+		return entry
+	}
+	if c.entries == nil {
+		c.entries = map[cacheKey]*cached{}
+	}
+	if len(c.order) == maxCached {
+		delete(c.entries, c.order[0])
+		c.order = append(c.order[:0], c.order[1:]...)
+	}
+	entry := &cached{compile: sync.OnceValues(func() (*program, error) { return e.compile(text, scriptSource) })}
+	c.entries[key] = entry
+	c.order = append(c.order, key)
+	return entry
+}

@@ -1,0 +1,287 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+func (f *scriptFunction) replicas(ctx context.Context, template *unstructured.Unstructured) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
+	err = f.call(ctx, 2, func(s *sandbox, results []lua.LValue) error {
+		number, ok := results[0].(lua.LNumber)
+		if !ok {
+			return wrongType(results[0], "a number")
+		}
+		// The comparison is false for NaN.
+		whole := math.Trunc(float64(number))
+		if !(whole >= math.MinInt32 && whole <= math.MaxInt32) {
+			return fmt.Errorf("the function returned %v replicas, which is no 32-bit integer", float64(number))
+		}
+		if whole < 0 {
+			return fmt.Errorf("the function returned %v replicas: return 0 or more", whole)
+		}
+		replicas = int32(whole)
+		if results[1] == lua.LNil {
+			return nil
+		}
+		requirements = &workv1alpha2.ReplicaRequirements{}
+		return s.decode(results[1], "requirements", requirements)
+	}, template.Object)
+	if err != nil {
+		return 0, nil, err
+	}
+	return replicas, requirements, nil
+}
+
+func wrongType(value lua.LValue, want string) error {
+	if value == lua.LNil {
+		return fmt.Errorf("the function returned nil, not %s", want)
+	}
+	return fmt.Errorf("the function returned a %s, not %s", value.Type(), want)
+}
+
+// decode converts a table to a type of the API. what names the table in messages.
+func (s *sandbox) decode(value lua.LValue, what string, into any) error {
+	if value.Type() != lua.LTTable {
+		return wrongType(value, "a table with "+what)
+	}
+	converted, err := s.convert(value, nil, nil, map[string]any{})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(converted)
+	if err != nil {
+		return fmt.Errorf("encoding the %s: %w", what, err)
+	}
+	return unmarshal(text, what, &interpreter.RequirementTexts{}, into)
+}
+
+// unmarshal decodes a result. check has the same fields, and is decoded first.
+func unmarshal(text []byte, what string, check, into any) error {
+	for _, each := range []any{check, into} {
+		if err := json.Unmarshal(text, each); err != nil {
+			return fmt.Errorf("the function returned invalid %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// decodeList converts a table to a list of a type of the API.
+func decodeList[T any](s *sandbox, value lua.LValue, what string) (list []T, err error) {
+	if value.Type() != lua.LTTable {
+		return nil, wrongType(value, "a list of "+what)
+	}
+	converted, err := s.convert(value, nil, nil, []any{})
+	if err != nil {
+		return nil, err
+	}
+	if _, isList := converted.([]any); !isList {
+		if object, isObject := converted.(map[string]any); !isObject || len(object) > 0 {
+			return nil, fmt.Errorf("the function returned a table with the fields of one object, not a list of %s", what)
+		}
+		return nil, nil
+	}
+	text, err := json.Marshal(converted)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the %s: %w", what, err)
+	}
+	return list, unmarshal(text, what, &interpreter.ComponentTexts{}, &list)
+}
+
+func (f *scriptFunction) components(ctx context.Context, template *unstructured.Unstructured) (components []workv1alpha2.Component, err error) {
+	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+		if results[0] == lua.LNil {
+			return nil
+		}
+		if components, err = decodeList[workv1alpha2.Component](s, results[0], "components"); err != nil {
+			return err
+		}
+		return validateComponents(components)
+	}, template.Object)
+	return components, err
+}
+
+func (f *scriptFunction) reviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (revised *unstructured.Unstructured, err error) {
+	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+		revised, err = s.changed(results[0], template, template.Object)
+		return err
+	}, template.Object, replicas)
+	return revised, err
+}
+
+func (f *scriptFunction) retain(ctx context.Context, desired, observed *unstructured.Unstructured) (retained *unstructured.Unstructured, err error) {
+	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+		retained, err = s.changed(results[0], desired, desired.Object, observed.Object)
+		return err
+	}, desired.Object, observed.Object)
+	return retained, err
+}
+
+// changed converts a result that is a changed object. If it equals the object, it is the object.
+// inputs decide about empty tables.
+func (s *sandbox) changed(result lua.LValue, object *unstructured.Unstructured, inputs ...any) (*unstructured.Unstructured, error) {
+	if result.Type() != lua.LTTable {
+		return nil, wrongType(result, "the object as a table")
+	}
+	converted, err := s.convert(result, object.Object, nil, map[string]any{}, inputs...)
+	if err != nil {
+		return nil, err
+	}
+	if isSameValue(converted, object.Object) {
+		return object, nil
+	}
+	content, isObject := converted.(map[string]any)
+	if !isObject {
+		return nil, fmt.Errorf("the function returned a list, not the object")
+	}
+	changed := &unstructured.Unstructured{Object: content}
+	return changed, checkIdentity(object, changed)
+}
+
+// checkIdentity returns an error if a script returned another object than it got.
+func checkIdentity(before, after *unstructured.Unstructured) error {
+	for _, field := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
+		old, _, _ := unstructured.NestedFieldNoCopy(before.Object, field...)
+		changed, _, _ := unstructured.NestedFieldNoCopy(after.Object, field...)
+		if !reflect.DeepEqual(old, changed) {
+			return fmt.Errorf("the function returned an object with another %s: return the object that it got, with the changed fields", strings.Join(field, "."))
+		}
+	}
+	return nil
+}
+
+func (f *scriptFunction) aggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (aggregated *unstructured.Unstructured, err error) {
+	list, err := itemsOf(items)
+	if err != nil {
+		return nil, fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
+	}
+	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+		aggregated, err = s.withStatus(results[0], template)
+		return err
+	}, template.Object, list)
+	return aggregated, err
+}
+
+// withStatus returns the template with the status of a result. The rest of the result is not used,
+// because it may be a template that changed in the meantime.
+func (s *sandbox) withStatus(result lua.LValue, template *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	table, isTable := result.(*lua.LTable)
+	if !isTable {
+		return nil, wrongType(result, "the object as a table")
+	}
+	before, exists := template.Object["status"]
+	after, err := s.status(table, before)
+	if err != nil {
+		return nil, err
+	}
+	if after == nil && !exists || after != nil && (isSameValue(after, before) || isEmptyObject(after) && isEmptyObject(before)) {
+		return template, nil
+	}
+	changed := make(map[string]any, len(template.Object)+1)
+	for name, value := range template.Object {
+		changed[name] = value
+	}
+	delete(changed, "status")
+	if after != nil {
+		changed["status"] = after
+	}
+	return &unstructured.Unstructured{Object: changed}, nil
+}
+
+func isEmptyObject(value any) bool {
+	object, isObject := value.(map[string]any)
+	return isObject && len(object) == 0
+}
+
+// status converts the field status of a result. It is nil if the result has none.
+func (s *sandbox) status(table *lua.LTable, before any) (any, error) {
+	value := table.RawGetString("status")
+	if n := s.unloaded(table); n != nil && n.object != nil && value == lua.LNil && !slices.Contains(n.written, "status") {
+		if child := n.child("status"); child != nil {
+			value = child
+		} else {
+			return n.object["status"], nil
+		}
+	}
+	if value == lua.LNil {
+		return nil, nil
+	}
+	if value.Type() != lua.LTTable {
+		return nil, fmt.Errorf("the function returned an object whose status is a %s, not a table", value.Type())
+	}
+	converted, err := s.convert(value, before, path{"status"}, nil)
+	if _, isList := converted.([]any); isList && err == nil {
+		return nil, fmt.Errorf("the function returned an object whose status is a list, not an object")
+	}
+	return converted, err
+}
+
+func (f *scriptFunction) reflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (status *runtime.RawExtension, err error) {
+	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) error {
+		if results[0].Type() != lua.LTTable {
+			return wrongType(results[0], "a table with the status")
+		}
+		converted, err := s.convert(results[0], nil, nil, map[string]any{})
+		if err != nil {
+			return err
+		}
+		if _, isList := converted.([]any); isList {
+			return fmt.Errorf("the function returned a list, not a table with the status")
+		}
+		text, err := json.Marshal(converted)
+		if err != nil {
+			return fmt.Errorf("encoding the status: %w", err)
+		}
+		status = &runtime.RawExtension{Raw: text}
+		return nil
+	}, memberObject.Object)
+	return status, err
+}
+
+func (f *scriptFunction) isHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (healthy bool, err error) {
+	err = f.call(ctx, 1, func(_ *sandbox, results []lua.LValue) error {
+		value, ok := results[0].(lua.LBool)
+		if !ok {
+			return wrongType(results[0], "a boolean")
+		}
+		healthy = bool(value)
+		return nil
+	}, memberObject.Object)
+	return healthy, err
+}
+
+// functions are all functions for one operation.
+type functions []*scriptFunction
+
+// dependencies returns the dependencies that at least one of the functions returns, in the order of
+// their API version, kind, namespace and name.
+func (f functions) dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+	all := []configv1alpha1.DependentObjectReference{}
+	for _, function := range f {
+		err := function.call(ctx, 1, func(s *sandbox, results []lua.LValue) error {
+			list, err := decodeList[configv1alpha1.DependentObjectReference](s, results[0], "dependencies")
+			if err != nil {
+				return err
+			}
+			all = append(all, list...)
+			// The interpreter checks the union again, but its error cannot name the customization.
+			return interpreter.ValidateDependencies(list)
+		}, template.Object)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sortedDependencies(all)
+}

@@ -1,0 +1,134 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/domain/breaker"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/customization"
+)
+
+// Rules returns the rules of a kind with the given scripts. An operation without a script is nil. The
+// rule of a script that does not compile returns the error of the compiler.
+func (e *Engine) Rules(scripts customization.Scripts) interpreter.Rules {
+	var rules interpreter.Rules
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretReplica); s != nil {
+		rules.Replicas = s.replicas
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretComponent); s != nil {
+		rules.Components = s.components
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationReviseReplica); s != nil {
+		rules.ReviseReplicas = s.reviseReplicas
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationRetain); s != nil {
+		rules.Retain = s.retain
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationAggregateStatus); s != nil {
+		rules.AggregateStatus = s.aggregateStatus
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretStatus); s != nil {
+		rules.ReflectStatus = s.reflectStatus
+	}
+	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretHealth); s != nil {
+		rules.IsHealthy = s.isHealthy
+	}
+	if all := e.all(scripts, configv1alpha1.InterpreterOperationInterpretDependency); len(all) > 0 {
+		rules.Dependencies = all.dependencies
+	}
+	return rules
+}
+
+// scriptFunction is the function of a script that answers one operation.
+type scriptFunction struct {
+	engine        *Engine
+	customization string
+	operation     customization.Operation
+	script        *cached
+}
+
+func (e *Engine) all(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) functions {
+	operation, _ := customization.OperationNamed(name)
+	var all functions
+	for _, script := range scripts[name] {
+		all = append(all, &scriptFunction{
+			engine: e, customization: script.Customization, operation: operation,
+			script: e.cached(script.Text, operation.Function),
+		})
+	}
+	return all
+}
+
+func (e *Engine) first(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) *scriptFunction {
+	if all := e.all(scripts, name); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// call runs the function with arguments of the types of unstructured objects. It passes results
+// results to read, which must not keep them. A nil list is nil in the script. Errors have the name
+// of the customization and of the operation.
+func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments ...any) error {
+	if err := f.run(ctx, results, read, arguments); err != nil {
+		return fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
+	}
+	return nil
+}
+
+func (f *scriptFunction) run(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments []any) error {
+	program, err := f.script.compile()
+	if err != nil {
+		return fmt.Errorf("the script does not compile: %w", err)
+	}
+	return f.script.breaker.Do(namespaceOf(arguments), f.engine.options.Now, func() (breaker.Verdict, error) {
+		s := f.engine.pool.Get().(*sandbox)
+		s.prepare(ctx)
+		err := f.execute(s, program, results, read, arguments)
+		verdict := s.verdict()
+		if err == nil {
+			// After an error, the state may hold on to memory of the script.
+			s.release()
+		}
+		return verdict, err
+	})
+}
+
+// namespaceOf returns the namespace of the object that the first argument is. Calls are paused for
+// each namespace, so that the objects of one user do not pause the calls for those of others.
+func namespaceOf(arguments []any) string {
+	object, _ := arguments[0].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	return namespace
+}
+
+// verdict returns what the run says about the limits of the script.
+func (s *sandbox) verdict() breaker.Verdict {
+	switch {
+	case s.spent == nil:
+		return breaker.Within
+	case errors.As(s.spent, new(*limitError)):
+		return breaker.Exceeded
+	default:
+		return breaker.Unknown
+	}
+}
+
+func (f *scriptFunction) execute(s *sandbox, program *program, results int, read func(*sandbox, []lua.LValue) error, arguments []any) error {
+	s.noticeString(program.longest)
+	call := invocation{program: program, function: f.operation.Function, arguments: arguments, results: results}
+	if err := s.execute(call); err != nil {
+		return s.explain(err)
+	}
+	var values [2]lua.LValue
+	for i := range results {
+		values[i] = s.state.Get(i - results)
+	}
+	return read(s, values[:results])
+}
