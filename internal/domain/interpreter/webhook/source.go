@@ -1,0 +1,119 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/domain/interpreter"
+)
+
+// maxCachedKinds limits the rules that a source keeps. A control plane serves fewer kinds.
+const maxCachedKinds = 10_000
+
+// Call sends a request to a webhook and returns its response. The error names the address, the
+// cause and the remedy, but not the webhook. Call must be safe for concurrent use.
+type Call func(ctx context.Context, hook *Hook, request *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error)
+
+// NewSource returns a source of rules that call the webhooks. The webhooks are sorted by ID, as
+// Hooks returns them. newUID returns a new identifier for each request. The source never changes.
+func NewSource(hooks []*Hook, call Call, newUID func() types.UID) interpreter.Source {
+	return &source{hooks: hooks, call: call, newUID: newUID, cached: map[schema.GroupVersionKind]interpreter.Rules{}}
+}
+
+type source struct {
+	hooks  []*Hook
+	call   Call
+	newUID func() types.UID
+
+	mu     sync.RWMutex
+	cached map[schema.GroupVersionKind]interpreter.Rules
+}
+
+// Rules implements interpreter.Source.
+func (s *source) Rules(kind schema.GroupVersionKind) interpreter.Rules {
+	s.mu.RLock()
+	rules, found := s.cached[kind]
+	s.mu.RUnlock()
+	if found {
+		return rules
+	}
+	rules = s.newRules(kind)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.cached) >= maxCachedKinds {
+		clear(s.cached)
+	}
+	s.cached[kind] = rules
+	return rules
+}
+
+func (s *source) newRules(kind schema.GroupVersionKind) interpreter.Rules {
+	var rules interpreter.Rules
+	if o := s.operation(configv1alpha1.InterpreterOperationInterpretReplica, kind); o != nil {
+		rules.Replicas = o.replicas
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationInterpretComponent, kind); o != nil {
+		rules.Components = o.components
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationReviseReplica, kind); o != nil {
+		rules.ReviseReplicas = o.reviseReplicas
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationRetain, kind); o != nil {
+		rules.Retain = o.retain
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationAggregateStatus, kind); o != nil {
+		rules.AggregateStatus = o.aggregateStatus
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationInterpretStatus, kind); o != nil {
+		rules.ReflectStatus = o.reflectStatus
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationInterpretHealth, kind); o != nil {
+		rules.IsHealthy = o.isHealthy
+	}
+	if o := s.operation(configv1alpha1.InterpreterOperationInterpretDependency, kind); o != nil {
+		rules.Dependencies = o.dependencies
+	}
+	return rules
+}
+
+// operation is one operation on one kind, and the webhook that answers it.
+type operation struct {
+	name   configv1alpha1.InterpreterOperation
+	kind   schema.GroupVersionKind
+	hook   *Hook
+	source *source
+}
+
+// operation returns nil if no webhook answers the operation on the kind.
+func (s *source) operation(name configv1alpha1.InterpreterOperation, kind schema.GroupVersionKind) *operation {
+	if hook := HookFor(s.hooks, name, kind); hook != nil {
+		return &operation{name: name, kind: kind, hook: hook, source: s}
+	}
+	return nil
+}
+
+// ask sends a request and returns the successful response.
+func (o *operation) ask(ctx context.Context, request *configv1alpha1.ResourceInterpreterRequest) (*configv1alpha1.ResourceInterpreterResponse, error) {
+	request.UID = o.source.newUID()
+	sent := &configv1alpha1.ResourceInterpreterContext{Request: request}
+	sent.SetGroupVersionKind(contextKind)
+	received, err := o.source.call(ctx, o.hook, sent)
+	if err != nil {
+		return nil, o.wrap(err)
+	}
+	response, err := successful(received, request.UID)
+	if err != nil {
+		return nil, o.wrap(err)
+	}
+	return response, nil
+}
+
+// wrap adds the webhook and the operation to an error.
+func (o *operation) wrap(err error) error {
+	return fmt.Errorf("webhook %s, %s: %w", o.hook.ID, o.name, err)
+}
