@@ -3,13 +3,15 @@ package loop
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // Backoff configures the delay before a failed item is retried. The delay starts at Base, doubles
-// with each consecutive failure, and is at most Max. The zero value means DefaultBackoff.
+// with each consecutive failure, and is at most Max. A random part of up to one half is subtracted.
+// The zero value means DefaultBackoff.
 type Backoff struct {
 	Base, Max time.Duration
 }
@@ -25,7 +27,18 @@ func NewRateLimiter[T comparable](retry Backoff) workqueue.TypedRateLimiter[T] {
 	if retry == (Backoff{}) {
 		retry = DefaultBackoff()
 	}
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)
+	return spread[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](retry.Base, retry.Max)}
+}
+
+// spread distributes retries over time. Items that began to fail together would be retried together
+// forever otherwise. If they all need something that serves only few requests at a time, such as a
+// slow webhook, almost all of them would fail again, and it would be idle until the next retry.
+type spread[T comparable] struct {
+	workqueue.TypedRateLimiter[T]
+}
+
+func (s spread[T]) When(item T) time.Duration {
+	return wait.Jitter(s.TypedRateLimiter.When(item)/2, 1)
 }
 
 // ControllerOptions returns the options for a controller of a manager: the number of workers, at

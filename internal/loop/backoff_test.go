@@ -17,19 +17,25 @@ func TestBackoff(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			limiter := NewRateLimiter[string](test.retry)
-			if got := limiter.When("a"); got != test.first {
-				t.Errorf("first delay %s, want %s", got, test.first)
+			expect := func(item string, longest time.Duration) (delay time.Duration) {
+				t.Helper()
+				if delay = limiter.When(item); delay < longest/2 || delay > longest {
+					t.Errorf("delay %s of item %s, want %s to %s", delay, item, longest/2, longest)
+				}
+				return delay
 			}
-			var last time.Duration
+			expect("a", test.first)
+			for range 20 {
+				limiter.When("a")
+			}
+			delays := map[time.Duration]bool{}
 			for range 100 {
-				last = limiter.When("a")
+				delays[expect("a", test.last)] = true
 			}
-			if last != test.last {
-				t.Errorf("last delay %s, want %s", last, test.last)
+			if len(delays) < 50 {
+				t.Errorf("100 retries have only %d different delays", len(delays))
 			}
-			if got := limiter.When("b"); got != test.first {
-				t.Errorf("another item is delayed by %s", got)
-			}
+			expect("b", test.first)
 		})
 	}
 }

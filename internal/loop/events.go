@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 // maxTrackedObjects limits how many failures are stored, and how many successes are stored, to
@@ -54,13 +56,17 @@ func (e *Events) RecordDecision(object client.Object, reason, format string, arg
 }
 
 // RecordFailure records why an operation on an object failed, unless the same message is already
-// recorded.
+// recorded. An interpreter.BusyError is not recorded: retries alternate between it and the cause why
+// other calls take long, and each alternation would be an event.
 func (e *Events) RecordFailure(object client.Object, reason string, err error) {
 	e.RecordClusterFailure("", object, reason, err)
 }
 
 // RecordClusterFailure is RecordFailure for an operation in one of the clusters of an object.
 func (e *Events) RecordClusterFailure(cluster string, object client.Object, reason string, err error) {
+	if interpreter.IsBusy(err) {
+		return
+	}
 	key, message := failureKey{object.GetUID(), reason, cluster}, err.Error()
 	e.mu.Lock()
 	last, ok := e.reportedFailures.Get(key)

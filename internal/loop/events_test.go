@@ -2,12 +2,15 @@ package loop
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
+
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 func recordedEvents(recorder *record.FakeRecorder) []string {
@@ -27,7 +30,9 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	events := NewEvents(recorder)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
 	first, second := errors.New("rejected"), errors.New("not found")
+	busy := fmt.Errorf("scaling: %w", &interpreter.BusyError{Text: "8 calls run"})
 	events.RecordFailure(object, "SyncFailed", first)
+	events.RecordFailure(object, "SyncFailed", busy)
 	events.RecordFailure(object, "SyncFailed", first)
 	events.RecordFailure(object, "SyncFailed", second)
 	events.ClearFailure(object, "SyncFailed")

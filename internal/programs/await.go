@@ -93,7 +93,7 @@ func requiredKinds(components []Component) (map[schema.GroupVersion][]string, er
 	}
 	kinds := map[schema.GroupVersion][]string{}
 	for _, component := range components {
-		for _, object := range component.RequiredKinds {
+		for _, object := range component.allRequiredKinds() {
 			kind, err := apiutil.GVKForObject(object, scheme)
 			if err != nil {
 				return nil, fmt.Errorf("finding the kind of %T: %w", object, err)

@@ -66,6 +66,7 @@ func allKinds() map[string][]string {
 		"work.karmada.io/v1alpha1":    {"Work"},
 		"work.karmada.io/v1alpha2":    {"ResourceBinding", "ClusterResourceBinding"},
 		"policy.karmada.io/v1alpha1":  {"PropagationPolicy", "ClusterPropagationPolicy", "OverridePolicy", "ClusterOverridePolicy"},
+		"config.karmada.io/v1alpha1":  {"ResourceInterpreterCustomization", "ResourceInterpreterWebhookConfiguration"},
 	}
 }
 

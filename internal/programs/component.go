@@ -35,6 +35,10 @@ type Component struct {
 	Help string
 	// RequiredKinds are the kinds of Karmada that the component requires to start.
 	RequiredKinds []client.Object
+	// Interprets reports whether the component interprets objects. Its host then loads the
+	// configuration of the interpreter before controllers start, and watches it. The kinds of this
+	// configuration are required.
+	Interprets bool
 	// Options are the options that the component has in every process that runs it. nil means that
 	// the component has no options.
 	Options Options

@@ -12,7 +12,7 @@ func TestInterpreterOptionsOfGates(t *testing.T) {
 		if err := set.SetFromMap(map[string]bool{string(gates.ResourceQuotaEstimate): on}); err != nil {
 			t.Fatal(err)
 		}
-		if got := interpreterOptions(set).ResourceQuotaEstimate; got != on {
+		if got := interpreterOptions(set, nil).ResourceQuotaEstimate; got != on {
 			t.Errorf("the interpreter has the priority class: %t, with the gate: %t", got, on)
 		}
 	}

@@ -82,8 +82,9 @@ type ClaimLookup = detector.ClaimLookup
 
 // Host contains the clients, caches and settings that the components of one process share.
 type Host struct {
-	Manager     manager.Manager
-	Members     *member.Clusters
+	Manager manager.Manager
+	Members *member.Clusters
+	// Interpreter interprets objects. It requires the field Interprets of the component.
 	Interpreter interpreter.Source
 	// Templates reads objects of any kind.
 	Templates *template.Reader
@@ -101,6 +102,9 @@ type Host struct {
 	// electsLeader means that another replica may be the leader. Then the caches of the required
 	// kinds are filled before this process becomes the leader.
 	electsLeader bool
+	// rules is the Interpreter whose configuration is watched. It is nil as soon as the watch is
+	// added.
+	rules *interpreters.Interpreter
 }
 
 // NewHost returns a host that uses a client configuration for the control plane. The connections
@@ -138,8 +142,12 @@ func NewHost(ctx context.Context, karmada *rest.Config, o HostOptions) (*Host, e
 	if err != nil {
 		return nil, err
 	}
+	rules, err := interpreters.New(interpreterOptions(o.Gates, mgr.GetAPIReader()))
+	if err != nil {
+		return nil, err
+	}
 	return &Host{
-		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: interpreters.New(interpreterOptions(o.Gates)),
+		Judge: deletionJudge, Epoch: watch, Manager: mgr, Members: members, Interpreter: rules, rules: rules,
 		Templates: template.NewReader(mgr.GetCache(), mgr.GetAPIReader()), WorkReports: reports,
 		Gates: o.Gates, SetClaimLookup: o.SetClaimLookup, electsLeader: o.Election.Enabled,
 	}, nil
@@ -178,13 +186,18 @@ func newSecretWatcher(mgr manager.Manager, o HostOptions) (metadata.Interface, e
 // Add registers components with the host.
 func (h *Host) Add(components ...Component) error {
 	for _, component := range components {
+		if component.Interprets {
+			if err := h.watchRules(); err != nil {
+				return fmt.Errorf("adding %s: %w", component.Name, err)
+			}
+		}
 		if err := component.Add(h); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
 		if !h.electsLeader {
 			continue
 		}
-		if err := h.Manager.Add(cacheWarmer{h.Manager.GetCache(), component.RequiredKinds}); err != nil {
+		if err := h.Manager.Add(cacheWarmer{h.Manager.GetCache(), component.allRequiredKinds()}); err != nil {
 			return fmt.Errorf("adding %s: %w", component.Name, err)
 		}
 	}

@@ -49,6 +49,14 @@ const (
 	// WorkStatusTooLargeReason: a status is larger than the limit.
 	WorkStatusTooLargeReason = "StatusTooLarge"
 
+	// WorkStatusInterpreted reports that a script or webhook cannot interpret the status or the
+	// health of an object in the cluster. It is absent from other Works.
+	WorkStatusInterpreted = "StatusInterpreted"
+
+	// WorkInterpreterFailedReason: a rule of the interpreter returned an error. The message
+	// names the script with its line, or the webhook.
+	WorkInterpreterFailedReason = "InterpreterFailed"
+
 	// WorkDriftContested reports whether another client in the cluster changes the objects
 	// back each time they are repaired. Repairs have a longer delay while it is True.
 	WorkDriftContested = "DriftContested"

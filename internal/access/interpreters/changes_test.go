@@ -65,7 +65,7 @@ func TestChangesAreHandledTogether(t *testing.T) {
 						table.Set(kindNamed(name), fixedReplicas(1))
 					}
 				}
-				changes := Observe(New(Options{Sources: []interpreter.Source{table}}))
+				changes := Observe(interpreter.New(table))
 				change(test.before)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
@@ -108,8 +108,8 @@ func TestHandleEndsWithItsContext(t *testing.T) {
 	tests := map[string]interpreter.Source{
 		"rules that change":     &Table{},
 		"rules that are fixed":  interpreter.New(),
-		"sources that change":   New(Options{Sources: []interpreter.Source{&Table{}}}),
-		"only built-in sources": New(Options{}),
+		"sources that change":   interpreter.New(&Table{}),
+		"only built-in sources": newInterpreter(t, Options{}),
 	}
 	for name, rules := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,11 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/diagnose"
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/webhook"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -39,7 +43,33 @@ func (r *Reader) Read(ctx context.Context, now time.Time) diagnose.Facts {
 	})
 	reads.Wait()
 	facts.Overrides = r.readOverrides(ctx, &facts)
+	facts.Interpretation = r.interpret(ctx, &facts)
 	return facts
+}
+
+// interpret returns the error with which a script reads the replicas of a template without a binding. It
+// returns nil if the configuration of the interpreter cannot be read, and for the kinds of webhooks:
+// a webhook that this machine does not reach can be reachable for the control plane.
+func (r *Reader) interpret(ctx context.Context, facts *diagnose.Facts) error {
+	template := facts.Template.Value
+	hasNoBinding := facts.Binding == diagnose.Fact[binding.Object]{}
+	if template == nil || !hasNoBinding {
+		return nil
+	}
+	rules, err := interpreters.NewLoaded(ctx, r.config, interpreters.Options{CallWebhook: callNoWebhook})
+	if err != nil {
+		return nil //nolint:nilerr // the error says nothing about the template
+	}
+	_, err = (&policy.BindingInput{Template: template}).Interpret(ctx, rules.Rules(facts.Kind), false)
+	if interpreter.IsBusy(err) {
+		return nil
+	}
+	return err
+}
+
+// callNoWebhook implements webhook.Call with an error that says nothing about the object.
+func callNoWebhook(context.Context, *webhook.Hook, *configv1alpha1.ResourceInterpreterContext) (*configv1alpha1.ResourceInterpreterContext, error) {
+	return nil, &interpreter.BusyError{Text: "webhooks are called only by the control plane"}
 }
 
 // ReadTemplate reads the template.

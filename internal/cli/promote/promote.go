@@ -122,10 +122,11 @@ func (o *options) run(ctx context.Context, kind, name string) error {
 	if err != nil {
 		return err
 	}
-	return promotion{
-		options: *o, karmada: karmada, member: member,
-		rules: interpreters.New(interpreters.Options{}),
-	}.promote(ctx, object)
+	rules, err := o.LoadRules(ctx, interpreters.Options{})
+	if err != nil {
+		return err
+	}
+	return promotion{options: *o, karmada: karmada, member: member, rules: rules}.promote(ctx, object)
 }
 
 // complete completes the first argument with types, and the second argument with names of objects.

@@ -119,7 +119,10 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.CheckKubeconfig(); err != nil {
 		return err
 	}
-	rules := interpreters.New(interpreters.Options{})
+	rules, err := o.LoadRules(ctx, interpreters.Options{})
+	if err != nil {
+		return err
+	}
 	given, err := o.readFiles()
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/completion"
 
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/cli/command"
 	"karmada.io/karmada/internal/registration"
 )
@@ -93,6 +94,21 @@ func (c *ClientFlags) ClusterClient() (command.ClusterClient, error) {
 		return command.ClusterClient{}, err
 	}
 	return command.NewClusterClient(config)
+}
+
+// LoadRules returns the interpreter with the configuration of the control plane. If the caller may
+// not read the configuration, it prints a note, and returns the interpreter without it.
+func (c *ClientFlags) LoadRules(ctx context.Context, o interpreters.Options) (*interpreters.Interpreter, error) {
+	config, err := c.Program.KarmadaKubeconfig(c.Context).Config()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := interpreters.NewLoaded(ctx, config, o)
+	if apierrors.IsForbidden(err) {
+		c.Program.Messagef("note: only the built-in interpreter rules are used: %v", err)
+		return interpreters.New(o)
+	}
+	return rules, err
 }
 
 // ListMembers returns the wanted members sorted by name, or all members if wanted is empty. If a

@@ -15,6 +15,7 @@ package bindingstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,6 +30,7 @@ import (
 	clusterv1alpha1 "karmada.io/karmada/api/cluster/v1alpha1"
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/conditions"
@@ -140,12 +142,27 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if wait := r.reportDelay(request, stored, account, isRendered); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	if err := r.writeBindingStatus(ctx, request, stored, account, isRendered); err != nil {
+	if stored, err = r.writeBindingStatus(ctx, request, stored, account, isRendered); err != nil || stored == nil {
 		return loop.Result(err)
 	}
 	r.events.RecordSuccess(stored, workv1alpha2.EventReasonAggregateStatusSucceed, "Aggregated the status of %d clusters", len(account.Items))
 	r.recordUnhealthyEvents(stored, account.Items)
-	return loop.Result(r.aggregateTemplateStatus(ctx, request, stored, account.Items))
+	err = r.aggregateTemplateStatus(ctx, request, stored, account.Items)
+	return loop.Result(r.reportAggregation(ctx, request, stored, err))
+}
+
+// reportAggregation reports in a condition of the binding whether the status of the template is
+// aggregated. Errors that are not due to the aggregated status are not reported there, because the
+// next attempt can succeed. It returns the error of interpreters.Report.
+func (r *reconciler) reportAggregation(ctx context.Context, request reconcile.Request, stored binding.Object, err error) error {
+	if err != nil && !errors.As(err, new(*aggregationError)) {
+		return err
+	}
+	reported, err := interpreters.Report(ctx, r.karmada, stored, workv1alpha2.StatusAggregated, err, r.now())
+	if reported != stored {
+		r.writes.Record(request, reported)
+	}
+	return err
 }
 
 // reportDelay returns how long to delay the write of the status of a binding because its clusters
@@ -178,8 +195,9 @@ func (r *reconciler) readBinding(ctx context.Context, request reconcile.Request)
 	return current, r.karmadaReader.Get(ctx, request.NamespacedName, current)
 }
 
-// writeBindingStatus writes the collected statuses of the Works to the status of the binding.
-func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) error {
+// writeBindingStatus writes the collected statuses of the Works to the status of the binding. It
+// returns the current binding, or nil if the binding was deleted.
+func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.Request, stored binding.Object, account work.Aggregation, isRendered bool) (binding.Object, error) {
 	condition := account.FullyAppliedCondition(binding.ExpectedClusters(stored.BindingSpec()), stored.GetGeneration())
 	condition.LastTransitionTime = metav1.NewTime(r.now())
 	current := []metav1.Condition{condition}
@@ -191,20 +209,20 @@ func (r *reconciler) writeBindingStatus(ctx context.Context, request reconcile.R
 	}
 	reported := binding.Copy(stored)
 	if !mergeStatus(reported.BindingStatus(), account.Items, current...) {
-		return nil
+		return stored, nil
 	}
 	if _, err := patch.Status(ctx, r.karmada, stored, reported); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil
+			return nil, nil
 		}
 		if !apierrors.IsConflict(err) {
 			r.events.RecordFailure(stored, workv1alpha2.EventReasonAggregateStatusFailed, err)
 		}
-		return err
+		return nil, err
 	}
 	r.writes.Record(request, reported)
 	r.events.ClearFailure(stored, workv1alpha2.EventReasonAggregateStatusFailed)
-	return nil
+	return reported, nil
 }
 
 // mergeStatus sets the items and conditions of a status and reports whether the content of the

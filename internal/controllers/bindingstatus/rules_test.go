@@ -3,16 +3,20 @@ package bindingstatus
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/interpreters/rulestest"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
@@ -67,5 +71,37 @@ func TestRuleThatIsRemovedDuringAPassWritesNothing(t *testing.T) {
 	template := &unstructured.Unstructured{}
 	if err := w.writeAggregated(t.Context(), aggregation{template: webBinding().Spec.Resource}, template); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRejectedStatusIsReported(t *testing.T) {
+	deployments := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	w, table := newFixture(t, webBinding("m1"), webTemplate(), webWork("m1")), &interpreters.Table{}
+	w.rules = table
+	table.Set(deployments, aggregating(4))
+	report := func() string {
+		t.Helper()
+		if condition := conditions.Get(w.binding().Status.Conditions, workv1alpha2.StatusAggregated); condition != nil {
+			return string(condition.Status) + " " + condition.Message
+		}
+		return ""
+	}
+	w.patchError = apierrors.NewServiceUnavailable("the API server starts")
+	if _, err := w.Reconcile(t.Context(), request("shop", "web-deployment")); err == nil || report() != "" {
+		t.Errorf("error %v, condition %q; want an error and no condition, because the status is not at fault", err, report())
+	}
+	w.patchError = apierrors.NewInvalid(deployments.GroupKind(), "web", field.ErrorList{
+		field.Invalid(field.NewPath("status", "replicas"), 4, "must be less than 4"),
+	})
+	if _, err := w.Reconcile(t.Context(), request("shop", "web-deployment")); !apierrors.IsInvalid(err) {
+		t.Errorf("error %v, want the one of the API server, so that the queue retries", err)
+	}
+	if got := report(); !strings.HasPrefix(got, "False ") || !strings.Contains(got, "status.replicas") {
+		t.Errorf("condition %q", got)
+	}
+	w.patchError = nil
+	w.reconcile()
+	if got := report(); !strings.HasPrefix(got, "True ") {
+		t.Errorf("condition %q after the write succeeds", got)
 	}
 }

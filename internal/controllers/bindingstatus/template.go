@@ -86,15 +86,29 @@ func (r *reconciler) writeAggregated(ctx context.Context, s aggregation, templat
 		}
 		summed, err := aggregate(ctx, template, s.items)
 		if err != nil {
-			return err
+			return &aggregationError{err}
 		}
 		stored, err := r.writeTemplate(ctx, s.request, template, summed)
+		if isRejected(err) {
+			return &aggregationError{err}
+		}
 		if err != nil || stored == nil {
 			return err
 		}
 		template = stored
 	}
 	return nil
+}
+
+// aggregationError means that the rule did not return a status that the API server accepts.
+type aggregationError struct{ error }
+
+func (a *aggregationError) Unwrap() error { return a.error }
+
+// isRejected reports whether the API server, or an admission plugin, does not accept the content of a
+// write.
+func isRejected(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // withMissingTargets adds an item of unknown health for each target cluster whose Work does not

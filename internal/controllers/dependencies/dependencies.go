@@ -124,8 +124,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading binding %s: %w", request.NamespacedName, err)
 	}
-	if dependent.DeletionTimestamp != nil || !dependent.Spec.PropagateDeps {
+	if dependent.DeletionTimestamp != nil {
 		return r.finishReconcile(dependent, r.finalize(ctx, dependent))
+	}
+	if !dependent.Spec.PropagateDeps {
+		current, err := r.reportInterpretation(ctx, dependent, nil)
+		if err == nil {
+			err = r.finalize(ctx, current)
+		}
+		return r.finishReconcile(dependent, err)
 	}
 	return r.finishReconcile(dependent, r.distribute(ctx, dependent))
 }

@@ -18,7 +18,9 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/access/template"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
@@ -366,6 +368,40 @@ func TestInterpreterErrorChangesNothing(t *testing.T) {
 	expectEqual(t, "writes", w.writes)
 	if event := <-w.recorder.Events; event != "Warning GetDependenciesFailed interpreting dependencies of Deployment shop/web: the script is invalid" {
 		t.Errorf("event %q", event)
+	}
+}
+
+func TestFailedInterpretationIsNotReportedForever(t *testing.T) {
+	tests := map[string]func(w *fixture){
+		"the rule succeeds again": func(w *fixture) { w.rules = w },
+		"the rule is removed":     func(w *fixture) { w.rules = &interpreters.Table{} },
+		"dependencies are no longer propagated": func(w *fixture) {
+			w.updateBinding("web-deployment", func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false })
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newAttachedFixture(t)
+			condition := func() *metav1.Condition {
+				stored := &workv1alpha2.ResourceBinding{}
+				if err := w.store.Get(t.Context(), bindingKey("web-deployment"), stored); err != nil {
+					t.Fatal(err)
+				}
+				return conditions.Get(stored.Status.Conditions, workv1alpha2.DependenciesInterpreted)
+			}
+			w.rules = brokenRules{errors.New("the script is invalid")}
+			if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: bindingKey("web-deployment")}); err == nil {
+				t.Error("the failure is not retried")
+			}
+			if failed := condition(); failed == nil || failed.Status != metav1.ConditionFalse {
+				t.Fatalf("condition %v", failed)
+			}
+			change(w)
+			w.reconcile("web-deployment")
+			if current := condition(); current == nil || current.Status != metav1.ConditionTrue {
+				t.Errorf("condition %v", current)
+			}
+		})
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
 	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/dependency"
 	"karmada.io/karmada/internal/domain/tenancy"
@@ -31,15 +33,20 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 		// Without a rule the dependencies are unknown, which is no reason to detach bindings. After
 		// the removal of a rule, all bindings stay attached until the dependent is deleted or no
 		// longer propagates dependencies.
-		return nil
+		_, err := r.reportInterpretation(ctx, dependent, nil)
+		return err
 	}
 	found, err := rule(ctx, template)
 	if err != nil {
 		err = fmt.Errorf("interpreting dependencies of %s %s: %w", template.GetKind(), client.ObjectKeyFromObject(template), err)
 		r.events.RecordFailure(template, workv1alpha2.EventReasonGetDependenciesFailed, err)
+		_, err = r.reportInterpretation(ctx, dependent, err)
 		return err
 	}
 	r.events.ClearFailure(template, workv1alpha2.EventReasonGetDependenciesFailed)
+	if dependent, err = r.reportInterpretation(ctx, dependent, nil); err != nil {
+		return err
+	}
 	references := dependency.References(template, found)
 	if len(references) == 0 {
 		r.events.RecordSuccess(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found no dependencies")
@@ -56,6 +63,12 @@ func (r *reconciler) distribute(ctx context.Context, dependent *workv1alpha2.Res
 	}
 	r.events.RecordSuccess(template, workv1alpha2.EventReasonGetDependenciesSucceed, "Found %d dependencies", len(references))
 	return r.attachAll(ctx, dependent, references)
+}
+
+// reportInterpretation reports the result of the rule for dependencies in a condition of the dependent. A
+// nil err also means that no rule is needed, so that a failure of the past is not reported forever.
+func (r *reconciler) reportInterpretation(ctx context.Context, dependent *workv1alpha2.ResourceBinding, err error) (current *workv1alpha2.ResourceBinding, reported error) {
+	return interpreters.Report(ctx, r.karmada, dependent, workv1alpha2.DependenciesInterpreted, err, time.Now())
 }
 
 // recordDependencies records the references on the dependent and adds the finalizer. The finalizer

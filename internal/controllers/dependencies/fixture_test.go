@@ -57,7 +57,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
 	scheme := looptest.NewScheme(t, corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, policyv1alpha1.AddToScheme, workv1alpha2.AddToScheme)
 	w := &fixture{t: t, recorder: record.NewFakeRecorder(100), references: []dependency.Reference{referenceTo("ConfigMap", "settings")}}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(w.recordWrites())
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&workv1alpha2.ResourceBinding{}).WithInterceptorFuncs(w.recordWrites())
 	if err := lookup.Add(looptest.Indexer{ClientBuilder: builder}, lookup.BindingsByDependent, lookup.BindingsByTemplate); err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	h := &fixture{t: t, recorder: record.NewFakeRecorder(100), queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[templates.Request]())}
 	t.Cleanup(h.queue.ShutDown)
 	karmada := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}).
 		WithIndex(&workv1alpha2.ResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
 		WithIndex(&workv1alpha2.ClusterResourceBinding{}, lookup.BindingsByPolicy.Name, lookup.BindingsByPolicy.Keys).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -80,6 +81,10 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 			Patch: func(ctx context.Context, karmada client.WithWatch, object client.Object, change client.Patch, options ...client.PatchOption) error {
 				h.recordWrite("patch", object)
 				return karmada.Patch(ctx, object, change, options...)
+			},
+			SubResourceUpdate: func(ctx context.Context, karmada client.Client, name string, object client.Object, options ...client.SubResourceUpdateOption) error {
+				h.recordWrite("update "+name+" of", object)
+				return karmada.SubResource(name).Update(ctx, object, options...)
 			},
 		}).Build()
 	h.karmada, h.registry = karmada, prometheus.NewRegistry()

@@ -2,6 +2,7 @@ package detector
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -84,6 +85,7 @@ func (p *parts) addActions(s surroundings, o Options) {
 			MultiplePodTemplates: o.MultiplePodTemplates, WorkloadAffinity: o.WorkloadAffinity,
 			PriorityScheduling: o.PriorityScheduling, ResourceQuotaEstimate: o.ResourceQuotaEstimate,
 		},
+		Now: time.Now,
 	}
 	p.preemptor = &claims.Preemptor{
 		Enabled: o.Preemption, Karmada: s.karmada, Templates: s.templateReader, Policy: p.policies.Get,

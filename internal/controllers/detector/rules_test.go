@@ -2,9 +2,12 @@ package detector
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,6 +20,7 @@ import (
 	"karmada.io/karmada/internal/access/interpreters/rulestest"
 	"karmada.io/karmada/internal/access/template"
 	"karmada.io/karmada/internal/controllers/detector/templates"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/policy"
 )
@@ -83,5 +87,59 @@ func TestChangedRuleReachesBindings(t *testing.T) {
 				t.Errorf("binding %v, want %d replicas", bound, test.replicas)
 			}
 		})
+	}
+}
+
+func TestFailedInterpretationIsReportedOnTheBinding(t *testing.T) {
+	h, table := newFixture(t, deployment(1), propagationPolicy("p")), &interpreters.Table{}
+	h.binder.Rules = table
+	failing := func(message string) interpreter.Rules {
+		return interpreter.Rules{Replicas: func(context.Context, *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+			return 0, nil, errors.New(message)
+		}}
+	}
+	steps := []struct {
+		name     string
+		rules    interpreter.Rules
+		writes   []string
+		replicas int32
+		// status and message are those of the condition.
+		status  metav1.ConditionStatus
+		message string
+	}{
+		{"a template without a binding", failing("line 3"), nil, 0, "", ""},
+		{"a success", fixedReplicas(2), []string{"create ResourceBinding"}, 2, "", ""},
+		{"a failure", failing("line 3"), []string{"update status of ResourceBinding"}, 2, metav1.ConditionFalse, "line 3"},
+		{"the same failure", failing("line 3"), nil, 2, metav1.ConditionFalse, "line 3"},
+		{"another failure", failing("line 4"), []string{"update status of ResourceBinding"}, 2, metav1.ConditionFalse, "line 4"},
+		{"a success with another number", fixedReplicas(7), []string{"update status of ResourceBinding", "patch ResourceBinding"}, 7, metav1.ConditionTrue, "succeeds again"},
+		{"another success", fixedReplicas(7), nil, 7, metav1.ConditionTrue, "succeeds again"},
+	}
+	for _, step := range steps {
+		table.Set(deployments, step.rules)
+		h.writes = nil
+		_, err := h.templateReconciler.Reconcile(t.Context(), webRef.Request(policy.RulesChanged))
+		if fails := step.status == metav1.ConditionFalse || step.replicas == 0; fails != (err != nil) {
+			t.Errorf("%s: err = %v", step.name, err)
+		}
+		bound := h.binding()
+		if bound == nil {
+			if step.replicas != 0 {
+				t.Errorf("%s: there is no binding", step.name)
+			}
+			continue
+		}
+		expectWrites(t, step.name, h.writes, step.writes...)
+		if bound.Spec.Replicas != step.replicas {
+			t.Errorf("%s: %d replicas, want %d", step.name, bound.Spec.Replicas, step.replicas)
+		}
+		var status metav1.ConditionStatus
+		var message string
+		if condition := conditions.Get(bound.Status.Conditions, workv1alpha2.TemplateInterpreted); condition != nil {
+			status, message = condition.Status, condition.Message
+		}
+		if status != step.status || !strings.Contains(message, step.message) {
+			t.Errorf("%s: condition %q %q, want %q %q", step.name, status, message, step.status, step.message)
+		}
 	}
 }

@@ -199,9 +199,18 @@ func (c *controller) retainRule(ctx context.Context, manifest *unstructured.Unst
 		return nil
 	}
 	return func(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return rule(ctx, desired, observed)
+		retained, err := rule(ctx, desired, observed)
+		if err != nil {
+			return nil, &retainError{err}
+		}
+		return retained, nil
 	}
 }
+
+// retainError is an error of the rule for fields that the member owns.
+type retainError struct{ error }
+
+func (r *retainError) Unwrap() error { return r.error }
 
 // shorterDelay returns the shorter of two delays. 0 means that there is no delay to compare.
 func shorterDelay(a, b time.Duration) time.Duration {

@@ -195,7 +195,7 @@ func (c *controller) deliver(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	d := &delivery{member: target, work: stored}
 	failures := work.ExplainForbidden(c.applyAll(ctx, d), cluster.Annotations[clusterv1alpha1.MemberRoleAnnotation])
-	if isUnanswered(failures) {
+	if isUndecided(failures) {
 		c.reportConditions(stored, pacing.Settled, work.DispatchingCondition(stored))
 		c.recordFailureEvents(stored, workv1alpha1.EventReasonSyncFailed, eventError(cluster.Name, failures))
 		return reconcile.Result{}, errors.Join(failures...)

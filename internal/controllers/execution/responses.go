@@ -13,7 +13,14 @@ import (
 
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	"karmada.io/karmada/internal/access/member"
+	"karmada.io/karmada/internal/domain/interpreter"
 )
+
+// isUndecided reports whether the pass says nothing about the Work, so that the conditions that were
+// reported last stay: no request got a response, or a rule did not run and runs in a later pass.
+func isUndecided(failures []error) bool {
+	return isUnanswered(failures) || interpreter.IsBusy(errors.Join(failures...))
+}
 
 // isUnanswered reports whether no request got a response from the member. In that case the state of
 // the member is unknown, so the controller keeps the conditions that it reported last.
@@ -22,6 +29,9 @@ func isUnanswered(failures []error) bool {
 }
 
 func isResponse(err error) bool {
+	if errors.As(err, new(*retainError)) {
+		return !errors.Is(err, context.Canceled) // a timeout within it is one of a webhook
+	}
 	var transport *url.Error
 	return !errors.As(err, &transport) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTooManyRequests(err)

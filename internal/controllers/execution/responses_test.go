@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"karmada.io/karmada/internal/domain/interpreter"
 )
 
 var (
@@ -33,6 +35,8 @@ func TestIsUnanswered(t *testing.T) {
 		"a request timeout":                    {[]error{fmt.Errorf("updating: %w", context.DeadlineExceeded)}, true},
 		"a storage timeout of the server":      {[]error{apierrors.NewTimeoutError("request timed out", 0)}, true},
 		"an overloaded server":                 {[]error{apierrors.NewTooManyRequestsError("later")}, true},
+		"a rule at the end of the process":     {[]error{&retainError{context.Canceled}}, true},
+		"a webhook that does not answer":       {[]error{fmt.Errorf("retaining: %w", &retainError{context.DeadlineExceeded})}, false},
 		"a rejection":                          {[]error{fmt.Errorf("updating: %w", errImmutable)}, false},
 		"one rejection among lost connections": {[]error{errLost, errImmutable}, false},
 		"an object of another owner":           {[]error{errors.New("already exists in the cluster")}, false},
@@ -41,6 +45,26 @@ func TestIsUnanswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := isUnanswered(test.failures); got != test.want {
 				t.Errorf("isUnanswered = %t", got)
+			}
+		})
+	}
+}
+
+func TestIsUndecided(t *testing.T) {
+	busy := fmt.Errorf("retaining: %w", &retainError{&interpreter.BusyError{Text: "8 calls run"}})
+	tests := map[string]struct {
+		failures []error
+		want     bool
+	}{
+		"no failure":           {nil, false},
+		"a lost connection":    {[]error{errLost}, true},
+		"a rule that failed":   {[]error{&retainError{errors.New("line 3")}}, false},
+		"a rule that must run": {[]error{errImmutable, busy}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isUndecided(test.failures); got != test.want {
+				t.Errorf("isUndecided = %t", got)
 			}
 		})
 	}

@@ -37,22 +37,44 @@ func (f fakeMember) Get(_ context.Context, kind schema.GroupVersionKind, key cli
 	return object, true, f[key.Name]
 }
 
+// unknownHealth is an entry for which the health of the ConfigMap b cannot be interpreted.
+const unknownHealth = "(unknown health)"
+
+func (f fakeMember) rules() interpreter.Rules {
+	failure, found := f[unknownHealth]
+	if !found {
+		return interpreter.Rules{}
+	}
+	return interpreter.Rules{IsHealthy: func(_ context.Context, object *unstructured.Unstructured) (bool, error) {
+		if object.GetName() == "b" {
+			return false, failure
+		}
+		return true, nil
+	}}
+}
+
 func (f fakeMember) Client() client.Client { return nil }
 
 func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
-	before := []string{"0 a Unknown", "1 b Unknown", "2 c Unknown"}
+	before := []string{"0 a Unhealthy", "1 b Unhealthy", "2 c Unhealthy"}
 	for name, tc := range map[string]struct {
 		member  fakeMember
 		want    []string
 		wantErr string
 	}{
 		"all objects exist": {nil, []string{"0 a Healthy", "1 b Healthy", "2 c Healthy"}, ""},
+		"the webhook for the health of one object is busy": {
+			fakeMember{unknownHealth: &interpreter.BusyError{Text: "8 calls run"}}, []string{"0 a Healthy", "1 b Unhealthy", "2 c Healthy"}, "health of ConfigMap /b: 8 calls run"},
+		"the health of one object cannot be interpreted": {
+			fakeMember{unknownHealth: errors.New("connection refused")}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, "interpreting the health of ConfigMap /b: connection refused"},
 		"one object is deleted": {
 			fakeMember{"b": apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "b")}, []string{"0 a Healthy", "2 c Healthy"}, ""},
 		"one object cannot be read": {
-			fakeMember{"b": errors.New("no response")}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, "reading ConfigMap /b in cluster m1: no response"},
+			fakeMember{"b": errors.New("no response")}, []string{"0 a Healthy", "1 b Unhealthy", "2 c Healthy"}, "reading ConfigMap /b in cluster m1: no response"},
 		"the member does not serve the kind": {
-			fakeMember{"b": &meta.NoKindMatchError{}}, []string{"0 a Healthy", "1 b Unknown", "2 c Healthy"}, ""},
+			fakeMember{"b": &meta.NoKindMatchError{}}, []string{"0 a Healthy", "1 b Unhealthy", "2 c Healthy"}, ""},
+		"the process no longer serves the cluster": {
+			fakeMember{unknownHealth: context.Canceled}, before, "context canceled"},
 		"no object can be read": {
 			fakeMember{"a": errors.New("no response"), "b": errors.New("no response"), "c": errors.New("no response")}, before, "reading ConfigMap /c in cluster m1: no response"},
 	} {
@@ -61,7 +83,7 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-m1", Name: "three", UID: "1"}}
 				karmadaWork.Spec.Workload.Manifests = newManifests(t, "a", "b", "c")
 				for ordinal, name := range []string{"a", "b", "c"} {
-					karmadaWork.Status.ManifestStatuses = append(karmadaWork.Status.ManifestStatuses, *newReflection(ordinal, name, "Unknown").status)
+					karmadaWork.Status.ManifestStatuses = append(karmadaWork.Status.ManifestStatuses, *newReflection(ordinal, name, "Unhealthy").status)
 				}
 				scheme := runtime.NewScheme()
 				if err := workv1alpha1.AddToScheme(scheme); err != nil {
@@ -69,14 +91,19 @@ func TestOneUnreadableObjectDoesNotBlockOthers(t *testing.T) {
 				}
 				store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(karmadaWork).WithStatusSubresource(karmadaWork).Build()
 				c := &controller{
-					rules: fixedRules{interpreter.Rules{}}, events: loop.NewEvents(record.NewFakeRecorder(10)),
+					rules: fixedRules{tc.member.rules()}, events: loop.NewEvents(record.NewFakeRecorder(10)),
 					reports: statuswriter.NewWriter(store, store, statuswriter.Options{Workers: 1}), podChecks: newPodCheckSchedule(time.Now),
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				finished := make(chan error)
 				go func() { finished <- c.reports.Start(ctx) }()
 
-				_, err := c.reflect(t.Context(), tc.member, karmadaWork)
+				pass, endPass := context.WithCancel(t.Context())
+				defer endPass()
+				if errors.Is(tc.member[unknownHealth], context.Canceled) {
+					endPass()
+				}
+				_, err := c.reflect(pass, tc.member, karmadaWork)
 				if (err != nil) != (tc.wantErr != "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("error = %v, want %q", err, tc.wantErr)
 				}

@@ -49,8 +49,9 @@ func TestInterpretHealth(t *testing.T) {
 			c := &controller{rules: fixedRules{tc.rules}, events: loop.NewEvents(recorder)}
 			karmadaWork := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{UID: "work"}}
 			for range 2 {
-				if got := c.interpretHealth(t.Context(), karmadaWork, observed); got != tc.want {
-					t.Errorf("health = %s, want %s", got, tc.want)
+				got, err := c.interpretHealth(t.Context(), karmadaWork, observed)
+				if got != tc.want || (err != nil) != (tc.want == workv1alpha1.ResourceUnknown) {
+					t.Errorf("health = %s, %v, want %s", got, err, tc.want)
 				}
 			}
 			close(recorder.Events)

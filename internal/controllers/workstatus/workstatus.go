@@ -175,7 +175,7 @@ type memberAccess interface {
 // next pass starts only after a change.
 func (c *controller) reflect(ctx context.Context, target memberAccess, stored *workv1alpha1.Work) (requeueAfter time.Duration, err error) {
 	var reflections []reflection
-	var failures []error
+	var failures, healthFailures []error
 	for _, raw := range stored.Spec.Workload.Manifests {
 		manifest, err := work.DecodeManifest(raw)
 		if err != nil {
@@ -189,9 +189,14 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 			continue
 		}
 		reflections = append(reflections, result)
+		failures, healthFailures = append(failures, result.statusErr), append(healthFailures, result.healthErr)
 		if result.requeueAfter > 0 && (requeueAfter == 0 || result.requeueAfter < requeueAfter) {
 			requeueAfter = result.requeueAfter
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		// This process no longer serves the cluster. The rules that it canceled say nothing.
+		return 0, err
 	}
 	if len(reflections) > 0 {
 		c.reportStatuses(stored, reflections)
@@ -204,7 +209,7 @@ func (c *controller) reflect(ctx context.Context, target memberAccess, stored *w
 	if slices.ContainsFunc(reflections, func(result reflection) bool { return result.status != nil }) {
 		c.events.RecordSuccess(stored, workv1alpha1.EventReasonReflectStatusSucceed, "Reflected the status of the objects in the cluster")
 	}
-	return requeueAfter, nil
+	return requeueAfter, errors.Join(healthFailures...)
 }
 
 // reportStatuses submits the new statuses of objects to the status writer. All other objects keep
@@ -218,7 +223,9 @@ func (c *controller) reportStatuses(stored *workv1alpha1.Work, reflections []ref
 		if !work.EqualManifestStatuses(status.ManifestStatuses, merged) {
 			status.ManifestStatuses = merged
 		}
-		reportTruncated(stored, reflections, status, metav1.NewTime(c.podChecks.now()))
+		now := metav1.NewTime(c.podChecks.now())
+		reportTruncated(stored, reflections, status, now)
+		reportInterpretation(stored, reflections, status, now)
 	})
 }
 
@@ -246,6 +253,8 @@ type reflection struct {
 	// truncation describes what was removed from a status that is too large. It is empty if the
 	// status is complete.
 	truncation string
+	// statusErr and healthErr are the errors of the interpreter.
+	statusErr, healthErr error
 }
 
 func (r reflection) mergeInto(statuses []workv1alpha1.ManifestStatus, manifests []workv1alpha1.Manifest) []workv1alpha1.ManifestStatus {
@@ -283,11 +292,21 @@ func (c *controller) reflectManifest(ctx context.Context, target memberAccess, s
 	// The Work is added to the index before the rules are read, so that no change of the rules is
 	// missed.
 	c.interpreted.Add(client.ObjectKeyFromObject(stored), observed.GroupVersionKind())
+	health, err := c.interpretHealth(ctx, stored, observed)
+	if interpreter.IsBusy(err) {
+		return result, err // the reported state stays, and the pass is repeated
+	}
+	result.healthErr = err
 	status, err := c.interpretStatus(ctx, observed)
 	if err != nil {
-		return result, fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		err = fmt.Errorf("cluster %s: reflecting status of %s %s: %w", cluster, manifest.GetKind(), client.ObjectKeyFromObject(manifest), err)
+		if interpreter.IsBusy(err) {
+			return result, err
+		}
+		result.statusErr = err
+		return result, nil
 	}
-	result.status = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: c.interpretHealth(ctx, stored, observed)}
+	result.status = &workv1alpha1.ManifestStatus{Identifier: identifier, Status: status, Health: health}
 	result.requeueAfter = c.addPodFailure(ctx, target, stored, observed, result.status)
 	var truncated *work.OmittedStatus
 	if result.status.Status, truncated = work.CutStatus(result.status.Status, c.options.StatusBytes); truncated != nil {

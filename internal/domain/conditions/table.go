@@ -133,6 +133,7 @@ func workRows() []Row {
 		{kinds, workv1alpha1.WorkDeletionHeld, yes, workv1alpha1.WorkKindNotServedReason, "the member may store objects of a kind that it does not serve"},
 		{kinds, workv1alpha1.WorkDriftContested, yes, workv1alpha1.WorkDriftContestedReason, "a client in the member undoes every repair"},
 		{kinds, workv1alpha1.WorkStatusCut, yes, workv1alpha1.WorkStatusTooLargeReason, "a status of the member was too large, and was reflected in part"},
+		{kinds, workv1alpha1.WorkStatusInterpreted, no, workv1alpha1.WorkInterpreterFailedReason, "a script or webhook could not interpret the status or the health of an object in the member"},
 		{kinds, workv1alpha1.WorkDriftContested, no, workv1alpha1.WorkDriftSettledReason, "repairs are not undone any more"},
 	}
 }
@@ -151,6 +152,12 @@ func bindingRows() []Row {
 		{kinds, workv1alpha2.FullyApplied, no, workv1alpha2.FullyAppliedFailedReason, "a chosen cluster does not hold it, or not yet"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotReplaced, "the grace period of an eviction is over, and no healthy copy replaces the old one, which is kept"},
 		{kinds, workv1alpha2.EvictionHeld, yes, workv1alpha2.EvictionHeldReasonNotPurged, "the grace period of an eviction is over, and the old copy, which must be deleted first, still exists"},
+		{kinds, workv1alpha2.TemplateInterpreted, no, workv1alpha2.InterpreterFailedReason, "a script or webhook could not interpret the replicas of the template; the spec of the binding does not change"},
+		{kinds, workv1alpha2.TemplateInterpreted, yes, workv1alpha2.InterpretedReason, "the replicas are interpreted again"},
+		{kinds, workv1alpha2.DependenciesInterpreted, no, workv1alpha2.InterpreterFailedReason, "a script or webhook could not interpret the dependencies of the template; known dependencies stay attached"},
+		{kinds, workv1alpha2.DependenciesInterpreted, yes, workv1alpha2.InterpretedReason, "the dependencies are interpreted again"},
+		{kinds, workv1alpha2.StatusAggregated, no, workv1alpha2.InterpreterFailedReason, "a script or webhook could not aggregate the status of the template, or the API server rejects the result; the status does not change"},
+		{kinds, workv1alpha2.StatusAggregated, yes, workv1alpha2.InterpretedReason, "the status is aggregated again"},
 	}
 }
 

@@ -140,6 +140,15 @@ func controlPlaneSetups() map[string]brokenSetup {
 		}, StagePolicy, "", Unknown, ReasonUnreadable, "forbidden", ""},
 		"there is no binding yet": {func(f *Facts) { f.Binding.Value, f.Works.Value = nil, nil },
 			StageBinding, "", Pending, ReasonNoBinding, "there is no binding yet", "kubectl describe deployment.apps web -n shop"},
+		"the replicas of a template without a binding cannot be interpreted": {func(f *Facts) {
+			f.Binding.Value, f.Works.Value = nil, nil
+			f.Interpretation = errors.New("customization web, InterpretReplica: line 3")
+		}, StageBinding, "", Failed, workv1alpha2.InterpreterFailedReason, "the replicas cannot be interpreted: customization web, InterpretReplica: line 3", "kubectl get resourceinterpretercustomizations"},
+		"the status cannot be aggregated": {func(f *Facts) {
+			f.binding().Status.Conditions = append(f.binding().Status.Conditions,
+				metav1.Condition{Type: workv1alpha2.TemplateInterpreted, Status: metav1.ConditionTrue},
+				metav1.Condition{Type: workv1alpha2.StatusAggregated, Status: metav1.ConditionFalse, Reason: workv1alpha2.InterpreterFailedReason, Message: "webhook a/b did not answer"})
+		}, StageBinding, "", Failed, workv1alpha2.InterpreterFailedReason, "webhook a/b did not answer", "kubectl get resourceinterpretercustomizations"},
 		"the binding belongs to another object": {func(f *Facts) {
 			f.binding().Spec.Resource.APIVersion = "serving.example/v1"
 			f.binding().OwnerReferences[0].UID = "other"
@@ -304,6 +313,12 @@ func statusSetups() map[string]brokenSetup {
 				Type: workv1alpha1.WorkStatusCollected, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkMemberForbidsReason, Message: "may not watch deployments",
 			})
 		}, StageStatus, "west", Failed, workv1alpha1.WorkMemberForbidsReason, "may not watch deployments", "grant the right"},
+		"the rule for the health returns an error": {func(f *Facts) {
+			setHealth(f.Works.Value[1], workv1alpha1.ResourceUnknown, `{"replicas": 2, "readyReplicas": 2}`)
+			f.Works.Value[1].Status.Conditions = append(f.Works.Value[1].Status.Conditions, metav1.Condition{
+				Type: workv1alpha1.WorkStatusInterpreted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkInterpreterFailedReason, Message: "customization web, InterpretHealth: line 3",
+			})
+		}, StageStatus, "west", Failed, workv1alpha1.WorkInterpreterFailedReason, "customization web, InterpretHealth: line 3", "kubectl get resourceinterpretercustomizations"},
 		"the workload starts": {unhealthy,
 			StageStatus, "west", Pending, ReasonUnhealthy, "not healthy: 0/2 ready", "karmadactl describe deployment.apps web -n shop --operation-scope members --cluster west"},
 		"the image cannot be pulled": {func(f *Facts) {

@@ -42,8 +42,11 @@ type Facts struct {
 	// dependentOverrides.
 	Overrides Fact[[]types.NamespacedName]
 	// Binding is the binding with the name of the template (binding.Name).
-	Binding  Fact[binding.Object]
-	Clusters Fact[[]*clusterv1alpha1.Cluster]
+	Binding Fact[binding.Object]
+	// Interpretation is the error with which the interpreter reads the replicas of the template. It
+	// is needed only if there is no binding.
+	Interpretation error
+	Clusters       Fact[[]*clusterv1alpha1.Cluster]
 	// Works are the Works that belong to the binding, of all clusters.
 	Works Fact[[]*workv1alpha1.Work]
 	// Limits are the results of the estimators by the name of the cluster. Clusters without an

@@ -21,15 +21,18 @@ import (
 func (c *clusterFacts) checkStatus(delivered, member Link) Link {
 	link := Link{Stage: StageStatus, Cluster: c.name, Verdict: NotApplicable}
 	if c.work == nil || !c.item.Applied {
-		link.Reason, link.Message = ReasonNoStatus, "nothing is applied, so there is no status"
+		link.Reason, link.Message = ReasonNoStatus, "the current version is not applied, so its status is unknown"
 		return link
 	}
 	collected := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkStatusCollected)
+	interpreted := conditions.Get(c.work.Status.Conditions, workv1alpha1.WorkStatusInterpreted)
 	numbers := describeReady(c.item.Status)
 	switch {
 	case collected != nil && collected.Status == metav1.ConditionFalse:
 		link.Verdict, link.Reason, link.Message = Failed, collected.Reason, collected.Message
 		link.Remedy = fmt.Sprintf("grant the right that the message names to Karmada in cluster %s", c.name)
+	case interpreted != nil && interpreted.Status == metav1.ConditionFalse:
+		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, interpreted.Reason, interpreted.Message, remedyOfInterpreter
 	case c.member != nil && !cluster.IsReady(c.member):
 		link.Verdict, link.Reason = Failed, ReasonStatusOutdated
 		link.Message = "the status is old: " + describeNotReady(c.member)

@@ -7,6 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/conditions"
 	"karmada.io/karmada/internal/domain/policy"
 	"karmada.io/karmada/internal/domain/tenancy"
 )
@@ -59,6 +62,11 @@ func checkBinding(f *Facts) Link {
 			link.Verdict = Pending
 			link.Message = "the policy claims the template, and there is no binding yet"
 			link.Remedy = "kubectl describe " + f.kubectlTemplate()
+			if f.Interpretation != nil {
+				link.Verdict, link.Reason = Failed, workv1alpha2.InterpreterFailedReason
+				link.Message = fmt.Sprintf("there is no binding, because the replicas cannot be interpreted: %v", f.Interpretation)
+				link.Remedy = remedyOfInterpreter
+			}
 		}
 		return link
 	}
@@ -76,6 +84,23 @@ func checkBinding(f *Facts) Link {
 		return link
 	}
 	link.Verdict, link.Reason, link.Message = OK, ReasonBound, kind+objectPath(bound)
+	return withInterpretation(link, bound)
+}
+
+// remedyOfInterpreter lists the objects whose scripts and webhooks interpret templates.
+const remedyOfInterpreter = "kubectl get resourceinterpretercustomizations,resourceinterpreterwebhookconfigurations"
+
+// withInterpretation returns the link with the first interpretation that failed, or the link itself
+// if none failed.
+func withInterpretation(link Link, bound binding.Object) Link {
+	for _, conditionType := range []string{workv1alpha2.TemplateInterpreted, workv1alpha2.DependenciesInterpreted, workv1alpha2.StatusAggregated} {
+		failed := conditions.Get(bound.BindingStatus().Conditions, conditionType)
+		if failed == nil || failed.Status != metav1.ConditionFalse {
+			continue
+		}
+		link.Verdict, link.Reason, link.Message, link.Remedy = Failed, failed.Reason, failed.Message, remedyOfInterpreter
+		return link
+	}
 	return link
 }
 

@@ -109,7 +109,7 @@ func (c *clusterFacts) checkWork() Link {
 		link.Remedy = "join the cluster again, or wait until the scheduler chooses other clusters"
 	case c.renderFailure != "":
 		link.Reason, link.Message = ReasonRenderFailed, c.renderFailure
-		link.Remedy = "correct the override policy or the template that the message names"
+		link.Remedy = "correct the override policy, the customization or the template that the message names"
 	case c.work == nil:
 		link.Verdict, link.Reason = Pending, ReasonWorkMissing
 		link.Message = "there is no Work in namespace " + work.ExecutionNamespace(c.name)

@@ -40,8 +40,8 @@ import (
 func New(*gates.Set) programs.Component {
 	return programs.Component{
 		Name: programs.Agent, Help: "registers the cluster that it runs in with a control plane, and applies the Works of the control plane to it",
-		RequiredKinds: requiredKinds(),
-		NewProgram:    func(_ programs.Component, set *gates.Set) command.Options { return Default(set) },
+		RequiredKinds: requiredKinds(), Interprets: true,
+		NewProgram: func(_ programs.Component, set *gates.Set) command.Options { return Default(set) },
 	}
 }
 

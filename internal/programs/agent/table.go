@@ -26,7 +26,7 @@ func (o *Options) table() controllers.Table {
 // Component returns the component that a host of the agent runs.
 func (o *Options) Component() programs.Component {
 	return programs.Component{
-		Name: programs.Agent, RequiredKinds: requiredKinds(),
+		Name: programs.Agent, RequiredKinds: requiredKinds(), Interprets: true,
 		Add: func(h *programs.Host) error { return o.table().AddTo(h, o.Selected) },
 	}
 }

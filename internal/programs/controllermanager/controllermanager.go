@@ -65,7 +65,8 @@ func (o *Options) Component() programs.Component {
 			&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
 			&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
 		},
-		Options: o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.Members.configureHost, Add: o.add,
+		Interprets: true,
+		Options:    o, IneffectiveFlags: o.ineffectiveFlags, ConfigureHost: o.Members.configureHost, Add: o.add,
 		NewProgram: programs.Process{HealthAddress: ":10357"}.New,
 	}
 }

@@ -155,12 +155,13 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 	if err := i.dir.create(); err != nil {
 		return nil, err
 	}
-	if release, err = i.dir.lock(ctx); err != nil {
+	unlock, err := i.dir.lock(ctx)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			release()
+			unlock()
 		}
 	}()
 	if i.state, err = i.dir.readState(); err != nil {
@@ -177,7 +178,7 @@ func (i *installation) prepare(ctx context.Context) (release func(), err error) 
 		return nil, err
 	}
 	i.estimatorCertificates, err = i.dir.ensureEstimatorCertificates(i.state.Members, i.options.CertificateLifetime)
-	return release, err
+	return unlock, err
 }
 
 // updateState merges the options of this start into the state of the last start.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +58,8 @@ type Binder struct {
 	Rules    interpreter.Source
 	Events   *loop.Events
 	Features Features
+	// Now returns the time for conditions.
+	Now func() time.Time
 }
 
 // Find returns the binding with the name that the binding of the template must have, or nil if it
@@ -82,8 +85,14 @@ func (b *Binder) Bind(ctx context.Context, template *unstructured.Unstructured, 
 		// wait until the binding is deleted.
 		return false, nil
 	}
+	if bound != nil {
+		// Checked before the interpretation, whose result would be reported on the binding.
+		if err := policy.CheckBindingOwner(bound, template); err != nil {
+			return false, err
+		}
+	}
 	input, err := b.input(ctx, template, p)
-	if err != nil {
+	if bound, err = b.reportInterpretation(ctx, bound, err); err != nil {
 		return false, err
 	}
 	input.UserState = userState

@@ -106,7 +106,7 @@ func newBinder(t *testing.T, failure error, objects ...client.Object) (b *Binder
 				return karmada.Patch(ctx, object, change, options...)
 			},
 		}).Build()
-	return &Binder{Karmada: karmada, Templates: priorityClasses{"high": 100}, Rules: rules{}, Events: loop.NewEvents(record.NewFakeRecorder(10))}, writes
+	return &Binder{Karmada: karmada, Templates: priorityClasses{"high": 100}, Rules: rules{}, Events: loop.NewEvents(record.NewFakeRecorder(10)), Now: time.Now}, writes
 }
 
 func (b *Binder) mustFind(t *testing.T) binding.Object {

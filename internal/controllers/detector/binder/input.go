@@ -2,6 +2,7 @@ package binder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,8 @@ import (
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
 	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
+	"karmada.io/karmada/internal/access/interpreters"
+	"karmada.io/karmada/internal/domain/binding"
 	"karmada.io/karmada/internal/domain/policy"
 )
 
@@ -61,7 +64,21 @@ func (b *Binder) recordInterpretation(template *unstructured.Unstructured, reaso
 	}
 	err = fmt.Errorf("interpreting %s of %s %s: %w", what, template.GetKind(), client.ObjectKeyFromObject(template), err)
 	b.Events.RecordFailure(template, reason, err)
-	return err
+	return &interpretationError{err}
+}
+
+// interpretationError is an error of a rule of the interpreter.
+type interpretationError struct{ error }
+
+func (i *interpretationError) Unwrap() error { return i.error }
+
+// reportInterpretation reports the result of the interpretation on the binding, if there is one. It
+// returns the current binding, and the error of interpreters.Report.
+func (b *Binder) reportInterpretation(ctx context.Context, bound binding.Object, err error) (binding.Object, error) {
+	if bound == nil || err != nil && !errors.As(err, new(*interpretationError)) {
+		return bound, err
+	}
+	return interpreters.Report(ctx, b.Karmada, bound, workv1alpha2.TemplateInterpreted, err, b.Now())
 }
 
 // schedulePriority returns the value of the PriorityClass that the policy names, or nil if the

@@ -1,0 +1,31 @@
+package interpreters
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"karmada.io/karmada/internal/domain/interpreter"
+	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter/script"
+	"karmada.io/karmada/internal/domain/interpreter/thirdparty"
+)
+
+// shippedRules is the source of the rules of well-known kinds of other projects. The rules are
+// constant.
+type shippedRules map[schema.GroupVersionKind]interpreter.Rules
+
+func newShippedRules(engine *script.Engine) (shippedRules, error) {
+	customizations, err := thirdparty.Customizations()
+	if err != nil {
+		return nil, fmt.Errorf("reading the shipped customizations: %w", err)
+	}
+	rules := shippedRules{}
+	for kind, scripts := range customization.Merge(customizations) {
+		rules[kind] = engine.Rules(scripts)
+	}
+	return rules, nil
+}
+
+// Rules implements interpreter.Source.
+func (s shippedRules) Rules(kind schema.GroupVersionKind) interpreter.Rules { return s[kind] }
