@@ -211,6 +211,9 @@ func (r *reconciler) ensure(ctx context.Context, bound binding.Object, works []*
 		return r.finishReconcile(ctx, outcome)
 	}
 	outcome.template = template
+	if r.holdsWorks(bound, template, works) {
+		return r.finishReconcile(ctx, outcome)
+	}
 	r.syncAll(ctx, outcome, targets, works)
 	return r.finishReconcile(ctx, outcome)
 }
@@ -229,6 +232,14 @@ func (r *reconciler) syncAll(ctx context.Context, outcome *syncOutcome, targets 
 	})
 	names := outcome.addResults(results)
 	outcome.addFailure(r.deleteOrphans(ctx, outcome.bound, work.OrphanWorks(works, binding.ExpectedClusters(outcome.bound.BindingSpec()), names)))
+}
+
+// holdsWorks reports whether the Works stay as they are until the scheduler assigns replicas: the
+// number 0 of a cluster means unknown then, and must not stop what runs there. The next update of
+// the binding queues it again.
+func (r *reconciler) holdsWorks(bound binding.Object, template *unstructured.Unstructured, works []*workv1alpha1.Work) bool {
+	return len(withoutTerminating(works)) > 0 && binding.AwaitsReplicas(bound.BindingSpec()) &&
+		r.rules.Rules(template.GroupVersionKind()).ReviseReplicas != nil
 }
 
 // revise returns the function that sets the replicas of objects of this kind, or nil if the kind

@@ -57,6 +57,19 @@ func pluralize(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
+// recordFailureEvents records the reported failures on the binding and the template. It reports
+// whether an earlier reconcile recorded failures and there are none now.
+func (r *reconciler) recordFailureEvents(outcome *syncOutcome, classes failureClasses) (recovered bool) {
+	recovered = r.recordEvents(outcome.bound, workv1alpha2.EventReasonSyncWorkFailed, classes.reported)
+	if outcome.template != nil {
+		// The events about override policies have a separate reason, so the errors of override
+		// policies are not recorded a second time under this reason.
+		r.recordEvents(outcome.template, workv1alpha2.EventReasonSyncWorkFailed, classes.otherErrors)
+		r.recordEvents(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, classes.overrideErrors)
+	}
+	return recovered
+}
+
 // recordEvents records failures as one event, unless exactly these failures are recorded already.
 // It reports whether an earlier reconcile recorded failures and there are none now.
 func (r *reconciler) recordEvents(object client.Object, reason string, failures []error) (recovered bool) {

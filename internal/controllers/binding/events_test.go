@@ -128,6 +128,38 @@ func TestInterpreterErrorIsReportedAndRetried(t *testing.T) {
 	}
 }
 
+// revisingWith is a rule that returns an error.
+type revisingWith struct{ err error }
+
+func (r revisingWith) Rules(schema.GroupVersionKind) interpreter.Rules {
+	return interpreter.Rules{ReviseReplicas: func(
+		_ context.Context, template *unstructured.Unstructured, _ int64,
+	) (*unstructured.Unstructured, error) {
+		return template, r.err
+	}}
+}
+
+func TestRuleThatDidNotRunChangesNoReport(t *testing.T) {
+	bound := bindingTo("m1", "m2")
+	bound.Spec.Replicas = 2
+	w := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound)
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(bound)}
+	for _, err := range []error{errors.New("line 3"), &interpreter.BusyError{Text: "8 calls run"}, errors.New("line 3")} {
+		w.rules = revisingWith{err}
+		if _, got := w.Reconcile(t.Context(), request); !errors.Is(got, err) {
+			t.Errorf("error %v is not retried, but %v", err, got)
+		}
+		for cluster, failure := range w.recordedFailures() {
+			if !strings.Contains(failure, "line 3") {
+				t.Errorf("after %v: cluster %s has the failure %q", err, cluster, failure)
+			}
+		}
+	}
+	if events := w.takeEvents(); len(events) != 2 {
+		t.Errorf("recorded %d events, want one for the binding and one for the template: %q", len(events), events)
+	}
+}
+
 func TestTemplateEvents(t *testing.T) {
 	paint := newOverridePolicy("paint", policyv1alpha1.PlaintextOverrider{
 		Path: "/metadata/labels/color", Operator: policyv1alpha1.OverriderOpAdd, Value: policyv1alpha1.JSON{Raw: []byte(`"red"`)},
@@ -150,7 +182,7 @@ func TestTemplateEvents(t *testing.T) {
 	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
 	expectEvents("one cluster fewer")
 	w.rules = failingReviseRules{}
-	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 2 })
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas, b.Spec.Clusters[0].Replicas = 2, 2 })
 	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web-deployment"}}); err == nil {
 		t.Fatal("the interpreter error is not returned")
 	}

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	policyv1alpha1 "karmada.io/karmada/api/policy/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/domain/tenancy"
 	"karmada.io/karmada/internal/domain/work"
@@ -102,6 +102,9 @@ type failureClasses struct {
 	overrideErrors, otherErrors []error
 	// retried are the reported failures that may end without a change by a user.
 	retried []error
+	// isBusy is true if the rule for a cluster did not run. What an earlier reconcile reported then
+	// stays, because the clusters without a result differ in each attempt.
+	isBusy bool
 	// hasOtherFailure is true if a reported failure concerns no single cluster. An example is a
 	// failed deletion of Works that the binding does not need.
 	hasOtherFailure bool
@@ -111,8 +114,9 @@ type failureClasses struct {
 }
 
 // classifyFailures groups failures by the reaction that they require. Stale caches are not
-// reported. Obstacles and override errors are reported, and the binding waits for a user. All other
-// failures are reported and retried.
+// reported, and a rule that did not run (interpreter.BusyError) is only retried. Obstacles and
+// override errors are reported, and the binding waits for a user. All other failures are reported
+// and retried.
 func classifyFailures(failures []error) failureClasses {
 	var v failureClasses
 	for _, err := range failures {
@@ -121,6 +125,11 @@ func classifyFailures(failures []error) failureClasses {
 		var rejected *tenancy.ForbiddenError
 		if loop.IsStale(err) {
 			v.requeueWithin(loop.StaleRetryDelay)
+			continue
+		}
+		if interpreter.IsBusy(err) {
+			v.isBusy = true
+			v.retried = append(v.retried, err)
 			continue
 		}
 		v.reported = append(v.reported, err)
@@ -167,10 +176,10 @@ func (f *failureClasses) byCluster(object string) map[string]string {
 
 // recordRendering records in the binding what its Works do not show: why clusters have no current
 // Work, and which Works are current although they have no mark that shows this. In most reconciles
-// there is nothing to record. If a cache was stale, recordRendering records nothing, because the
-// next reconcile follows at once.
+// there is nothing to record. If a cache was stale or a rule did not run, recordRendering records
+// nothing, because the next reconcile follows at once.
 func (r *reconciler) recordRendering(ctx context.Context, outcome *syncOutcome, classes failureClasses) error {
-	if !outcome.isDecided || slices.ContainsFunc(outcome.failures, loop.IsStale) {
+	if !outcome.isDecided || classes.isBusy || slices.ContainsFunc(outcome.failures, loop.IsStale) {
 		return nil
 	}
 	recorded := work.WithReport(outcome.bound, work.RenderReport{
@@ -195,12 +204,11 @@ func (r *reconciler) finishReconcile(ctx context.Context, outcome *syncOutcome) 
 	} else if err != nil {
 		classes.retried = append(classes.retried, err)
 	}
-	recovered := r.recordEvents(outcome.bound, workv1alpha2.EventReasonSyncWorkFailed, classes.reported)
+	recovered := false
+	if !classes.isBusy {
+		recovered = r.recordFailureEvents(outcome, classes)
+	}
 	if outcome.template != nil {
-		// The events about override policies have a separate reason, so the errors of override
-		// policies are not recorded a second time under this reason.
-		r.recordEvents(outcome.template, workv1alpha2.EventReasonSyncWorkFailed, classes.otherErrors)
-		r.recordEvents(outcome.template, policyv1alpha1.EventReasonApplyOverridePolicyFailed, classes.overrideErrors)
 		r.recordProgressEvents(outcome, recovered)
 		r.recordSuccessEvents(outcome)
 	}

@@ -72,16 +72,45 @@ func TestTargetWithoutReplicasKeepsItsWork(t *testing.T) {
 	if _, writes := w.reconcile(); !cmp.Equal([]string{"update *v1alpha1.Work"}, writes) {
 		t.Errorf("writes %v", writes)
 	}
+	if diff := cmp.Diff(map[string]int64{"m1": 0, "m2": 2}, w.workReplicas()); diff != "" {
+		t.Errorf("replicas of the Works (-want +got):\n%s", diff)
+	}
+}
+
+// workReplicas returns the replicas in the Works by cluster.
+func (f *fixture) workReplicas() map[string]int64 {
+	f.t.Helper()
 	replicas := map[string]int64{}
-	for _, each := range w.works() {
+	for _, each := range f.works() {
 		manifest, err := work.DecodeManifest(each.Spec.Workload.Manifests[0])
 		if err != nil {
-			t.Fatal(err)
+			f.t.Fatal(err)
 		}
 		name, _ := work.ClusterOf(each.Namespace)
 		replicas[name], _, _ = unstructured.NestedInt64(manifest.Object, "spec", "replicas")
 	}
-	if diff := cmp.Diff(map[string]int64{"m1": 0, "m2": 2}, replicas); diff != "" {
+	return replicas
+}
+
+// A rule for replicas that is added later finds placements without replicas. The workloads in the
+// members must not stop until the scheduler assigns the replicas.
+func TestNewRuleForReplicasDoesNotScaleToZero(t *testing.T) {
+	deployments := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	bound := bindingTo("m1", "m2")
+	w, table := newFixture(t, cluster("m1"), cluster("m2"), deployment(), bound), &interpreters.Table{}
+	w.rules = table
+	w.reconcile()
+	before := w.workReplicas()
+	table.Set(deployments, revising("replicas"))
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 5 })
+	if _, writes := w.reconcile(); len(writes) > 0 || !cmp.Equal(before, w.workReplicas()) {
+		t.Errorf("writes %v, replicas %v, want %v until the scheduler assigns replicas", writes, w.workReplicas(), before)
+	}
+	w.updateBinding(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Replicas, b.Spec.Clusters[1].Replicas = 5, 0
+	})
+	w.reconcile()
+	if diff := cmp.Diff(map[string]int64{"m1": 5, "m2": 0}, w.workReplicas()); diff != "" {
 		t.Errorf("replicas of the Works (-want +got):\n%s", diff)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "karmada.io/karmada/api/work/v1alpha1"
 	workv1alpha2 "karmada.io/karmada/api/work/v1alpha2"
 	"karmada.io/karmada/internal/domain/binding"
+	"karmada.io/karmada/internal/domain/interpreter"
 	"karmada.io/karmada/internal/domain/override"
 	"karmada.io/karmada/internal/loop"
 	"karmada.io/karmada/internal/loop/lookup"
@@ -246,14 +247,15 @@ func TestClassifyFailures(t *testing.T) {
 		reported, overrideErrors, retried int // all other reported failures are no override errors
 		after                             time.Duration
 	}{
-		"none":                               {},
-		"a conflict is not reported":         {[]error{conflict}, 0, 0, 0, loop.StaleRetryDelay},
-		"a stale cache is not reported":      {[]error{exists, loop.ErrStale}, 0, 0, 0, loop.StaleRetryDelay},
-		"an override error waits for a user": {[]error{overrideError}, 1, 1, 0, blockedRetryDelay},
-		"an obstacle is retried later":       {[]error{&blockedError{"being deleted"}}, 1, 0, 0, blockedRetryDelay},
-		"other errors are retried":           {[]error{errors.New("timeout")}, 1, 0, 1, 0},
-		"the shortest delay comes first":     {[]error{conflict, overrideError}, 1, 1, 0, loop.StaleRetryDelay},
-		"the shortest delay counts":          {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, loop.StaleRetryDelay},
+		"none":                                    {},
+		"a conflict is not reported":              {[]error{conflict}, 0, 0, 0, loop.StaleRetryDelay},
+		"a stale cache is not reported":           {[]error{exists, loop.ErrStale}, 0, 0, 0, loop.StaleRetryDelay},
+		"an override error waits for a user":      {[]error{overrideError}, 1, 1, 0, blockedRetryDelay},
+		"an obstacle is retried later":            {[]error{&blockedError{"being deleted"}}, 1, 0, 0, blockedRetryDelay},
+		"a rule that did not run is only retried": {[]error{&clusterError{"m1", &interpreter.BusyError{Text: "8 calls run"}}}, 0, 0, 1, 0},
+		"other errors are retried":                {[]error{errors.New("timeout")}, 1, 0, 1, 0},
+		"the shortest delay comes first":          {[]error{conflict, overrideError}, 1, 1, 0, loop.StaleRetryDelay},
+		"the shortest delay counts":               {[]error{overrideError, conflict, errors.New("timeout")}, 2, 1, 1, loop.StaleRetryDelay},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,16 @@ func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }
 
+// AwaitsReplicas reports whether the placement is older than the number of replicas: the template has
+// replicas, and no cluster has any of them yet. This occurs when a rule for replicas is added for
+// an object that is propagated already, and when a template is scaled up from 0. The scheduler
+// assigns the replicas next. Components are scheduled without replicas of clusters, so they await
+// none.
+func AwaitsReplicas(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Replicas > 0 && len(spec.Components) == 0 && len(spec.Clusters) > 0 &&
+		!slices.ContainsFunc(spec.Clusters, func(cluster workv1alpha2.TargetCluster) bool { return cluster.Replicas > 0 })
+}
+
 // IsDivided reports whether the replicas are divided among the clusters. Otherwise each cluster
 // runs all replicas.
 func IsDivided(spec *workv1alpha2.ResourceBindingSpec) bool {
