@@ -57,9 +57,6 @@ type Options struct {
 	// ServedByClusters returns the kinds that at least one member cluster serves. No kinds, and a nil
 	// function, mean that the kinds are unknown and cause no warnings.
 	ServedByClusters func() sets.Set[schema.GroupVersionKind]
-	// CompileScript validates a Lua script and must limit the run time of the script. A nil
-	// function accepts all scripts.
-	CompileScript func(script string) error
 	// ParseSchedule validates a cron expression. A nil function accepts all expressions.
 	ParseSchedule func(expression string) error
 	// LoadTimeZone validates the name of a time zone. A nil function accepts all names.

@@ -184,7 +184,6 @@ func FuzzAdmission(f *testing.F) {
 	}
 	rules := Options{
 		MultiplePodTemplates: true,
-		CompileScript:        func(string) error { return errors.New("never compiles") },
 		ParseSchedule:        func(string) error { return errors.New("never due") },
 		LoadTimeZone:         func(string) error { return errors.New("nowhere") },
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/domain/interpreter/customization"
+	"karmada.io/karmada/internal/domain/interpreter/script"
 )
 
 const (
@@ -145,69 +147,28 @@ func (r *report) validateNonEmpty(path *field.Path, values []string) {
 	}
 }
 
-// script is one script of a customization.
-type script struct {
-	field string
-	text  string
-	// mergeable reports whether several customizations of a kind may have this script. The results
-	// of all such scripts are merged.
-	mergeable bool
-}
-
-// listScripts returns the scripts that are set in the rules, in the order of the fields.
-func listScripts(rules *configv1alpha1.CustomizationRules) []script {
-	var list []script
-	if s := rules.Retention; s != nil {
-		list = append(list, script{field: "retention", text: s.LuaScript})
-	}
-	if s := rules.ReplicaResource; s != nil {
-		list = append(list, script{field: "replicaResource", text: s.LuaScript})
-	}
-	if s := rules.ComponentResource; s != nil {
-		list = append(list, script{field: "componentResource", text: s.LuaScript})
-	}
-	if s := rules.ReplicaRevision; s != nil {
-		list = append(list, script{field: "replicaRevision", text: s.LuaScript})
-	}
-	if s := rules.StatusReflection; s != nil {
-		list = append(list, script{field: "statusReflection", text: s.LuaScript})
-	}
-	if s := rules.StatusAggregation; s != nil {
-		list = append(list, script{field: "statusAggregation", text: s.LuaScript})
-	}
-	if s := rules.HealthInterpretation; s != nil {
-		list = append(list, script{field: "healthInterpretation", text: s.LuaScript})
-	}
-	if s := rules.DependencyInterpretation; s != nil {
-		list = append(list, script{field: "dependencyInterpretation", text: s.LuaScript, mergeable: true})
-	}
-	return list
-}
-
-// validateCustomization validates that all scripts compile, and that no other
-// customization of the same kind has a script for the same operation.
+// validateCustomization validates that all scripts compile, and that no other customization of the
+// same kind has a script for the same operation. Several customizations of a kind may have a script
+// for an operation whose results are merged.
 func (r Options) validateCustomization(report *report, object *configv1alpha1.ResourceInterpreterCustomization) {
-	path := specPath().Child("customizations")
-	own := listScripts(&object.Spec.Customizations)
-	if r.CompileScript != nil {
-		for _, s := range own {
-			if err := r.CompileScript(s.text); err != nil {
-				report.addErrors(field.Invalid(path.Child(s.field, "luaScript"), s.text, err.Error()))
-			}
-		}
+	var others []*configv1alpha1.ResourceInterpreterCustomization
+	if r.Customizations != nil {
+		others = r.Customizations()
 	}
-	if r.Customizations == nil {
-		return
-	}
-	for _, other := range r.Customizations() {
-		if other.Name == object.Name || other.Spec.Target != object.Spec.Target {
+	for _, operation := range customization.Operations() {
+		text, path := operation.Script(&object.Spec.Customizations), specPath().Child("customizations", operation.Field)
+		if text == "" {
 			continue
 		}
-		for _, s := range listScripts(&other.Spec.Customizations) {
-			if !s.mergeable && slices.ContainsFunc(own, func(o script) bool { return o.field == s.field }) {
-				report.addErrors(field.Forbidden(path.Child(s.field), fmt.Sprintf(
-					"customization %s has a script for this and the same target", other.Name)))
+		if err := script.Check(text); err != nil {
+			// The text is omitted, because a script can be long.
+			report.addErrors(field.Invalid(path.Child("luaScript"), field.OmitValueType{}, err.Error()))
+		}
+		for _, other := range others {
+			if operation.Mergeable || other.Name == object.Name || other.Spec.Target != object.Spec.Target || operation.Script(&other.Spec.Customizations) == "" {
+				continue
 			}
+			report.addErrors(field.Forbidden(path, fmt.Sprintf("customization %s has a script for this and the same target", other.Name)))
 		}
 	}
 }

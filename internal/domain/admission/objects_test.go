@@ -1,7 +1,7 @@
 package admission
 
 import (
-	"errors"
+	"strings"
 	"testing"
 
 	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
@@ -126,7 +126,7 @@ func TestCustomizationRules(t *testing.T) {
 		other.Spec.Target = configv1alpha1.CustomizationTarget{APIVersion: "v1", Kind: kind}
 		switch scripts {
 		case "retention":
-			other.Spec.Customizations.Retention = &configv1alpha1.LocalValueRetention{}
+			other.Spec.Customizations.Retention = &configv1alpha1.LocalValueRetention{LuaScript: "function Retain() end"}
 		case "dependency":
 			other.Spec.Customizations.DependencyInterpretation = &configv1alpha1.DependencyInterpretation{}
 		case "health":
@@ -136,16 +136,11 @@ func TestCustomizationRules(t *testing.T) {
 			return []*configv1alpha1.ResourceInterpreterCustomization{other}
 		}}
 	}
-	broken := Options{CompileScript: func(script string) error {
-		if script == "return 2" {
-			return errors.New("no")
-		}
-		return nil
-	}}
+	broken := strings.Replace(validCustomization, "return 2", "return return", 1)
 	const retention = "spec.customizations.retention"
 	runValidationCases(t, map[string]validationCase{
 		"a valid customization":               {new: validCustomization},
-		"scripts compile":                     {new: validCustomization, rules: broken, errors: []string{"FieldValueInvalid spec.customizations.dependencyInterpretation.luaScript"}},
+		"scripts compile":                     {new: broken, errors: []string{"FieldValueInvalid spec.customizations.dependencyInterpretation.luaScript"}},
 		"two scripts for one operation":       {new: validCustomization, rules: stored("d", "Pod", "retention"), errors: []string{"FieldValueForbidden " + retention}},
 		"scripts for different operations":    {new: validCustomization, rules: stored("d", "Pod", "health")},
 		"two scripts for dependencies":        {new: validCustomization, rules: stored("d", "Pod", "dependency")},

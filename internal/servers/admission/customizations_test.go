@@ -20,7 +20,7 @@ func customization(name, scripts string) string {
 }
 
 func TestCustomizationConflicts(t *testing.T) {
-	const retention, health = `retention: {luaScript: x}`, `healthInterpretation: {luaScript: x}`
+	const retention, health = `retention: {luaScript: "return"}`, `healthInterpretation: {luaScript: "return"}`
 	tests := map[string]struct {
 		stored, new string
 		code        int32

@@ -135,12 +135,12 @@ func configKinds() []kind {
 	customization.timeoutSeconds = 10
 	return []kind{
 		{
-			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, clusterScoped: true, notImplemented: true,
+			name: "ResourceInterpreterWebhookConfiguration", resource: schema.GroupResource{Group: group, Resource: "resourceinterpreterwebhookconfigurations"}, clusterScoped: true,
 			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterWebhookConfiguration{} }),
 			validate: newWebhookEntry("config", create, update),
 		},
 		{
-			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, clusterScoped: true, notImplemented: true,
+			name: "ResourceInterpreterCustomization", resource: schema.GroupResource{Group: group, Resource: "resourceinterpretercustomizations"}, clusterScoped: true,
 			versions: v1alpha1Only(func() runtime.Object { return &configv1alpha1.ResourceInterpreterCustomization{} }),
 			validate: customization,
 		},

@@ -138,8 +138,7 @@ func TestPluginValidates(t *testing.T) {
 		"a WorkloadRebalancer gets a warning":                   {new: rebalancer, operation: admission.Create, warnings: 1},
 		"a Remedy gets a warning":                               {new: remedy, operation: admission.Create, warnings: 1},
 		"an updated Remedy gets no warning":                     {new: remedy, old: remedy, operation: admission.Update},
-		"a customization without effect gets a warning":         {new: interpreter, operation: admission.Create, warnings: 1},
-		"an updated customization gets no warning":              {new: interpreter, old: interpreter, operation: admission.Update},
+		"a customization gets no warning":                       {new: interpreter, operation: admission.Create},
 		"an updated Work gets no warning":                       {new: workOutsideExecutionNamespace, old: workOutsideExecutionNamespace, operation: admission.Update},
 		"a quota error keeps its status": {
 			new: `{apiVersion: work.karmada.io/v1alpha2, kind: ResourceBinding, metadata: {name: b, namespace: shop}, spec: {resource: {apiVersion: v1, kind: Pod, namespace: shop, name: p}}}`, operation: admission.Create,

@@ -106,7 +106,8 @@ func TestWebhookValidates(t *testing.T) {
 		"a missing object is a bad request":                     {path: "/mutate-propagationpolicy", code: http.StatusBadRequest, want: "no object"},
 		"an unprotected object may be deleted":                  {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {a: b}}}`},
 		"a protected object may not be deleted":                 {path: "/validate-resourcedeletionprotection", old: `{metadata: {labels: {resourcetemplate.karmada.io/deletion-protected: Always}}}`, code: http.StatusForbidden, want: "protected"},
-		"a kind that is not implemented gets a warning":         {path: "/validate-resourceinterpretercustomization", object: interpreter, warnings: 1},
+		"a kind that is not implemented gets a warning":         {path: "/validate-federatedhpa", object: objectWithSpec("FederatedHPA", "autoscaling", `scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 1, maxReplicas: 2`), warnings: 1},
+		"a customization is allowed":                            {path: "/validate-resourceinterpretercustomization", object: interpreter},
 		"a Work outside of execution namespaces gets a warning": {path: "/mutate-work", object: workOutsideExecutionNamespace, warnings: 1},
 	}
 	for name, test := range tests {
