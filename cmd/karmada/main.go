@@ -58,7 +58,7 @@ func run(root *cobra.Command, args []string) error {
 	// CheckCommand must know these commands, but cobra would add them only in Execute.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
-	if err := console.CheckCommand(root, args, nil); err != nil {
+	if err := console.CheckCommand(root, args); err != nil {
 		return err
 	}
 	root.SetArgs(args)

@@ -25,6 +25,7 @@ import (
 	"karmada.io/karmada/internal/cli/cordon"
 	"karmada.io/karmada/internal/cli/get"
 	"karmada.io/karmada/internal/cli/installation"
+	"karmada.io/karmada/internal/cli/interpret"
 	"karmada.io/karmada/internal/cli/join"
 	"karmada.io/karmada/internal/cli/kubectl"
 	_ "karmada.io/karmada/internal/cli/locale" // must be initialized before the packages of kubectl
@@ -87,6 +88,7 @@ var commands = []commandRow{
 	{"troubleshooting", kubectl.NewLogs},
 	{"troubleshooting", kubectl.NewExec},
 	{"troubleshooting", kubectl.NewDescribe},
+	{"troubleshooting", interpret.New},
 	{"troubleshooting", trace.New},
 	{"troubleshooting", tree.New},
 	{"troubleshooting", simulate.New},
@@ -105,12 +107,6 @@ var commands = []commandRow{
 	{"other", installation.NewSteps},
 }
 
-// unsupportedCommands are commands of Karmada that this version does not have. The help does not
-// list them, but an error message names them.
-var unsupportedCommands = []console.MissingCommand{
-	{Name: "interpret", Instead: "This version stores ResourceInterpreterCustomizations and does not run their scripts."},
-}
-
 // Run runs the program with the arguments of the process and returns its exit code. name is the
 // name of the program.
 func Run(name string) int {
@@ -127,7 +123,7 @@ func Run(name string) int {
 		Style:     console.NewStyle(os.Stderr),
 	}
 	root := New(program)
-	executed, err := root, console.CheckCommand(root, os.Args[1:], unsupportedCommands)
+	executed, err := root, console.CheckCommand(root, os.Args[1:])
 	if err == nil {
 		executed, err = root.ExecuteContextC(ctx)
 	}

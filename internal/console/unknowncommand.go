@@ -8,18 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// MissingCommand is a command of Karmada that this version does not have.
-type MissingCommand struct {
-	Name string
-	// Instead describes what to do without the command. It is empty if nothing replaces it.
-	Instead string
-}
-
 // CheckCommand returns an error if the arguments name a command that does not exist. The
 // error suggests similar commands. It is also returned if the user requests the help of this
-// command, because cobra would show the help of the parent command instead. missing are the
-// commands that Karmada has and this version does not have. CheckCommand sets no flags.
-func CheckCommand(root *cobra.Command, args []string, missing []MissingCommand) error {
+// command, because cobra would show the help of the parent command instead. CheckCommand sets no
+// flags.
+func CheckCommand(root *cobra.Command, args []string) error {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return nil
 	}
@@ -31,18 +24,7 @@ func CheckCommand(root *cobra.Command, args []string, missing []MissingCommand) 
 	if !parent.HasSubCommands() || len(words) == 0 {
 		return nil
 	}
-	if i := slices.IndexFunc(missing, func(m MissingCommand) bool { return m.Name == words[0] }); i >= 0 && parent == root {
-		return missing[i].newError(root)
-	}
 	return unknownCommandError(parent, words[0])
-}
-
-func (m MissingCommand) newError(root *cobra.Command) error {
-	instead := m.Instead
-	if instead != "" {
-		instead = "\n" + instead
-	}
-	return fmt.Errorf("%s is a command of Karmada that this version of %s does not have yet%s", m.Name, root.CommandPath(), instead)
 }
 
 func unknownCommandError(parent *cobra.Command, typed string) error {

@@ -21,38 +21,34 @@ func newCommandTree() *cobra.Command {
 }
 
 func TestCheckCommandRejectsUnknown(t *testing.T) {
-	missing := []MissingCommand{{Name: "init", Instead: "Type this."}, {Name: "addons"}}
 	tests := map[string]struct {
 		args string
 		want string // empty for no error
 	}{
-		"no command":                               {"", ""},
-		"only flags":                               {"--kubeconfig k --help", ""},
-		"a command":                                {"get pods -n shop", ""},
-		"a command with arguments":                 {"join frob --help", ""},
-		"a subcommand":                             {"token create frob", ""},
-		"a group without a command":                {"token", ""},
-		"help of a command":                        {"help token create", ""},
-		"shell completion":                         {"__complete frob x", ""},
-		"an unknown command":                       {"frob", "unknown command \"frob\" for \"program\"\nSee 'program --help' for the available commands."},
-		"an unknown command with --help":           {"frob --help", "unknown command \"frob\" for \"program\"\nSee"},
-		"an unknown command after --help":          {"--help frob", "unknown command \"frob\" for \"program\"\nSee"},
-		"help of an unknown command":               {"help frob", "unknown command \"frob\" for \"program\"\nSee"},
-		"after flags with values":                  {"--kubeconfig get -n join --alsologtostderr frob", `unknown command "frob" for "program"`},
-		"after flags with joined values":           {"--kubeconfig=k -nshop frob", `unknown command "frob" for "program"`},
-		"a similar command":                        {"jion east", "unknown command \"jion\" for \"program\"; did you mean join?\nSee 'program --help'"},
-		"the name in another program":              {"list", `did you mean get?`},
-		"an unknown command of a group":            {"token frob", "unknown command \"frob\" for \"program token\"\nSee 'program token --help'"},
-		"a similar command of a group":             {"token craete --help", `unknown command "craete" for "program token"; did you mean create?`},
-		"help of an unknown command of a group":    {"help token frob", `unknown command "frob" for "program token"`},
-		"a missing command":                        {"init", "init is a command of Karmada that this version of program does not have yet\nType this."},
-		"a missing command with --help":            {"init --help", "init is a command of Karmada that this version of program does not have yet"},
-		"a missing group":                          {"addons enable all", "addons is a command of Karmada that this version of program does not have yet"},
-		"the name of a missing command in a group": {"token init", `unknown command "init" for "program token"`},
+		"no command":                            {"", ""},
+		"only flags":                            {"--kubeconfig k --help", ""},
+		"a command":                             {"get pods -n shop", ""},
+		"a command with arguments":              {"join frob --help", ""},
+		"a subcommand":                          {"token create frob", ""},
+		"a group without a command":             {"token", ""},
+		"help of a command":                     {"help token create", ""},
+		"shell completion":                      {"__complete frob x", ""},
+		"an unknown command":                    {"frob", "unknown command \"frob\" for \"program\"\nSee 'program --help' for the available commands."},
+		"an unknown command with --help":        {"frob --help", "unknown command \"frob\" for \"program\"\nSee"},
+		"an unknown command after --help":       {"--help frob", "unknown command \"frob\" for \"program\"\nSee"},
+		"help of an unknown command":            {"help frob", "unknown command \"frob\" for \"program\"\nSee"},
+		"after flags with values":               {"--kubeconfig get -n join --alsologtostderr frob", `unknown command "frob" for "program"`},
+		"after flags with joined values":        {"--kubeconfig=k -nshop frob", `unknown command "frob" for "program"`},
+		"a similar command":                     {"jion east", "unknown command \"jion\" for \"program\"; did you mean join?\nSee 'program --help'"},
+		"the name in another program":           {"list", `did you mean get?`},
+		"an unknown command of a group":         {"token frob", "unknown command \"frob\" for \"program token\"\nSee 'program token --help'"},
+		"a similar command of a group":          {"token craete --help", `unknown command "craete" for "program token"; did you mean create?`},
+		"help of an unknown command of a group": {"help token frob", `unknown command "frob" for "program token"`},
+		"an unknown name in a group":            {"token init", `unknown command "init" for "program token"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckCommand(newCommandTree(), strings.Fields(test.args), missing)
+			err := CheckCommand(newCommandTree(), strings.Fields(test.args))
 			switch {
 			case test.want == "" && err != nil:
 				t.Errorf("got %v", err)

@@ -1,0 +1,217 @@
+// Package interpret answers: how do the scripts of a ResourceInterpreterCustomization interpret an
+// object, before the scripts are applied? It checks, runs and edits customizations in files or in
+// the control plane.
+//
+// Invariants:
+//
+//   - Scripts run with the engine, the limits and the merging of the control plane.
+//   - Without --edit, the command writes nothing. With files, it sends no request to a control plane.
+//   - Standard output contains only results. What a script prints goes to standard error.
+package interpret
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	configv1alpha1 "karmada.io/karmada/api/config/v1alpha1"
+	"karmada.io/karmada/internal/access/interpreters"
+	"karmada.io/karmada/internal/cli/command"
+	"karmada.io/karmada/internal/cli/targetcluster"
+	"karmada.io/karmada/internal/domain/interpreter/customization"
+)
+
+// requestTimeout is the time limit of the requests to the control plane, and of a download.
+const requestTimeout = 30 * time.Second
+
+type options struct {
+	targetcluster.ClientFlags
+	printFlags *genericclioptions.PrintFlags
+
+	filenames []string
+	recursive bool
+	checks    bool
+	edits     bool
+	showsDoc  bool
+
+	operationName string
+	inputs        inputFlags
+}
+
+// New returns the command that checks, runs and edits customizations.
+func New(program *command.Program) *cobra.Command {
+	o := &options{
+		ClientFlags: targetcluster.ClientFlags{Program: program},
+		printFlags:  genericclioptions.NewPrintFlags("edited"),
+	}
+	cmd := &cobra.Command{
+		Use:   "interpret (-f FILENAME) (--operation OPERATION) [--ARGS VALUE]...",
+		Short: "Check, run and edit the scripts that interpret objects",
+		Long: `Check, run and edit the scripts of ResourceInterpreterCustomizations. The customizations
+are in files (-f), or in the control plane (their names as arguments).
+
+Without --check and --edit, an operation runs on objects in files, and its results are
+printed. If neither files nor names are given, the operation runs with the whole
+configuration of the control plane: its customizations, its webhooks, and the rules that
+Karmada contains. A line on standard error says what answered.
+
+` + operationsHelp() + `
+The exit code is 0 if the operation succeeds or all scripts are valid, 2 for wrong usage,
+and 1 for all other failures.`,
+		Example: program.Examples(`
+			# Check the scripts of a file
+			{{program}} interpret -f customization.yaml --check
+
+			# How does the file set three replicas in an object?
+			{{program}} interpret -f customization.yaml --operation ReviseReplica --desired-file fleet.yaml --desired-replica 3
+
+			# What is the status of an object with these statuses in its clusters?
+			{{program}} interpret -f customization.yaml --operation AggregateStatus --desired-file fleet.yaml --status-file statuses.yaml
+
+			# Is an object of a member healthy for the control plane as it is now?
+			{{program}} interpret --operation InterpretHealth --observed-file observed.yaml
+
+			# Edit the scripts of a customization in the control plane
+			{{program}} interpret fleet --edit`),
+		Args:              func(cmd *cobra.Command, args []string) error { return o.validate(cmd, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		ValidArgsFunction: o.completeNames,
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	o.ClientFlags.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&o.filenames, "filename", "f", nil, "files, directories or URLs with customizations; - is standard input")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "also read the subdirectories of the directories of -f")
+	flags.BoolVar(&o.checks, "check", false, "check the scripts without running them")
+	flags.BoolVar(&o.edits, "edit", false, "edit the scripts in an editor ($KUBE_EDITOR, $EDITOR, or vi) and write them back")
+	flags.BoolVar(&o.showsDoc, "show-doc", false, "with --edit, describe the function of each script in the editor")
+	flags.StringVar(&o.operationName, "operation", "", "operation to run: "+strings.Join(operationNames(), ", "))
+	o.inputs.addFlags(cmd)
+	o.printFlags.AddFlags(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("operation", cobra.FixedCompletions(operationNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// validate returns a usage error if arguments or flags are wrong. It reads no file and sends no
+// request.
+func (o *options) validate(cmd *cobra.Command, names []string) error {
+	o.inputs.hasReplicas = cmd.Flags().Changed("desired-replica")
+	hasSelection := len(o.filenames) > 0 || len(names) > 0
+	switch {
+	case o.checks && o.edits:
+		return command.NewUsageError("--check and --edit exclude each other")
+	case len(o.filenames) > 0 && len(names) > 0:
+		return command.NewUsageError("-f reads customizations from files, and %s names one in the control plane: use one or the other", names[0])
+	case (o.checks || o.edits) && o.operationName != "":
+		return command.NewUsageError("--operation runs a script: omit it, or omit --check and --edit")
+	case (o.checks || o.edits) && !hasSelection:
+		return command.NewUsageError("the customization is missing: set its file with -f, or its name")
+	case o.edits && len(o.filenames)+len(names) > 1:
+		return command.NewUsageError("--edit takes exactly one customization, not %d", len(o.filenames)+len(names))
+	case o.edits && len(o.filenames) == 1 && (isStandardInput(o.filenames[0]) || isURL(o.filenames[0])):
+		return command.NewUsageError("--edit writes back to a file or to the control plane, not to %s", o.filenames[0])
+	case !o.checks && !o.edits && o.operationName == "":
+		return command.NewUsageError("--operation is missing: one of %s", strings.Join(operationNames(), ", "))
+	}
+	if err := o.validateOutput(); err != nil {
+		return err
+	}
+	if o.checks || o.edits {
+		return nil
+	}
+	operation, err := operationNamed(o.operationName)
+	if err != nil {
+		return err
+	}
+	return o.inputs.validate(operation, o.filenames)
+}
+
+func (o *options) run(ctx context.Context, names []string) error {
+	o.noteUnusedFlags()
+	switch {
+	case o.edits:
+		return o.edit(ctx, names)
+	case o.checks:
+		found, err := o.findCustomizations(ctx, names)
+		if err != nil {
+			return err
+		}
+		return o.check(found)
+	default:
+		return o.execute(ctx, names)
+	}
+}
+
+// findCustomizations returns the customizations of the files, or those in the control plane.
+func (o *options) findCustomizations(ctx context.Context, names []string) ([]source, error) {
+	if len(o.filenames) > 0 {
+		return o.readCustomizations(ctx)
+	}
+	return o.getCustomizations(ctx, names)
+}
+
+// noteUnusedFlags prints a note for each flag that has no effect.
+func (o *options) noteUnusedFlags() {
+	unused := o.inputs.given()
+	if o.showsDoc && !o.edits {
+		o.Program.Messagef("note: --show-doc has no effect without --edit")
+	}
+	if !o.checks && !o.edits {
+		operation, _ := operationNamed(o.operationName)
+		unused = o.inputs.unused(operation)
+	}
+	for _, flag := range unused {
+		o.Program.Messagef("note: %s has no effect here", flag)
+	}
+}
+
+// interpreterOptions are the options of the interpreter of a control plane. The lines that scripts
+// print go to standard error.
+func (o *options) interpreterOptions() interpreters.Options {
+	return interpreters.Options{Print: func(line string) { o.Program.Messagef("%s", line) }}
+}
+
+// source is a customization with the place from which it was read.
+type source struct {
+	*configv1alpha1.ResourceInterpreterCustomization
+	// place is a path, a URL, or the kind and the name of an object in the control plane.
+	place string
+}
+
+// customizationsOf returns the customizations. One without a name gets the place as its name, so
+// that the errors of its scripts say where they are.
+func customizationsOf(sources []source) (found []*configv1alpha1.ResourceInterpreterCustomization) {
+	for _, source := range sources {
+		each := source.ResourceInterpreterCustomization
+		if each.Name == "" {
+			each = each.DeepCopy()
+			each.Name = source.place
+		}
+		found = append(found, each)
+	}
+	return found
+}
+
+// operationsHelp lists the operations with the flags that each of them needs.
+func operationsHelp() string {
+	var text strings.Builder
+	text.WriteString("The operations and their input:\n")
+	for _, operation := range operations() {
+		fmt.Fprintf(&text, "  %-20s %s\n", operation.Name, operation.input)
+	}
+	return text.String()
+}
+
+func operationNames() (names []string) {
+	for _, operation := range customization.Operations() {
+		names = append(names, string(operation.Name))
+	}
+	return names
+}
