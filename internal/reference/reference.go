@@ -1,8 +1,8 @@
-// Package reference answers: which flags, feature gates, metrics, conditions and events does this
-// version have? It writes the pages of docs/reference.
+// Package reference answers: which flags, feature gates, metrics, conditions, events and interpreted
+// kinds does this version have? It writes the pages of docs/reference.
 //
-// Each page is derived from the tables that the programs use, or from the comments of the
-// constants of api. A page has no other source, so it cannot differ from the code.
+// Each page is derived from the tables that the programs use, from the comments of the constants of
+// api, or from the comments of the shipped customizations. A page has no other source, so it cannot differ from the code.
 package reference
 
 import (
@@ -39,7 +39,14 @@ func Pages(root string) ([]Page, error) {
 	if err != nil {
 		return nil, fmt.Errorf("page of events: %w", err)
 	}
-	pages := []Page{newPage("README.md", indexPage()), newPage("gates.md", gatesPage()), newPage("metrics.md", metrics), newPage("conditions.md", conditionsPage(source)), newPage("events.md", events)}
+	kinds, err := kindsPage()
+	if err != nil {
+		return nil, fmt.Errorf("page of interpreted kinds: %w", err)
+	}
+	pages := []Page{
+		newPage("README.md", indexPage()), newPage("gates.md", gatesPage()), newPage("metrics.md", metrics),
+		newPage("conditions.md", conditionsPage(source)), newPage("events.md", events), newPage("interpreted-kinds.md", kinds),
+	}
 	return append(pages, flagPages()...), nil
 }
 
@@ -51,6 +58,7 @@ func indexPage() *markdown {
 		{"[Metrics](metrics.md)", "types, labels and programs"},
 		{"[Conditions](conditions.md)", "types, reasons and situations"},
 		{"[Events](events.md)", "reasons, types, objects and situations"},
+		{"[Interpreted kinds](interpreted-kinds.md)", "kinds of other projects, with the rules of each operation"},
 	}
 	for _, program := range components.Programs() {
 		rows = append(rows, []string{"[" + program.Name + "](flags/" + program.Name + ".md)", "flags"})

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -37,6 +39,21 @@ func newKubectl(ctx context.Context, kubeconfig string, args ...string) (*exec.C
 	command := exec.CommandContext(ctx, self, args...)
 	command.Env = append(cleanEnvironment(), kubectlVariable+"=1", "KUBECONFIG="+kubeconfig)
 	return command, nil
+}
+
+// writeKubectl writes a program kubectl that runs the kubectl of this test, and returns its directory.
+func writeKubectl(t *testing.T) (directory string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory = t.TempDir()
+	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", kubectlVariable, self)
+	if err := os.WriteFile(filepath.Join(directory, "kubectl"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return directory
 }
 
 // runKubectl runs kubectl with a kubeconfig.

@@ -18,14 +18,21 @@ type step struct{ commands, output string }
 // codeBlock matches a fenced block: its language and its text.
 var codeBlock = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// parseSteps parses a page. Blocks in sh are commands, which run in order and in one shell.
-// A console block is the output of the commands before it. Other blocks are ignored.
+// fileName matches the first line of a manifest that the reader saves in a file.
+var fileName = regexp.MustCompile(`\A# ([\w.-]+\.yaml)\n`)
+
+// parseSteps parses a page. Blocks in sh are commands, which run in order and in one shell. A yaml
+// block whose first line names a file becomes the command that writes this file. A console block is
+// the output of the commands before it. Other blocks are ignored.
 func parseSteps(page string) []step {
 	var steps []step
 	for _, block := range codeBlock.FindAllStringSubmatch(page, -1) {
 		switch language, text := block[1], block[2]; {
 		case language == "sh":
 			steps = append(steps, step{commands: text})
+		case language == "yaml" && fileName.MatchString(text):
+			name := fileName.FindStringSubmatch(text)[1]
+			steps = append(steps, step{commands: "cat > " + name + " <<'END OF FILE'\n" + text + "END OF FILE\n"})
 		case language == "console" && len(steps) > 0:
 			steps[len(steps)-1].output += text
 		}
@@ -48,6 +55,25 @@ func TestREADMESteps(t *testing.T) {
 	if len(steps) < 3 || steps[0].commands != "make demo\n" {
 		t.Fatalf("the README must have at least three steps and begin with make demo: %q", steps)
 	}
+	checkSteps(t, steps)
+}
+
+func TestTeachAKindSteps(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs", "teach-a-kind.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := parseSteps(string(page))
+	if len(steps) < 12 {
+		t.Fatalf("the page must have at least twelve steps: %q", steps)
+	}
+	checkSteps(t, steps)
+}
+
+// checkSteps runs the steps of a page, and checks that they print what the page shows. The steps must
+// end with the removal of the installation that they start.
+func checkSteps(t *testing.T, steps []step) {
+	t.Helper()
 	home := t.TempDir()
 	installed := &installation{dir: filepath.Join(home, ".karmada")}
 	t.Cleanup(installed.remove)
@@ -57,10 +83,10 @@ func TestREADMESteps(t *testing.T) {
 		}
 	}
 	if running, err := installed.processCommandLines(); err != nil || len(running) > 0 {
-		t.Errorf("after the last step of the README these processes still run: %q (%v)", running, err)
+		t.Errorf("after the last step these processes still run: %q (%v)", running, err)
 	}
 	if _, err := os.Stat(installed.dir); !os.IsNotExist(err) {
-		t.Errorf("after the last step of the README %s exists (%v)", installed.dir, err)
+		t.Errorf("after the last step %s exists (%v)", installed.dir, err)
 	}
 }
 
@@ -76,7 +102,7 @@ func runInShell(t *testing.T, home string, steps []step) []string {
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script.String())
 	cmd.Dir = repositoryRoot
 	cmd.Env = append(cleanEnvironment(), buildEnvironment(t)...)
-	cmd.Env = append(cmd.Env, "HOME="+home)
+	cmd.Env = append(cmd.Env, "HOME="+home, "PATH="+writeKubectl(t)+":"+os.Getenv("PATH"))
 	var printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &printed
 	if err := cmd.Run(); err != nil {
@@ -149,8 +175,13 @@ func firstMissingLine(shown, printed string) string {
 }
 
 func TestParseSteps(t *testing.T) {
-	page := "# Title\n```sh\none\ntwo\n```\ntext\n```console\nshown\n```\n```bash\nto be read\n```\n```sh\nthree\n```\n"
-	want := []step{{"one\ntwo\n", "shown\n"}, {"three\n", ""}}
+	page := "# Title\n```sh\none\ntwo\n```\ntext\n```console\nshown\n```\n```bash\nto be read\n```\n```yaml\na: 1\n```\n" +
+		"```yaml\n# a-file.yaml\na: 1\n```\n```sh\nthree\n```\n"
+	want := []step{
+		{"one\ntwo\n", "shown\n"},
+		{"cat > a-file.yaml <<'END OF FILE'\n# a-file.yaml\na: 1\nEND OF FILE\n", ""},
+		{"three\n", ""},
+	}
 	if diff := cmp.Diff(want, parseSteps(page), cmp.AllowUnexported(step{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

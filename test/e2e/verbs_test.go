@@ -147,7 +147,6 @@ func TestUnknownCommands(t *testing.T) {
 	}
 	runProgram(t.Context(), nil, "karmada", "stauts").mustFail(t, 1, "did you mean status?")
 	runProgram(t.Context(), nil, "karmadactl", "token", "crate").mustFail(t, 1, "did you mean create?")
-	runProgram(t.Context(), nil, "karmadactl", "interpret", "--help").mustFail(t, 1, "interpret is a command of Karmada that this version of karmadactl does not have yet")
 }
 
 func TestMachineReadableOutput(t *testing.T) {
