@@ -18,8 +18,9 @@ import (
 	"karmada.io/karmada/internal/domain/interpreter"
 )
 
-func (f *scriptFunction) replicas(ctx context.Context, template *unstructured.Unstructured) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
-	err = f.call(ctx, 2, func(s *sandbox, results []lua.LValue) error {
+// Replicas implements interpreter.Answerer.
+func (f functions) Replicas(ctx context.Context, template *unstructured.Unstructured) (replicas int32, requirements *workv1alpha2.ReplicaRequirements, err error) {
+	err = f[0].call(ctx, 2, func(s *sandbox, results []lua.LValue) error {
 		number, ok := results[0].(lua.LNumber)
 		if !ok {
 			return wrongType(results[0], "a number")
@@ -100,8 +101,9 @@ func decodeList[T any](s *sandbox, value lua.LValue, what string) (list []T, err
 	return list, unmarshal(text, what, &interpreter.ComponentTexts{}, &list)
 }
 
-func (f *scriptFunction) components(ctx context.Context, template *unstructured.Unstructured) (components []workv1alpha2.Component, err error) {
-	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+// Components implements interpreter.Answerer.
+func (f functions) Components(ctx context.Context, template *unstructured.Unstructured) (components []workv1alpha2.Component, err error) {
+	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		if results[0] == lua.LNil {
 			return nil
 		}
@@ -113,16 +115,18 @@ func (f *scriptFunction) components(ctx context.Context, template *unstructured.
 	return components, err
 }
 
-func (f *scriptFunction) reviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (revised *unstructured.Unstructured, err error) {
-	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+// ReviseReplicas implements interpreter.Answerer.
+func (f functions) ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (revised *unstructured.Unstructured, err error) {
+	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		revised, err = s.changed(results[0], template, template.Object)
 		return err
 	}, template.Object, replicas)
 	return revised, err
 }
 
-func (f *scriptFunction) retain(ctx context.Context, desired, observed *unstructured.Unstructured) (retained *unstructured.Unstructured, err error) {
-	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+// Retain implements interpreter.Answerer.
+func (f functions) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (retained *unstructured.Unstructured, err error) {
+	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		retained, err = s.changed(results[0], desired, desired.Object, observed.Object)
 		return err
 	}, desired.Object, observed.Object)
@@ -162,12 +166,13 @@ func checkIdentity(before, after *unstructured.Unstructured) error {
 	return nil
 }
 
-func (f *scriptFunction) aggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (aggregated *unstructured.Unstructured, err error) {
+// AggregateStatus implements interpreter.Answerer.
+func (f functions) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (aggregated *unstructured.Unstructured, err error) {
 	list, err := itemsOf(items)
 	if err != nil {
-		return nil, fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
+		return nil, f[0].wrap(err)
 	}
-	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
+	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) (err error) {
 		aggregated, err = s.withStatus(results[0], template)
 		return err
 	}, template.Object, list)
@@ -228,8 +233,9 @@ func (s *sandbox) status(table *lua.LTable, before any) (any, error) {
 	return converted, err
 }
 
-func (f *scriptFunction) reflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (status *runtime.RawExtension, err error) {
-	err = f.call(ctx, 1, func(s *sandbox, results []lua.LValue) error {
+// ReflectStatus implements interpreter.Answerer.
+func (f functions) ReflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (status *runtime.RawExtension, err error) {
+	err = f[0].call(ctx, 1, func(s *sandbox, results []lua.LValue) error {
 		if results[0].Type() != lua.LTTable {
 			return wrongType(results[0], "a table with the status")
 		}
@@ -250,8 +256,9 @@ func (f *scriptFunction) reflectStatus(ctx context.Context, memberObject *unstru
 	return status, err
 }
 
-func (f *scriptFunction) isHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (healthy bool, err error) {
-	err = f.call(ctx, 1, func(_ *sandbox, results []lua.LValue) error {
+// IsHealthy implements interpreter.Answerer.
+func (f functions) IsHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (healthy bool, err error) {
+	err = f[0].call(ctx, 1, func(_ *sandbox, results []lua.LValue) error {
 		value, ok := results[0].(lua.LBool)
 		if !ok {
 			return wrongType(results[0], "a boolean")
@@ -262,12 +269,9 @@ func (f *scriptFunction) isHealthy(ctx context.Context, memberObject *unstructur
 	return healthy, err
 }
 
-// functions are all functions for one operation.
-type functions []*scriptFunction
-
-// dependencies returns the dependencies that at least one of the functions returns, in the order of
+// Dependencies returns the dependencies that at least one of the functions returns, in the order of
 // their API version, kind, namespace and name.
-func (f functions) dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+func (f functions) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	all := []configv1alpha1.DependentObjectReference{}
 	for _, function := range f {
 		err := function.call(ctx, 1, func(s *sandbox, results []lua.LValue) error {

@@ -16,33 +16,15 @@ import (
 // Rules returns the rules of a kind with the given scripts. An operation without a script is nil. The
 // rule of a script that does not compile returns the error of the compiler.
 func (e *Engine) Rules(scripts customization.Scripts) interpreter.Rules {
-	var rules interpreter.Rules
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretReplica); s != nil {
-		rules.Replicas = s.replicas
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretComponent); s != nil {
-		rules.Components = s.components
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationReviseReplica); s != nil {
-		rules.ReviseReplicas = s.reviseReplicas
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationRetain); s != nil {
-		rules.Retain = s.retain
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationAggregateStatus); s != nil {
-		rules.AggregateStatus = s.aggregateStatus
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretStatus); s != nil {
-		rules.ReflectStatus = s.reflectStatus
-	}
-	if s := e.first(scripts, configv1alpha1.InterpreterOperationInterpretHealth); s != nil {
-		rules.IsHealthy = s.isHealthy
-	}
-	if all := e.all(scripts, configv1alpha1.InterpreterOperationInterpretDependency); len(all) > 0 {
-		rules.Dependencies = all.dependencies
-	}
-	return rules
+	return interpreter.RulesOf(func(name configv1alpha1.InterpreterOperation) (functions, bool) {
+		found := e.functions(scripts, name)
+		return found, len(found) > 0
+	})
 }
+
+// functions are the functions that answer one operation: at least one. Dependencies calls all of them,
+// and the other methods call the first.
+type functions []*scriptFunction
 
 // scriptFunction is the function of a script that answers one operation.
 type scriptFunction struct {
@@ -52,7 +34,7 @@ type scriptFunction struct {
 	script        *cached
 }
 
-func (e *Engine) all(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) functions {
+func (e *Engine) functions(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) functions {
 	operation, _ := customization.OperationNamed(name)
 	var all functions
 	for _, script := range scripts[name] {
@@ -64,21 +46,19 @@ func (e *Engine) all(scripts customization.Scripts, name configv1alpha1.Interpre
 	return all
 }
 
-func (e *Engine) first(scripts customization.Scripts, name configv1alpha1.InterpreterOperation) *scriptFunction {
-	if all := e.all(scripts, name); len(all) > 0 {
-		return all[0]
-	}
-	return nil
-}
-
 // call runs the function with arguments of the types of unstructured objects. It passes results
 // results to read, which must not keep them. A nil list is nil in the script. Errors have the name
 // of the customization and of the operation.
 func (f *scriptFunction) call(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments ...any) error {
 	if err := f.run(ctx, results, read, arguments); err != nil {
-		return fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
+		return f.wrap(err)
 	}
 	return nil
+}
+
+// wrap adds the customization and the operation to an error.
+func (f *scriptFunction) wrap(err error) error {
+	return fmt.Errorf("customization %s, %s: %w", f.customization, f.operation.Name, err)
 }
 
 func (f *scriptFunction) run(ctx context.Context, results int, read func(*sandbox, []lua.LValue) error, arguments []any) error {

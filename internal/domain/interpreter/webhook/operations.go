@@ -62,7 +62,8 @@ func (o *operation) askForPatch(ctx context.Context, object *unstructured.Unstru
 	return patched, nil
 }
 
-func (o *operation) replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
+// Replicas implements interpreter.Answerer.
+func (o *operation) Replicas(ctx context.Context, template *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
 		return 0, nil, err
@@ -81,7 +82,8 @@ func (o *operation) replicas(ctx context.Context, template *unstructured.Unstruc
 	return *response.Replicas, response.ReplicaRequirements, nil
 }
 
-func (o *operation) components(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
+// Components implements interpreter.Answerer.
+func (o *operation) Components(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.Component, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,8 @@ func (o *operation) components(ctx context.Context, template *unstructured.Unstr
 	return response.Components, nil
 }
 
-func (o *operation) reviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
+// ReviseReplicas implements interpreter.Answerer.
+func (o *operation) ReviseReplicas(ctx context.Context, template *unstructured.Unstructured, replicas int64) (*unstructured.Unstructured, error) {
 	if replicas < 0 || replicas > math.MaxInt32 {
 		return nil, o.wrap(fmt.Errorf("a webhook cannot set %d replicas: use 0 to %d", replicas, math.MaxInt32))
 	}
@@ -104,7 +107,8 @@ func (o *operation) reviseReplicas(ctx context.Context, template *unstructured.U
 	return o.askForPatch(ctx, template, request)
 }
 
-func (o *operation) retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// Retain implements interpreter.Answerer.
+func (o *operation) Retain(ctx context.Context, desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request, err := o.newRequest(desired)
 	if err != nil {
 		return nil, err
@@ -115,9 +119,9 @@ func (o *operation) retain(ctx context.Context, desired, observed *unstructured.
 	return o.askForPatch(ctx, desired, request)
 }
 
-// aggregateStatus uses only the status of the patched template: the rest of a template belongs to
+// AggregateStatus uses only the status of the patched template: the rest of a template belongs to
 // its user.
-func (o *operation) aggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
+func (o *operation) AggregateStatus(ctx context.Context, template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (*unstructured.Unstructured, error) {
 	request, err := o.newRequest(template)
 	if err != nil {
 		return nil, err
@@ -130,7 +134,8 @@ func (o *operation) aggregateStatus(ctx context.Context, template *unstructured.
 	return withStatusOf(template, patched), nil
 }
 
-func (o *operation) reflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
+// ReflectStatus implements interpreter.Answerer.
+func (o *operation) ReflectStatus(ctx context.Context, memberObject *unstructured.Unstructured) (*runtime.RawExtension, error) {
 	response, err := o.askAbout(ctx, memberObject)
 	if err != nil {
 		return nil, err
@@ -145,7 +150,8 @@ func (o *operation) reflectStatus(ctx context.Context, memberObject *unstructure
 	return response.RawStatus, nil
 }
 
-func (o *operation) isHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error) {
+// IsHealthy implements interpreter.Answerer.
+func (o *operation) IsHealthy(ctx context.Context, memberObject *unstructured.Unstructured) (bool, error) {
 	response, err := o.askAbout(ctx, memberObject)
 	if err != nil {
 		return false, err
@@ -156,8 +162,8 @@ func (o *operation) isHealthy(ctx context.Context, memberObject *unstructured.Un
 	return *response.Healthy, nil
 }
 
-// dependencies returns no dependencies if the response has none, because encoders omit empty lists.
-func (o *operation) dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
+// Dependencies returns no dependencies if the response has none, because encoders omit empty lists.
+func (o *operation) Dependencies(ctx context.Context, template *unstructured.Unstructured) ([]configv1alpha1.DependentObjectReference, error) {
 	response, err := o.askAbout(ctx, template)
 	if err != nil {
 		return nil, err

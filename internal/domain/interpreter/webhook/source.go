@@ -53,32 +53,10 @@ func (s *source) Rules(kind schema.GroupVersionKind) interpreter.Rules {
 }
 
 func (s *source) newRules(kind schema.GroupVersionKind) interpreter.Rules {
-	var rules interpreter.Rules
-	if o := s.operation(configv1alpha1.InterpreterOperationInterpretReplica, kind); o != nil {
-		rules.Replicas = o.replicas
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationInterpretComponent, kind); o != nil {
-		rules.Components = o.components
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationReviseReplica, kind); o != nil {
-		rules.ReviseReplicas = o.reviseReplicas
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationRetain, kind); o != nil {
-		rules.Retain = o.retain
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationAggregateStatus, kind); o != nil {
-		rules.AggregateStatus = o.aggregateStatus
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationInterpretStatus, kind); o != nil {
-		rules.ReflectStatus = o.reflectStatus
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationInterpretHealth, kind); o != nil {
-		rules.IsHealthy = o.isHealthy
-	}
-	if o := s.operation(configv1alpha1.InterpreterOperationInterpretDependency, kind); o != nil {
-		rules.Dependencies = o.dependencies
-	}
-	return rules
+	return interpreter.RulesOf(func(name configv1alpha1.InterpreterOperation) (*operation, bool) {
+		hook := HookFor(s.hooks, name, kind)
+		return &operation{name: name, kind: kind, hook: hook, source: s}, hook != nil
+	})
 }
 
 // operation is one operation on one kind, and the webhook that answers it.
@@ -87,14 +65,6 @@ type operation struct {
 	kind   schema.GroupVersionKind
 	hook   *Hook
 	source *source
-}
-
-// operation returns nil if no webhook answers the operation on the kind.
-func (s *source) operation(name configv1alpha1.InterpreterOperation, kind schema.GroupVersionKind) *operation {
-	if hook := HookFor(s.hooks, name, kind); hook != nil {
-		return &operation{name: name, kind: kind, hook: hook, source: s}
-	}
-	return nil
 }
 
 // ask sends a request and returns the successful response.
