@@ -104,7 +104,7 @@ func (s *sandbox) execute(call invocation) error {
 // enter is the first function of each run. It runs the script and then calls its function.
 func enter(state *lua.LState) int {
 	s := sandboxOf(state)
-	state.Panic = withoutTraceback
+	state.Panic = stdlib.PanicWithoutTraceback
 	state.Push(s.call.program.function(s.environment))
 	state.Call(0, 0)
 	function := s.environment.RawGetString(s.call.function)
@@ -124,12 +124,6 @@ func enter(state *lua.LState) int {
 	}
 	state.Call(len(s.call.arguments), s.call.results)
 	return s.call.results
-}
-
-// withoutTraceback raises the error on the stack. It prevents that the virtual machine writes a
-// traceback, which has a line for each tail call, of which there can be millions.
-func withoutTraceback(state *lua.LState) {
-	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: state.Get(-1), StackTrace: "none"})
 }
 
 // State implements stdlib.Host.

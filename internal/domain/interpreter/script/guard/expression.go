@@ -87,7 +87,7 @@ func (r *rewriter) functionCall(e *ast.FuncCallExpr) {
 }
 
 // maxOperands is the maximum number of arguments of one call of Concat. All arguments of a call are
-// in registers, of which a function has 200.
+// in registers, and a function has 200 registers.
 const maxOperands = 40
 
 // concat rewrites a .. (b .. (c .. d)) to one call for the whole chain.

@@ -73,21 +73,21 @@ func pushFailure(state *lua.LState, value lua.LValue) int {
 }
 
 var (
-	// quietCall calls its first argument with the others. Errors have no traceback: gopher-lua would
-	// write a line for each tail call, of which there can be millions.
+	// quietCall calls its first argument with the others. Errors have no traceback.
 	quietCall = &lua.LFunction{IsG: true, GFunction: callQuietly}
 	doNothing = &lua.LFunction{IsG: true, GFunction: func(*lua.LState) int { return 0 }}
 )
 
 func callQuietly(state *lua.LState) int {
-	state.Panic = panicWithoutTraceback // PCall restores it
+	state.Panic = PanicWithoutTraceback // PCall restores it
 	state.Call(state.GetTop()-1, lua.MultRet)
 	return state.GetTop()
 }
 
-// panicWithoutTraceback raises the error on the stack. gopher-lua writes a traceback only if there is
-// none.
-func panicWithoutTraceback(state *lua.LState) {
+// PanicWithoutTraceback raises the error on the stack, as the field Panic of a state requires. gopher-lua
+// recovers it, and writes a traceback only if there is none: it would have a line for each tail call,
+// and a script can make millions of them.
+func PanicWithoutTraceback(state *lua.LState) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: state.Get(-1), StackTrace: "none"})
 }
 
